@@ -1,0 +1,151 @@
+"""What a call is made of: parameters, tensors without data, and the call itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from .dtypes import DType, dtype_of, find
+from .errors import OracleError
+
+Array = np.ndarray[Any, Any]
+
+# aclFormat by name (acl_base_rt.h); any rank goes with any of them.
+FORMAT_ENUM: dict[str, int] = {
+    "UNDEFINED": -1, "NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "NC1HWC0_C04": 12, "HWCN": 16,
+    "NDHWC": 27, "FRACTAL_NZ": 29, "NCDHW": 30, "NDC1HWC0": 32, "FRACTAL_Z_3D": 33, "NC": 35, "NCL": 47,
+    "FRACTAL_NZ_C0_16": 50, "FRACTAL_NZ_C0_32": 51, "FRACTAL_NZ_C0_2": 52, "FRACTAL_NZ_C0_4": 53,
+    "FRACTAL_NZ_C0_8": 54,
+}  # fmt: skip
+POINTERS = ("workspaceSize", "executor")  # the out-parameters every first phase ends with
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of GetWorkspaceSize. ``optional`` tensors may be null pointers; attributes are int64."""
+
+    name: str
+    kind: Literal["input", "attr", "output"]
+    optional: bool = False
+
+
+class TensorSpec:
+    """A tensor without data: what aclCreateTensor is told.
+
+    ``shape``: view dims. ``dtype``: any aclDataType by its NumPy or ml_dtypes name. ``format``: any aclFormat name
+    without ``ACL_FORMAT_``, with any rank. ``strides`` and ``offset`` count elements; ``storage_shape`` defaults to
+    the shape. Raises OracleError for an unknown dtype or format or an impossible shape.
+    """
+
+    __slots__ = ("dtype", "format", "offset", "shape", "storage_shape", "strides")
+
+    dtype: DType | None
+    shape: tuple[int, ...]
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any,
+        *,
+        format: str = "ND",
+        strides: Any = None,
+        offset: int = 0,
+        storage_shape: Any = None,
+    ) -> None:
+        self.shape = _dims("shape", shape)
+        self.dtype = dtype_of(dtype)
+        self.format = _format(format)
+        self.strides = None if strides is None else _ints("strides", strides)
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise OracleError(f"TensorSpec: {len(self.strides)} strides for a shape of rank {len(self.shape)}")
+        (self.offset,) = _ints("offset", (offset,))
+        self.storage_shape = self.shape if storage_shape is None else _dims("storage_shape", storage_shape)
+
+    @classmethod
+    def of(cls, array: Array) -> TensorSpec:
+        """Describe an array. ``dtype`` is None when no aclDataType corresponds: no dtype list contains it."""
+        spec = cls.__new__(cls)
+        spec.shape = spec.storage_shape = array.shape
+        spec.dtype = find(array.dtype)
+        spec.format, spec.offset = "ND", 0
+        spec.strides = tuple(s // array.itemsize for s in array.strides) if array.itemsize else None
+        return spec
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the view, without overflow."""
+        product = 1
+        for dim in self.shape:
+            product *= dim
+        return product
+
+    @property
+    def dtype_name(self) -> str:
+        return "(no aclDataType)" if self.dtype is None else self.dtype.name
+
+    def __repr__(self) -> str:
+        return f"TensorSpec({self.shape}, {self.dtype_name!r}, format={self.format!r})"
+
+
+def _ints(what: str, values: Any) -> tuple[int, ...]:
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        return tuple(int(v.__index__()) for v in values)
+    except (TypeError, AttributeError):
+        raise OracleError(f"TensorSpec: {what} must be integers, not {values!r}") from None
+
+
+def _dims(what: str, values: Any) -> tuple[int, ...]:
+    dims = _ints(what, (values,) if isinstance(values, int) else values)
+    for dim in dims:
+        if dim < 0:
+            raise OracleError(f"TensorSpec: {what} {dims} has the negative dim {dim}")
+    return dims
+
+
+def _format(name: str) -> str:
+    if name not in FORMAT_ENUM:
+        known = ", ".join(FORMAT_ENUM)
+        raise OracleError(f"unknown format {name!r}; known (aclFormat without ACL_FORMAT_): {known}")
+    return name
+
+
+Tensor = Array | TensorSpec | None
+
+
+def spec_of(value: Array | TensorSpec) -> TensorSpec:
+    """Describe an array; return a TensorSpec as it is."""
+    return value if isinstance(value, TensorSpec) else TensorSpec.of(value)
+
+
+@dataclass
+class Call:
+    """One call of an operator, ready for a backend.
+
+    ``inputs`` and ``outputs`` hold arrays by aclnn name (None: a null pointer; a call that must be refused may hold a
+    TensorSpec where an array would be), ``attrs`` the int64 attributes. Backends write ``outputs`` in place.
+    ``specs`` says what an array cannot (format, storage shape); ``null`` names null ``workspaceSize``/``executor``.
+    """
+
+    op: str
+    soc: str
+    inputs: dict[str, Any]
+    attrs: dict[str, Any]
+    outputs: dict[str, Any]
+    specs: Mapping[str, TensorSpec] = field(default_factory=dict)
+    null: frozenset[str] = frozenset()
+
+    def spec(self, name: str) -> TensorSpec | None:
+        """Return what aclCreateTensor is told of a tensor parameter; None for a null pointer."""
+        value = self.inputs[name] if name in self.inputs else self.outputs[name]
+        if value is None:
+            return None
+        return self.specs.get(name) or spec_of(value)
