@@ -1,0 +1,51 @@
+"""A case: one call of one operator, described completely and without data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+TIERS = ("smoke", "standard", "full")  # each contains the ones before it
+
+
+@dataclass(frozen=True)
+class TensorPlan:
+    """How one tensor of a case is made.
+
+    ``data`` names a generator and its parameters (``{"gen": "uniform", "low": -5, "high": 5}``); None for outputs.
+    ``view`` names the memory layout (``contiguous``, ``transposed``, ``strided``, ``expanded``, ``offset`` ...).
+    ``spec_only``: a case that must be refused needs no array, only what aclCreateTensor is told.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    data: Mapping[str, Any] | None = None
+    view: str = "contiguous"
+    format: str = "ND"
+    storage_shape: tuple[int, ...] | None = None
+    spec_only: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case. ``id`` comes from names and parameters only, and seeds the data."""
+
+    id: str
+    op: str  # aclnn name
+    family: str
+    why: str
+    tier: str
+    dtype: str  # the main dtype, for the report's matrix
+    inputs: Mapping[str, TensorPlan | None]  # None: a null pointer
+    attrs: Mapping[str, int]
+    outputs: Mapping[str, TensorPlan | None]
+    expect: Mapping[str, str] = field(default_factory=dict)  # SoC (or "default") -> status name
+    soc: tuple[str, ...] = ()  # empty: every SoC
+    null: frozenset[str] = frozenset()  # null workspaceSize / executor
+    uninformative: str = ""  # why an all-equal or non-finite golden is intended
+    source: str = ""  # file:line
+
+    def expected(self, soc: str) -> str:
+        """Return the name of the status GetWorkspaceSize must answer on a SoC."""
+        return self.expect.get(soc) or self.expect.get("default") or "ACLNN_SUCCESS"
