@@ -1,0 +1,153 @@
+"""Blocked float64 evaluation: the whole tensor never exists in float64, temporaries stay in the cache.
+
+``Lane`` makes a formula readable and fast at once: it is a block of float64 values with the usual operators, whose
+temporaries come from a small pool instead of the allocator. The same formula runs on exact rationals (``gmpy2.mpq``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from .errors import OracleError
+from .rounding import half_bits, single_of_half
+from .signature import Array
+
+Index = tuple[Any, ...]
+_BLOCK_VARIABLE, _THREADS_VARIABLE = "ACLNN_ORACLE_BLOCK", "ACLNN_ORACLE_THREADS"
+
+
+def _setting(variable: str, default: int, low: int, high: int) -> int:
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise OracleError(f"environment variable {variable}={text!r} must be an integer in [{low}, {high}]")
+    return int(text)
+
+
+def block_size() -> int:
+    """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
+    return _setting(_BLOCK_VARIABLE, 1 << 14, 1, 1 << 20)
+
+
+def thread_count() -> int:
+    """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
+    return _setting(_THREADS_VARIABLE, min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4), 1, 256)  # fmt: skip
+
+
+def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
+    """Cut an index space into basic-slicing blocks of at most ``size`` elements (at least one)."""
+    axis, inner = len(shape), 1
+    while axis > 0 and inner * shape[axis - 1] <= size:
+        axis -= 1
+        inner *= shape[axis]
+    if axis == 0:
+        yield ()
+        return
+    step = max(1, size // max(inner, 1))
+    for outer in np.ndindex(shape[: axis - 1]):
+        for start in range(0, shape[axis - 1], step):
+            yield (*outer, slice(start, start + step))
+
+
+def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
+    """Do the work on every block, on several threads where there are several blocks and cores."""
+    todo = list(index)
+    threads = min(thread_count(), len(todo) // 4)
+    if threads <= 1:
+        for block in todo:
+            work(block)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, todo):
+            pass
+
+
+class Pool:
+    """Free float64 buffers of one length; not shared between threads."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.free: list[Array] = []
+
+    def take(self) -> Array:
+        return self.free.pop() if self.free else np.empty(self.size)
+
+
+class Lane:
+    """A block of float64 values. Operators give new lanes; a lane that is no longer used returns its buffer."""
+
+    __slots__ = ("buffer", "pool", "values")
+    __array_ufunc__ = None
+
+    def __init__(self, pool: Pool, shape: tuple[int, ...]) -> None:
+        self.pool = pool
+        self.buffer = pool.take()
+        count = 1
+        for dim in shape:
+            count *= dim
+        self.values = self.buffer[:count].reshape(shape)
+
+    def __del__(self) -> None:
+        self.pool.free.append(self.buffer)
+
+    @classmethod
+    def load(cls, pool: Pool, source: Array) -> Lane:
+        """Widen a block of any float dtype and layout; exact."""
+        lane = cls(pool, source.shape)
+        np.copyto(lane.values, single_of_half(source) if source.dtype == np.float16 else source)
+        return lane
+
+    def apply(self, ufunc: Any, *others: Any) -> Lane:
+        """Return ufunc(self, *others) in a new lane."""
+        result = Lane(self.pool, self.values.shape)
+        ufunc(self.values, *(o.values if isinstance(o, Lane) else o for o in others), out=result.values)
+        return result
+
+    def __add__(self, other: Any) -> Lane:
+        return self.apply(np.add, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Lane:
+        return self.apply(np.subtract, other)
+
+    def __rsub__(self, other: Any) -> Lane:
+        result = Lane(self.pool, self.values.shape)
+        np.subtract(other, self.values, out=result.values)
+        return result
+
+    def __mul__(self, other: Any) -> Lane:
+        return self if other is ONE else self.apply(np.multiply, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Lane:
+        return self if other is ONE else self.apply(np.divide, other)
+
+    def __neg__(self) -> Lane:
+        return self.apply(np.negative)
+
+
+ONE = 1  # the neutral factor: an absent weight, a count that does not divide
+
+
+def convert(values: Array, target: Array) -> None:
+    """Write values of one float dtype into an array of another with one rounding to nearest even.
+
+    Sources are at most float32, so every cast is a single rounding; complex targets get a zero imaginary part.
+    """
+    if values.dtype == target.dtype:
+        np.copyto(target, values)
+        return
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        single = single_of_half(values) if values.dtype == np.float16 else values.astype(np.float32)
+        if target.dtype == np.float16:
+            np.copyto(target, half_bits(single).view(np.float16))
+        else:
+            np.copyto(target, single.astype(target.dtype))
