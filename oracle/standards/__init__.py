@@ -1,0 +1,29 @@
+"""Accuracy standards: one small file per standard, one way to judge.
+
+judge("mixed", golden=g, actual=a, dtype="float16").passed
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import unknown
+from . import mixed
+from .base import Option, Standard, Verdict
+
+__all__ = ["STANDARDS", "Option", "Standard", "Verdict", "judge"]
+
+STANDARDS: dict[str, Standard] = {s.name: s for s in (*mixed.STANDARDS,)}
+
+
+def judge(standard: str, /, *, golden: Any, actual: Any, dtype: Any, third: Any = None, **options: Any) -> Verdict:
+    """Judge one output by an accuracy standard.
+
+    ``golden``: float64 for a float output, an integer or bool array for an integer one. ``actual``, ``third``: arrays
+    of ``dtype`` (a name or a NumPy dtype; "hifloat32" travels in float32 arrays). An ``actual`` of another shape or
+    dtype than the golden and ``dtype`` say is a failing verdict. Raises OracleError for an unknown standard, dtype or
+    option, and for arguments no verdict can be given on.
+    """
+    if standard not in STANDARDS:
+        raise unknown("standard", standard, STANDARDS)
+    return STANDARDS[standard].judge(golden, actual, dtype, third, options)

@@ -1,0 +1,270 @@
+"""What every accuracy standard shares: the verdict, the options, and the arguments checked once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..dtypes import DTYPES, FORMATS, FloatFormat, find
+from ..errors import OracleError, unknown
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a standard says of one output.
+
+    ``metrics`` holds the standard's numbers by the field's names (a bool is 0.0 or 1.0; a number that does not exist,
+    such as the cosine of one element, is absent). ``reason`` is empty on a plain pass; otherwise it names every rule
+    that was broken, or the standard's own word (``Warning``, ``SKIP``, ``INVESTIGATE``).
+    """
+
+    passed: bool
+    metrics: dict[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a standard: its default, the rule a value must obey (in words), and the conversion that checks it.
+
+    ``convert`` takes a value from Python or a string from a command line and raises TypeError or ValueError.
+    """
+
+    default: Any
+    rule: str
+    convert: Callable[[Any], Any]
+
+
+def flag(default: bool) -> Option:
+    """Return the option that is true or false."""
+
+    def convert(value: Any) -> bool:
+        if isinstance(value, (bool, np.bool_)):
+            return bool(value)
+        return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
+
+    return Option(default, "true or false", convert)
+
+
+def choice(default: str, *names: str) -> Option:
+    """Return the option that is one of a closed list of names."""
+    known = (default, *names)
+
+    def convert(value: Any) -> str:
+        if value not in known:
+            raise ValueError
+        return str(value)
+
+    return Option(default, f"one of {', '.join(known)}", convert)
+
+
+def number(default: float | None) -> Option:
+    """Return the option that is a number not below zero: ``0.5``, or as ATK writes it ``"2**-8"``."""
+
+    def convert(value: Any) -> float | None:
+        if value is None:
+            return None
+        power = re.fullmatch(r"\s*2\s*\*\*\s*\(?\s*([+-]?\d{1,4})\s*\)?\s*", value) if isinstance(value, str) else None
+        result = 2.0 ** int(power[1]) if power else float(value)
+        if isinstance(value, bool) or not result >= 0:
+            raise ValueError
+        return result
+
+    return Option(default, 'a number not below 0 (0.001, "2**-8")', convert)
+
+
+def count(default: int | None) -> Option:
+    """Return the option that is a count: an integer from 0 on."""
+
+    def convert(value: Any) -> int | None:
+        if value is None:
+            return None
+        result = int(value, 10) if isinstance(value, str) else int(value.__index__())
+        if isinstance(value, bool) or result < 0:
+            raise ValueError
+        return result
+
+    return Option(default, "an integer not below 0", convert)
+
+
+@dataclass(frozen=True)
+class OutputType:
+    """The dtype of an output: its name, the arrays it travels in, and its float format (None for integers)."""
+
+    name: str
+    numpy: np.dtype[Any]
+    kind: str  # float, int, uint or bool
+    format: FloatFormat | None
+
+
+def _output_types() -> dict[str, OutputType]:
+    types = {
+        name: OutputType(name, np.dtype(getattr(ml_dtypes, name) if hasattr(ml_dtypes, name) else name), "float", f)
+        for name, f in FORMATS.items()
+        if name != "hifloat32"
+    }
+    types["hifloat32"] = OutputType("hifloat32", np.dtype(np.float32), "float", FORMATS["hifloat32"])
+    types |= {d.name: OutputType(d.name, d.numpy, d.kind, None) for d in DTYPES.values() if d.kind in _INTEGERS}
+    return types
+
+
+_INTEGERS = ("int", "uint", "bool")
+OUTPUT_TYPES: dict[str, OutputType] = _output_types()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The arrays of one judgement, all of ``shape``: actual and third of ``dtype``, golden real.
+
+    A golden for a float output holds float64 values (any narrower float or integer array is taken as such); a golden
+    for an integer output holds integers.
+    """
+
+    dtype: OutputType
+    golden: Array
+    actual: Array
+    third: Array | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.golden.shape)
+
+    @property
+    def size(self) -> int:
+        return self.golden.size
+
+    @property
+    def format(self) -> FloatFormat:
+        if self.dtype.format is None:
+            raise OracleError(f"dtype {self.dtype.name} is not a floating-point type")
+        return self.dtype.format
+
+    def index(self, flat: int) -> list[int]:
+        """Return the index of a flat position, for a message."""
+        return [int(i) for i in np.unravel_index(flat, self.shape)] if self.shape else []
+
+
+@dataclass(frozen=True)
+class Standard:
+    """An accuracy standard: its rule and what it accepts.
+
+    ``rule(sample, **options)`` judges; ``kinds`` are the kinds of dtype it is defined for and ``dtypes``, where given,
+    the only ones with numbers; ``third`` says that it compares with a third party.
+    """
+
+    name: str
+    rule: Callable[..., Verdict]
+    kinds: tuple[str, ...] = ("float",)
+    dtypes: tuple[str, ...] = ()
+    options: Mapping[str, Option] = field(default_factory=dict)
+    third: bool = False
+
+    def judge(self, golden: Any, actual: Any, dtype: Any, third: Any, options: Mapping[str, Any]) -> Verdict:
+        """Check the arguments and apply the rule; see ``oracle.standards.judge``."""
+        kind = self._output_type(dtype)
+        settings = self._settings(options)
+        golden = self._golden(golden, kind)
+        third = self._third(third, golden.shape, kind)
+        actual = _array(self.name, "actual", actual)
+        if actual.shape != golden.shape:
+            return Verdict(False, {}, f"actual has shape {actual.shape}, the golden {golden.shape}")
+        if _native(actual.dtype) != kind.numpy:
+            return Verdict(False, {}, f"actual is {actual.dtype}, the output's dtype {kind.name}{_container(kind)}")
+        return self.rule(Sample(kind, golden, actual, third), **settings)
+
+    def _output_type(self, dtype: Any) -> OutputType:
+        kind = _output_type(dtype)
+        if kind is None:
+            raise unknown(f"dtype for standard {self.name!r}:", dtype, OUTPUT_TYPES)
+        if kind.kind not in self.kinds or (self.dtypes and kind.name not in self.dtypes):
+            known = self.dtypes or [t.name for t in OUTPUT_TYPES.values() if t.kind in self.kinds]
+            hint = "" if kind.format else "; integers are judged by binary, integer or quantized"
+            raise OracleError(
+                f"standard {self.name!r}: dtype {kind.name!r} is outside its rule, which is defined for"
+                f" {', '.join(known)}{hint}"
+            )
+        return kind
+
+    def _settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        settings = {name: option.default for name, option in self.options.items()}
+        for name, value in options.items():
+            if name not in self.options:
+                raise unknown(f"option of standard {self.name!r}:", name, self.options or "none, it takes no option")
+            try:
+                settings[name] = self.options[name].convert(value)
+            except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+                rule = self.options[name].rule
+                raise OracleError(f"standard {self.name!r}: option {name}={value!r} must be {rule}") from None
+        return settings
+
+    def _golden(self, value: Any, kind: OutputType) -> Array:
+        golden = _array(self.name, "golden", value)
+        source = _output_type(golden.dtype)
+        if source is None:
+            raise OracleError(
+                f"standard {self.name!r}: golden is {golden.dtype}; it must be float64 for a float output and an"
+                " integer or bool array for an integer one"
+            )
+        if kind.kind in _INTEGERS and source.kind == "float":
+            return self._integral(golden, kind)
+        return golden
+
+    def _integral(self, golden: Array, kind: OutputType) -> Array:
+        """Take float values for an integer golden only where nothing can have been lost: integers up to 2^53."""
+        values = golden.astype(np.float64)
+        if not np.all(np.abs(values) <= 2.0**53) or np.any(values != np.rint(values)):
+            raise OracleError(
+                f"standard {self.name!r}: golden is {golden.dtype} and holds values that are not integers of at most"
+                f" 2^53; the golden of a {kind.name} output must be an integer array"
+            )
+        return values.astype(np.int64)
+
+    def _third(self, value: Any, shape: tuple[int, ...], kind: OutputType) -> Array | None:
+        if not self.third:
+            if value is not None:
+                raise OracleError(f"standard {self.name!r} has no third party: leave third= out")
+            return None
+        if value is None:
+            raise OracleError(
+                f"standard {self.name!r} compares with a third party: give third=, the benchmark's output of dtype"
+                f" {kind.name}{_container(kind)} and shape {shape}"
+            )
+        third = _array(self.name, "third", value)
+        if third.shape != shape or _native(third.dtype) != kind.numpy:
+            raise OracleError(
+                f"standard {self.name!r}: third is {third.dtype}{list(third.shape)}; it must be"
+                f" {kind.numpy}{list(shape)} like the output"
+            )
+        return third
+
+
+def _array(standard: str, name: str, value: Any) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # ragged sequences
+        raise OracleError(f"standard {standard!r}: {name} is not an array: {error}") from None
+    if array.dtype.kind in "OSUMm":
+        raise OracleError(f"standard {standard!r}: {name} must be an array of numbers, not {type(value).__name__}")
+    return array
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype.newbyteorder("=") if dtype.byteorder in "<>" else dtype
+
+
+def _container(kind: OutputType) -> str:
+    return "" if kind.name == str(kind.numpy) else f" (in {kind.numpy} arrays)"
+
+
+def _output_type(dtype: Any) -> OutputType | None:
+    if isinstance(dtype, str):
+        return OUTPUT_TYPES.get(dtype)
+    found = None if dtype is None else find(dtype)
+    return None if found is None else OUTPUT_TYPES.get(found.name)
