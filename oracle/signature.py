@@ -133,6 +133,7 @@ class Call:
     ``inputs`` and ``outputs`` hold arrays by aclnn name (None: a null pointer; a call that must be refused may hold a
     TensorSpec where an array would be), ``attrs`` the int64 attributes. Backends write ``outputs`` in place.
     ``specs`` says what an array cannot (format, storage shape); ``null`` names null ``workspaceSize``/``executor``.
+    ``case_id``: the catalogue's id of a call made from a case; only a recording needs it.
     """
 
     op: str
@@ -142,6 +143,7 @@ class Call:
     outputs: dict[str, Any]
     specs: Mapping[str, TensorSpec] = field(default_factory=dict)
     null: frozenset[str] = frozenset()
+    case_id: str = ""
 
     def spec(self, name: str) -> TensorSpec | None:
         """Return what aclCreateTensor is told of a tensor parameter; None for a null pointer."""

@@ -1,0 +1,151 @@
+"""What is known to fail: ``expectations/<backend>.yaml`` beside a catalogue.
+
+    - id: "binary_cross_entropy_backward/clamp[float16-*]"     # * and ? only; brackets stand for themselves
+      status: fail                                             # fail, error, crash, timeout or skip
+      reason: PyTorch computes in float16, whose 1e-12 is 0
+      link: https://...                                        # optional
+      soc: [ascend910b]                                        # optional, as is dtype: [float16]
+      may: true                                                # optional: the bits depend on the machine
+      measured: 0 to 3 of 1024 elements outside the bound      # required with may
+
+Strict: a case that passes although an entry expects otherwise is ``xpass`` and fails the run, unless the entry says
+``may``. An entry that matches no case of the whole catalogue, all tiers, is an error. The first entry that matches a
+case counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from ..catalogue.case import Case
+from ..catalogue.reading import Document, read
+from ..dtypes import DTYPES
+from ..errors import OracleError
+from ..platforms import PLATFORMS
+
+_NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "minLength": 1},
+            "status": {"enum": ["fail", "error", "crash", "timeout", "skip"]},
+            "reason": {"type": "string", "minLength": 1},
+            "link": {"type": "string", "pattern": "^https?://"},
+            "may": {"type": "boolean"},
+            "measured": {"type": "string", "minLength": 1},
+            "soc": {**_NAMES, "items": {"enum": list(PLATFORMS)}},
+            "dtype": {**_NAMES, "items": {"enum": list(DTYPES)}},
+        },
+        "required": ["id", "status", "reason"],
+        "additionalProperties": False,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One entry: cases whose id matches ``pattern`` end in ``status`` for ``reason``."""
+
+    pattern: str
+    status: str
+    reason: str
+    where: str
+    link: str = ""
+    may: bool = False
+    measured: str = ""
+    soc: tuple[str, ...] = ()
+    dtype: tuple[str, ...] = ()
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile(re.escape(self.pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+    def names(self, case: Case) -> bool:
+        """Whether the entry's pattern and dtypes fit a case, whatever the SoC."""
+        return self._regex.fullmatch(case.id) is not None and (not self.dtype or case.dtype in self.dtype)
+
+    def applies(self, case: Case, soc: str) -> bool:
+        return (not self.soc or soc in self.soc) and self.names(case)
+
+    @property
+    def told(self) -> str:
+        """The reason with its link and what was measured, for a record line."""
+        extra = [part for part in (f"measured: {self.measured}" if self.measured else "", self.link) if part]
+        return self.reason + (f" ({'; '.join(extra)})" if extra else "")
+
+    def resolve(self, status: str, reason: str) -> tuple[str, str]:
+        """Turn the status a case ended in into the one it counts as."""
+        if status == self.status:
+            return "xfail", f"{self.told}: {reason}"
+        if status == "pass":
+            return ("pass", "") if self.may else ("xpass", f"{self.where} expects {self.status}: {self.told}")
+        if status == "skip":
+            return status, reason
+        return status, f"{reason} ({self.where} expects {self.status})"
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """All entries for one backend, in the file's order."""
+
+    entries: Sequence[Expectation] = ()
+
+    def of(self, case: Case, soc: str) -> Expectation | None:
+        """Return the first entry that applies to a case, or None."""
+        return next((entry for entry in self.entries if entry.applies(case, soc)), None)
+
+    def require_matches(self, cases: Iterable[Case]) -> None:
+        """Raise OracleError for entries that match none of the catalogue's cases."""
+        open_entries = list(self.entries)
+        for case in cases:
+            open_entries = [entry for entry in open_entries if not entry.names(case)]
+            if not open_entries:
+                return
+        if open_entries:
+            stale = "\n".join(f"{e.where}: id {e.pattern!r} matches no case of the catalogue" for e in open_entries)
+            raise OracleError(f"{stale}\nA stale expectation hides the next failure: correct the pattern or delete it.")
+
+
+def expectations_file(catalogue_dir: Path, backend: str) -> Path:
+    """Return where the expectations of a backend for the catalogue in a folder lie, whether or not there are any."""
+    return catalogue_dir / "expectations" / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', backend)}.yaml"
+
+
+def load_expectations(path: Path) -> Expectations:
+    """Read one file; an absent one is no expectations. Raises OracleError with file and line."""
+    if not path.exists():
+        return Expectations()
+    document = read(path)
+    error = jsonschema.Draft202012Validator(SCHEMA)
+    for problem in sorted(error.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
+        raise document.error(problem.message, tuple(problem.absolute_path))
+    return Expectations(tuple(_entry(document, i, entry) for i, entry in enumerate(document.data)))
+
+
+def _entry(document: Document, index: int, entry: dict[str, Any]) -> Expectation:
+    if entry.get("may") and "measured" not in entry:
+        raise document.error("may: true needs measured: what was seen, and on which machines", (index, "may"))
+    if "measured" in entry and not entry.get("may"):
+        raise document.error("measured: belongs to may: true", (index, "measured"))
+    return Expectation(
+        pattern=entry["id"],
+        status=entry["status"],
+        reason=entry["reason"],
+        where=document.where((index, "id"), (index,)),
+        link=entry.get("link", ""),
+        may=entry.get("may", False),
+        measured=entry.get("measured", ""),
+        soc=tuple(entry.get("soc", ())),
+        dtype=tuple(entry.get("dtype", ())),
+    )
+
+

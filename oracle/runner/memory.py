@@ -1,0 +1,122 @@
+"""The memory of one call: poisoned outputs between guards, and inputs that must not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..catalogue.case import Case, TensorPlan
+from ..catalogue.inputs import make_inputs
+from ..catalogue.layout import allocate
+from ..signature import Array, Call, TensorSpec
+
+POISONS = (0xA5, 0x5A)  # bytes no result consists of by accident twice: a second run takes the second one
+
+
+@dataclass
+class Output:
+    """One output tensor: ``view`` is what the device sees, the rest of ``base`` are guards."""
+
+    base: Array
+    view: Array
+    poison: int
+
+    @classmethod
+    def make(cls, plan: TensorPlan, poison: int) -> Output:
+        buffer = allocate(plan.shape, plan.dtype, plan.view)
+        output = cls(buffer.base, buffer.view, poison)
+        output.bytes[...] = poison
+        return output
+
+    @property
+    def bytes(self) -> Array:
+        return self.base.view(np.uint8)
+
+    def untouched(self) -> bool:
+        """Whether not one byte was written."""
+        return bool((self.bytes == self.poison).all())
+
+    def unwritten(self) -> Array:
+        """Return a bool array of the view's shape: the elements that still hold the poison."""
+        view = self.view
+        if not view.size:
+            return np.zeros(view.shape, bool)
+        flat = np.ascontiguousarray(view).reshape(-1).view(np.uint8).reshape(view.size, view.itemsize)
+        first = flat[:, 0] == self.poison  # most elements are settled by one byte
+        if first.any():
+            first[first] = (flat[first] == self.poison).all(axis=1)
+        return first.reshape(view.shape)
+
+    def damaged(self) -> int:
+        """Return how many guard elements lost their poison."""
+        itemsize = self.base.itemsize
+        guards = ~self._covered()
+        bad = (self.bytes.reshape(-1, itemsize)[guards] != self.poison).any(axis=1)
+        return int(np.count_nonzero(bad))
+
+    def _covered(self) -> Array:
+        covered = np.zeros(self.base.size, bool)
+        if self.view.size:
+            item = self.base.itemsize
+            offset = (_address(self.view) - _address(self.base)) // item
+            strides = tuple(s // item for s in self.view.strides)
+            np.ndarray(self.view.shape, bool, covered.data, offset, strides)[...] = True
+        return covered
+
+
+class Memory:
+    """A call ready to run, and what must be true of its memory afterwards."""
+
+    def __init__(
+        self, case: Case, soc: str, inputs: Mapping[str, Any], specs: Mapping[str, TensorSpec], poison: int
+    ) -> None:
+        self.case = case
+        self.inputs = dict(inputs)  # the device may replace entries of call.inputs, not of this
+        self.outputs: dict[str, Output] = {}
+        outputs: dict[str, Any] = {}
+        for name, plan in case.outputs.items():
+            if plan is None or plan.spec_only:
+                outputs[name] = None if plan is None else specs[name]
+            else:
+                self.outputs[name] = Output.make(plan, poison)
+                outputs[name] = self.outputs[name].view
+        self.call = Call(case.op, soc, dict(inputs), dict(case.attrs), outputs, specs, case.null, case.id)
+        self._storage = {n: _storage(v) for n, v in self.inputs.items() if isinstance(v, np.ndarray)}
+        self._saved = {n: storage.copy() for n, storage in self._storage.items()}
+
+    @classmethod
+    def make(cls, case: Case, *, soc: str, seed: int) -> Memory:
+        """Make the data of a case."""
+        inputs, specs = make_inputs(case, seed=seed)
+        return cls(case, soc, inputs, specs, POISONS[0])
+
+    def again(self, poison: int = POISONS[0]) -> Memory:
+        """Return the same call with its inputs restored and new outputs, for another run."""
+        self.restore()
+        return Memory(self.case, self.call.soc, self.inputs, self.call.specs, poison)
+
+    def restore(self) -> None:
+        """Put the inputs' bytes back."""
+        for name in self.changed_inputs():
+            self._storage[name][...] = self._saved[name]
+
+    def changed_inputs(self) -> list[str]:
+        """Return the names of inputs whose storage, guards included, no longer holds what it held."""
+        return [n for n, storage in self._storage.items() if not np.array_equal(storage, self._saved[n])]
+
+
+def _storage(array: Array) -> Array:
+    """Return the bytes of the memory a view looks into: the array that owns it, as uint8."""
+    while True:
+        base: Any = array.base
+        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided puts a holder between
+        if not isinstance(base, np.ndarray):
+            return array.ravel(order="K").view(np.uint8)
+        array = base
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

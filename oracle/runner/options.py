@@ -1,0 +1,92 @@
+"""The options of a run, once: the pytest plug-in and ``aclnn-oracle run`` and ``replay`` both register this table.
+
+Only the standard library is imported here: other people's pytest runs load this module too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a run. ``dest`` is its place in a parsed namespace, ``prefixed`` its spelling nobody else takes."""
+
+    name: str
+    help: str
+    metavar: str = ""
+    kind: Literal["value", "append", "flag"] = "value"
+    verdict: bool = True  # decides how one case is run or judged: `replay` takes it and replay commands repeat it
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name}"
+
+    @property
+    def prefixed(self) -> str:
+        return f"--oracle-{self.name}"
+
+    @property
+    def dest(self) -> str:
+        return "oracle_" + self.name.replace("-", "_")
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keywords of argparse's ``add_argument``."""
+        common: dict[str, Any] = {"dest": self.dest, "help": self.help}
+        if self.kind == "flag":
+            return {**common, "action": "store_true", "default": False}
+        action = "append" if self.kind == "append" else "store"
+        return {**common, "action": action, "default": None, "metavar": self.metavar}
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("backend", "device under test: cpu (default), torch, torch_npu, aclnn, replay, an installed entry point, or module:attribute", "NAME"),
+    Option("backend-option", "option of the backend, repeatable: numerics=exact (cpu), device=cuda (torch), path=DIR (replay)", "KEY=VALUE", "append"),
+    Option("soc", "SoC whose rules apply: ascend910b (default), ascend910_93, ascend950, ascend910, ascend310p", "NAME"),
+    Option("standard", "accuracy standard of the standard layer (default: mixed)", "NAME"),
+    Option("standard-option", "option of the standard, repeatable, e.g. type=high_performance", "KEY=VALUE", "append"),
+    Option("third-party", "third party of a dual benchmark: another backend, e.g. torch, cpu:native, replay:DIR", "BACKEND"),
+    Option("tier", "which cases: smoke (seconds), standard (default), full", "TIER", verdict=False),
+    Option("seed", "part of every case's data seed (default: 0)", "N"),
+    Option("layers", "layers that decide (default: structure,standard,strict)", "LIST"),
+    Option("overflow", "inf_nan or saturate, instead of the SoC's own mode", "MODE"),
+    Option("determinism", "run every case N times and compare bit for bit (costs N times the device time)", "N"),
+    Option("invariance", "non-contiguous must equal contiguous, and a slice of the batch the batch, bit for bit (costs up to 3 times the device time)", kind="flag"),
+    Option("report", "write the HTML report; its record is written beside it (.jsonl) unless --record says where", "FILE.html", verdict=False),
+    Option("record", "write the run record, one JSON line a case, while it runs", "FILE.jsonl", verdict=False),
+    Option("record-outputs", "save every output for --backend replay", "DIR", verdict=False),
+    Option("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run", kind="flag", verdict=False),
+    Option("timeout-per-case", "kill a case that does not answer in S seconds (runs in a child process, as --isolate does)", "S", verdict=False),
+    Option("devices", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)", "LIST", verdict=False),
+    Option("emulate", "run aclnn or torch_npu on the emulated CANN", kind="flag"),
+)  # fmt: skip
+
+
+def add_prefixed(add: Callable[..., Any], options: Iterable[Option] = OPTIONS, **extra: Any) -> None:
+    """Register ``--oracle-NAME`` of every option with an ``add_argument``-like function."""
+    for option in options:
+        add(option.prefixed, **{**option.arguments(), **extra})
+
+
+def add_short(add: Callable[..., Any], options: Iterable[Option] = OPTIONS) -> None:
+    """Register ``--NAME`` of every option with an ``add_argument``-like function."""
+    for option in options:
+        add(option.flag, **option.arguments())
+
+
+def spell(values: dict[str, Any], *, prefixed: bool = False, only_verdict: bool = False) -> list[str]:
+    """Return parsed values as command-line arguments again; options at their default are left out."""
+    arguments: list[str] = []
+    for option in OPTIONS:
+        value = values.get(option.dest)
+        if value in (None, False, []) or (only_verdict and not option.verdict):
+            continue
+        flag = option.prefixed if prefixed else option.flag
+        if option.kind == "flag":
+            arguments.append(flag)
+        else:
+            each = value if option.kind == "append" else [value]
+            arguments += [f"{flag}={v}" for v in each] if prefixed else [word for v in each for word in (flag, str(v))]
+    return arguments

@@ -1,0 +1,149 @@
+"""The settings of a run: parsed once, checked once, small enough to travel to a worker or a child process."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..catalogue.case import TIERS
+from ..errors import OracleError, unknown
+from ..platforms import DEFAULT_SOC, platform
+from .options import OPTIONS, spell
+
+LAYERS = ("structure", "standard", "strict")
+OVERFLOW = ("inf_nan", "saturate")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every case of a run is made, run and judged. ``device`` is this process's own device number."""
+
+    backend: str = "cpu"
+    backend_options: tuple[tuple[str, str], ...] = ()
+    soc: str = DEFAULT_SOC
+    standard: str = "mixed"
+    standard_options: tuple[tuple[str, Any], ...] = ()
+    third_party: str | None = None
+    tier: str = "standard"
+    seed: int = 0
+    layers: tuple[str, ...] = LAYERS
+    overflow: str | None = None
+    determinism: int = 1
+    invariance: bool = False
+    isolate: bool = False
+    timeout: float | None = None
+    record_outputs: str | None = None
+    devices: tuple[int, ...] = ()
+    emulate: bool = False
+    worker: str = "main"
+    device: int | None = None
+    replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
+
+    @property
+    def saturates(self) -> bool:
+        """Whether an overflow is expected to give the largest finite value (``--overflow``, else the SoC's mode)."""
+        return platform(self.soc).saturates if self.overflow is None else self.overflow == "saturate"
+
+    @property
+    def in_child(self) -> bool:
+        return self.isolate or self.timeout is not None
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value."""
+    given = {option.name: values.get(option.dest) for option in OPTIONS}
+    text = {name: value for name, value in given.items() if isinstance(value, str)}
+    settings = Settings(
+        backend=text.get("backend", "cpu"),
+        backend_options=tuple(_pairs("--backend-option", given["backend-option"])),
+        soc=platform(text.get("soc", DEFAULT_SOC)).soc,
+        standard=_standard(text.get("standard", "mixed")),
+        standard_options=tuple((k, _literal(v)) for k, v in _pairs("--standard-option", given["standard-option"])),
+        third_party=text.get("third-party"),
+        tier=_one_of("tier", text.get("tier", "standard"), TIERS),
+        seed=_integer("--seed", text.get("seed", "0"), low=0),
+        layers=_layers(text.get("layers")),
+        overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
+        determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
+        invariance=bool(given["invariance"]),
+        isolate=bool(given["isolate"]),
+        timeout=_seconds("--timeout-per-case", text.get("timeout-per-case")),
+        record_outputs=text.get("record-outputs"),
+        devices=_devices(text.get("devices")),
+        emulate=bool(given["emulate"]),
+        replay_arguments=tuple(spell(dict(values), only_verdict=True)),
+    )
+    return settings
+
+
+def _pairs(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
+    pairs = []
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.isidentifier():
+            raise OracleError(f"{option} {text!r}: must be KEY=VALUE")
+        pairs.append((key, value))
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise OracleError(f"{option}: {key!r} is given twice")
+    return pairs
+
+
+def _literal(text: str) -> Any:
+    """Return the number or boolean a text spells, else the text."""
+    try:
+        return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _one_of(kind: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise unknown(kind, value, known)
+    return value
+
+
+def _standard(name: str) -> str:
+    from ..standards import STANDARDS
+
+    return _one_of("standard", name, tuple(STANDARDS))
+
+
+def _integer(option: str, text: str, *, low: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise OracleError(f"{option} {text!r}: must be an integer") from None
+    if value < low:
+        raise OracleError(f"{option} {value}: must be at least {low}")
+    return value
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise OracleError(f"{option} {text!r}: must be a number of seconds") from None
+    if not 0 < value < math.inf:
+        raise OracleError(f"{option} {text}: must be a positive number of seconds")
+    return value
+
+
+def _layers(text: str | None) -> tuple[str, ...]:
+    names = LAYERS if text is None else tuple(part.strip() for part in text.split(","))
+    for name in names:
+        _one_of("layer", name, LAYERS)
+    return tuple(name for name in LAYERS if name in names)
+
+
+def _devices(text: str | None) -> tuple[int, ...]:
+    numbers = tuple(_integer("--devices", part, low=0) for part in text.split(",")) if text else ()
+    if len(set(numbers)) != len(numbers):
+        raise OracleError(f"--devices {text}: a device is named twice")
+    return numbers

@@ -1,0 +1,288 @@
+"""The verdict on one output: what the structure, standard and strict layers say, element by element and in sum.
+
+structure   NaN where the golden is NaN and nowhere else, infinities of the golden's sign, exact zeros where the
+            operator says zero. (Shape, dtype, guards, inputs and status are seen by the runner, which holds the memory.)
+strict      |actual - value| <= bound on every element; budget_used is the worst error in units of its bound.
+standard    an official accuracy standard of :mod:`oracle.standards`.
+
+Elements the reference calls unspecified are judged by no layer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .dtypes import FORMATS, find
+from .operators.base import Reference
+from .signature import Array
+
+BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
+NAN, INF, ZERO = 1, 2, 3  # structure codes of an element
+RULES = {
+    NAN: "NaN exactly where the golden is NaN",
+    INF: "infinite exactly where the golden is, with its sign",
+    ZERO: "exact zero where the operator says zero",
+}
+
+
+@dataclass
+class Layer:
+    """What one layer says. ``bad`` marks the offending elements, None where no element is to blame."""
+
+    passed: bool
+    reason: str = ""
+    rule: str = ""
+    metrics: dict[str, float] = field(default_factory=dict)
+    bad: Array | None = None
+
+
+@dataclass
+class Comparison:
+    """One pass over an output.
+
+    ``codes``: uint8 per element, a structure code or 0; ``strict_bad``: bool per element; both None when nothing is
+    wrong. ``stand_in``: flat indices where another answer than the golden's class is right (a saturated overflow, a
+    value within its bound of overflowing); the standards are given the golden there.
+    """
+
+    budget_used: float = 0.0
+    codes: Array | None = None
+    strict_bad: Array | None = None
+    stand_in: list[Array] = field(default_factory=list)
+    unspecified: int = 0
+
+
+def overflow_threshold(dtype: np.dtype[Any]) -> float:
+    """Return the smallest magnitude that rounds to infinity: the largest finite value and half its ULP."""
+    found = find(dtype)
+    if found is None or found.name not in FORMATS:
+        return math.inf
+    form = FORMATS[found.name]
+    if form.name == "float64":
+        return math.inf  # the threshold is not a float64; the value has overflowed itself
+    return form.max + 2.0 ** (math.frexp(form.max)[1] - 1 - form.mant - 1)
+
+
+def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> Comparison:
+    """Compare an output of the golden's shape and dtype with the reference; ``saturates``: overflow may give the
+    largest finite value (and NaN zero) instead, as 910 and 310p do."""
+    if actual.dtype.kind == "c":
+        return _compare_complex(reference, actual, saturates)
+    flat = _Flat.of(reference, actual)
+    result = Comparison()
+    scratch = np.empty(min(BLOCK, flat.size))
+    with np.errstate(all="ignore"):
+        for start in range(0, flat.size, BLOCK):
+            block = flat.block(slice(start, min(start + BLOCK, flat.size)))
+            if not _plain(block, scratch[: block.size], result):
+                _special(block, start, flat.size, saturates, result)
+    return result
+
+
+@dataclass
+class _Flat:
+    """The arrays of a comparison, flattened, or one block of them."""
+
+    actual: Array
+    golden: Array
+    value: Array
+    bound: Array
+    unspecified: Array | None
+    zeros: Array | None
+
+    @classmethod
+    def of(cls, reference: Reference, actual: Array) -> _Flat:
+        shape = actual.shape
+
+        def flat(array: Array | None) -> Any:
+            return None if array is None else np.broadcast_to(array, shape).reshape(-1)
+
+        return cls(actual.reshape(-1), *map(flat, (reference.golden, reference.value, reference.bound)),
+                   flat(reference.unspecified), flat(reference.zeros))  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        return self.actual.size
+
+    def block(self, part: slice) -> _Flat:
+        return _Flat(
+            self.actual[part],
+            self.golden[part],
+            self.value[part],
+            self.bound[part],
+            None if self.unspecified is None else self.unspecified[part],
+            None if self.zeros is None else self.zeros[part],
+        )
+
+
+def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
+    """Settle a block of finite elements within their bounds; False leaves it to :func:`_special`."""
+    if block.unspecified is not None and block.unspecified.any():
+        return False
+    error[...] = block.actual
+    if block.zeros is not None and error[block.zeros].any():
+        return False
+    np.subtract(error, block.value, out=error)
+    np.abs(error, out=error)
+    if not (error <= block.bound).all() or not error.max() < math.inf:
+        return False
+    np.divide(error, block.bound, out=error)  # 0/0 is NaN: no error against no allowance
+    result.budget_used = max(result.budget_used, _largest(error))
+    return True
+
+
+def _largest(ratios: Array) -> float:
+    """The largest number in an array that may hold NaN; 0 if there is none."""
+    worst = float(np.fmax.reduce(ratios, initial=0.0))
+    return worst if worst == worst else 0.0
+
+
+def _special(block: _Flat, start: int, total: int, saturates: bool, result: Comparison) -> None:
+    """Judge a block that holds specials, errors or unspecified elements."""
+    judged = np.ones(block.size, bool) if block.unspecified is None else ~block.unspecified
+    result.unspecified += block.size - int(np.count_nonzero(judged))
+    actual, golden = block.actual.astype(np.float64), block.golden.astype(np.float64)
+    codes, stand_in = _classes(block, actual, golden, saturates)
+    error = np.abs(actual - block.value)
+    finite = np.isfinite(actual) & np.isfinite(golden)
+    within = np.where(finite, error <= block.bound, (codes == 0) | (codes == ZERO))
+    codes[~judged] = 0
+    strict = judged & ~within
+    ratios = np.where(finite, np.where(error == 0, 0.0, error / block.bound), np.where(within, 0.0, np.inf))
+    ratios[stand_in] = 0.0
+    result.budget_used = max(result.budget_used, _largest(ratios[judged]))
+    part = slice(start, start + block.size)
+    if codes.any():
+        result.codes = np.zeros(total, np.uint8) if result.codes is None else result.codes
+        result.codes[part] = codes
+    strict &= ~stand_in
+    if strict.any():
+        result.strict_bad = np.zeros(total, bool) if result.strict_bad is None else result.strict_bad
+        result.strict_bad[part] = strict
+    if (stand_in & judged).any():
+        result.stand_in.append(start + np.flatnonzero(stand_in & judged))
+
+
+def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tuple[Array, Array]:
+    """Return the structure code of every element, and where another class than the golden's is right.
+
+    An element may overflow when value and bound together reach the threshold, and must when the value alone less the
+    bound does: between the two, a right kernel may round either way.
+    """
+    codes = np.zeros(block.size, np.uint8)
+    limit = overflow_threshold(block.golden.dtype)
+    size, bound = np.abs(block.value), np.where(np.isnan(block.bound), 0.0, block.bound)
+    infinite = np.isinf(size)  # the formula's own infinity, no overflow of the store
+    may, must = size + bound >= limit, (size - bound >= limit) | infinite
+    sign = np.signbit(actual) == np.signbit(golden)
+    a_nan, g_nan, a_inf, g_inf = np.isnan(actual), np.isnan(golden), np.isinf(actual), np.isinf(golden)
+    codes[a_nan != g_nan] = NAN
+    both = ~a_nan & ~g_nan
+    agree = np.where(g_inf, a_inf & sign, ~a_inf)
+    near = both & (a_inf != g_inf) & sign & np.where(g_inf, ~must, may)
+    if saturates:
+        largest = FORMATS[found.name].max if (found := find(block.golden.dtype)) and found.name in FORMATS else math.inf
+        near |= both & g_inf & sign & (np.abs(actual) == largest)
+        zero_for_nan = g_nan & (actual == 0)
+        codes[zero_for_nan] = 0
+        near |= zero_for_nan
+    codes[both & ~agree & ~near] = INF
+    if block.zeros is not None:
+        codes[block.zeros & (actual != 0) & (codes == 0)] = ZERO
+    return codes, near
+
+
+def _compare_complex(reference: Reference, actual: Array, saturates: bool) -> Comparison:
+    """The operators here are real: the real part is compared, and the imaginary part must be zero."""
+    real = Reference(
+        reference.golden.real, reference.value, reference.bound, reference.unspecified, reference.zeros, True
+    )
+    result = compare(real, actual.real, saturates=saturates)
+    imaginary = (actual.imag != 0).reshape(-1)
+    if imaginary.any():
+        result.codes = np.zeros(actual.size, np.uint8) if result.codes is None else result.codes
+        result.codes[imaginary & (result.codes == 0)] = ZERO
+        result.strict_bad = imaginary | (False if result.strict_bad is None else result.strict_bad)
+        result.budget_used = math.inf
+    return result
+
+
+def values_structure(comparison: Comparison, shape: tuple[int, ...]) -> Layer:
+    """The structure layer's part that reads values: NaN mask, infinities, exact zeros."""
+    metrics: dict[str, float] = {"unspecified": comparison.unspecified} if comparison.unspecified else {}
+    if comparison.codes is None:
+        return Layer(True, metrics=metrics)
+    counts = {code: int(np.count_nonzero(comparison.codes == code)) for code in RULES}
+    broken = [code for code in RULES if counts[code]]
+    reason = "; ".join(f"{RULES[code]}: {_elements(counts[code])} not so" for code in broken)
+    return Layer(False, reason, RULES[broken[0]], metrics, (comparison.codes != 0).reshape(shape))
+
+
+def strict(comparison: Comparison, shape: tuple[int, ...]) -> Layer:
+    """The strict layer: every element within its bound."""
+    metrics = {"budget_used": comparison.budget_used}
+    if comparison.strict_bad is None:
+        return Layer(True, metrics=metrics)
+    bad = comparison.strict_bad.reshape(shape)
+    count = int(np.count_nonzero(bad))
+    used = f"{comparison.budget_used:.4g} times the bound" if comparison.budget_used < math.inf else "unbounded"
+    reason = f"{_elements(count)} of {bad.size} outside the error bound, the worst {used}"
+    return Layer(False, reason, "|actual - value| <= bound", metrics, bad)
+
+
+def standard(
+    name: str,
+    reference: Reference,
+    actual: Array,
+    comparison: Comparison,
+    *,
+    third: Array | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Layer:
+    """The standard layer: the named accuracy standard on every specified element."""
+    from .standards import judge
+
+    if actual.dtype.kind == "c":
+        actual = actual.real
+    if comparison.stand_in:
+        actual = actual.copy()
+        where = np.unravel_index(np.concatenate(comparison.stand_in), actual.shape)
+        actual[where] = reference.golden.real[where] if reference.golden.dtype.kind == "c" else reference.golden[where]
+    value = reference.value
+    if comparison.unspecified and reference.unspecified is not None:
+        keep = ~reference.unspecified
+        actual, value, third = actual[keep], value[keep], None if third is None else third[keep]
+    found = judge(name, golden=value, actual=actual, dtype=actual.dtype, third=third, **(options or {}))
+    return Layer(found.passed, found.reason, f"standard {name}", dict(found.metrics))
+
+
+def uninformative(reference: Reference) -> str:
+    """Say why a golden can tell a right device from few wrong ones ("" if it can).
+
+    All elements equal, or more than half of them NaN or infinite. A single element is informative unless it is zero or
+    not finite; an empty golden has nothing to say and is judged by structure alone.
+    """
+    golden = reference.golden if reference.unspecified is None else reference.golden[~reference.unspecified]
+    if not golden.size:
+        return ""
+    if golden.dtype.kind == "c":
+        golden = golden.real
+    flat = golden.reshape(-1).astype(np.float64)
+    finite = int(np.count_nonzero(np.isfinite(flat)))
+    if 2 * finite < flat.size:
+        return f"{flat.size - finite} of {flat.size} elements of the golden are not finite"
+    if flat.size == 1:
+        return "the golden's only element is 0" if flat[0] == 0 else ""
+    first = flat[0]
+    if (flat == first).all():
+        return f"all {flat.size} elements of the golden are {first:.6g}"
+    return ""
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"
