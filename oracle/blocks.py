@@ -7,6 +7,7 @@ temporaries come from a small pool instead of the allocator. The same formula ru
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -37,7 +38,8 @@ def block_size() -> int:
 
 def thread_count() -> int:
     """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
-    return _setting(_THREADS_VARIABLE, min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4), 1, 256)  # fmt: skip
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return _setting(_THREADS_VARIABLE, min(cores, 4), 1, 256)
 
 
 def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
@@ -47,7 +49,7 @@ def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
         axis -= 1
         inner *= shape[axis]
     if axis == 0:
-        yield ()
+        yield (Ellipsis,)
         return
     step = max(1, size // max(inner, 1))
     for outer in np.ndindex(shape[: axis - 1]):
@@ -66,6 +68,17 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(work, todo):
             pass
+
+
+_LOCAL = threading.local()
+
+
+def pool_for(size: int) -> Pool:
+    """Return this thread's pool with buffers of at least ``size`` elements."""
+    pool: Pool | None = getattr(_LOCAL, "pool", None)
+    if pool is None or not size <= pool.size <= 4 * max(size, block_size()):
+        pool = _LOCAL.pool = Pool(max(size, 1))
+    return pool
 
 
 class Pool:
@@ -119,7 +132,7 @@ class Lane:
 
     def __rsub__(self, other: Any) -> Lane:
         result = Lane(self.pool, self.values.shape)
-        np.subtract(other, self.values, out=result.values)
+        np.subtract(other.values if isinstance(other, Lane) else other, self.values, out=result.values)
         return result
 
     def __mul__(self, other: Any) -> Lane:

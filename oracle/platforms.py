@@ -27,11 +27,24 @@ class Platform:
 PLATFORMS: dict[str, Platform] = {
     p.soc: p
     for p in (
-        Platform("ascend910", "Atlas training series", "DAV_1001", False, False, True, "tbe_910", ("Ascend910A", "Ascend910Pro", "Ascend910Premium")),
+        # soc, product, arch, bfloat16, regbase, saturates, kernel, device names
+        Platform(
+            "ascend910", "Atlas training series", "DAV_1001", False, False, True, "tbe_910",
+            ("Ascend910A", "Ascend910Pro", "Ascend910Premium"),
+        ),
         Platform("ascend310p", "Atlas inference series", "DAV_2002", False, False, True, "tbe_a2", ("Ascend310P",)),
-        Platform("ascend910b", "Atlas A2 training / 800I A2 inference", "DAV_2201", True, False, False, "tbe_a2", ("Ascend910B1", "Ascend910B2", "Ascend910B3", "Ascend910B4")),
-        Platform("ascend910_93", "Atlas A3 training / inference", "DAV_2201", True, False, False, "tbe_a2", ("Ascend910_93",)),
-        Platform("ascend950", "Ascend 950PR / 950DT", "DAV_3510", True, True, False, "950", ("Ascend950", "Ascend910_95")),
+        Platform(
+            "ascend910b", "Atlas A2 training / 800I A2 inference", "DAV_2201", True, False, False, "tbe_a2",
+            ("Ascend910B1", "Ascend910B2", "Ascend910B3", "Ascend910B4"),
+        ),
+        Platform(
+            "ascend910_93", "Atlas A3 training / inference", "DAV_2201", True, False, False, "tbe_a2",
+            ("Ascend910_93",),
+        ),
+        Platform(
+            "ascend950", "Ascend 950PR / 950DT", "DAV_3510", True, True, False, "950",
+            ("Ascend950", "Ascend910_95"),
+        ),
     )
 }  # fmt: skip
 _ALIASES = {"ascend910_95": "ascend950"}

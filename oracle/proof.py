@@ -19,7 +19,8 @@ from .rounding import half_bits
 from .signature import Array
 
 U = 2.0**-53  # float64's unit roundoff
-Exact = Callable[[tuple[int, ...]], "float | Any | Iterator[tuple[Any, Any]]"]
+Exact = Callable[[tuple[int, ...]], Any]  # a float (exact zero), an mpq, or an iterator of enclosures
+Refine = Callable[[Array], tuple[Array, Array, Array]]
 
 
 def round_rational(exact: Any, fmt: FloatFormat) -> float:
@@ -50,14 +51,6 @@ def round_enclosures(enclosures: Iterator[tuple[Any, Any]], fmt: FloatFormat) ->
     raise AssertionError("an enclosure iterator ended before it settled the rounding")  # pragma: no cover
 
 
-def narrow(values: Array, target: Array) -> None:
-    """Round float64 to float32 (into ``target`` when that is its dtype), or to a 16-bit type through float32.
-
-    For 16-bit types the result is only right where the float32 value is no midpoint: ``unproved`` finds those.
-    """
-    np.copyto(target, values, casting="same_kind")
-
-
 def store(value: Array, low: Array, high: Array, target: Array) -> Array | None:
     """Round ``value`` into ``target`` and return a mask of the elements the interval does not settle, or None.
 
@@ -66,6 +59,9 @@ def store(value: Array, low: Array, high: Array, target: Array) -> Array | None:
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         one, other = low.astype(np.float32), high.astype(np.float32)
+        if target.dtype != np.float32:  # -0 and +0 must not look like different numbers below
+            one += np.float32(0)
+            other += np.float32(0)
         if target.dtype == np.float32:
             np.copyto(target, value, casting="same_kind")
             doubtful = np.asarray(one != other)
@@ -104,14 +100,20 @@ def _half_midpoint(single: Array) -> Array:
     return tie
 
 
-def settle(doubtful: Array | None, target: Array, exact: Exact) -> None:
+def settle(doubtful: Array | None, target: Array, exact: Exact, refine: Refine | None = None) -> None:
     """Store the correctly rounded value of every doubtful element.
 
-    ``exact(index)`` gives the exact value as a rational, a float for an exact (signed) zero, or an iterator of
-    rational enclosures (low, high) that shrink without end.
+    ``refine(mask)`` re-evaluates them with a tighter interval (value, low, high). ``exact(index)`` gives the exact
+    value as a rational, a float for an exact (signed) zero, or an iterator of rational enclosures that shrink forever.
     """
     if doubtful is None:
         return
+    if refine is not None:
+        value, low, high = refine(doubtful)
+        settled = np.empty(value.shape, target.dtype)
+        left = store(value, low, high, settled)
+        target[doubtful] = settled
+        doubtful = _still(doubtful, left)
     fmt = FORMATS[dtype_of(target.dtype).name]
     for index in zip(*np.nonzero(doubtful), strict=True):
         answer = exact(tuple(int(i) for i in index))
@@ -124,3 +126,10 @@ def settle(doubtful: Array | None, target: Array, exact: Exact) -> None:
             if rounded == 0 and answer < 0:
                 rounded = -0.0
         target[index] = rounded
+
+
+def _still(doubtful: Array, left: Array | None) -> Array:
+    mask = np.zeros(doubtful.shape, bool)
+    if left is not None:
+        mask[doubtful] = left
+    return mask

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..dtypes import DTYPES, DType
 from ..platforms import Platform
-from ..signature import Array, Call, Parameter, TensorSpec
+from ..signature import Array, Parameter, TensorSpec
+from ..sink import Sink
 from ..status import SUCCESS, Status, invalid, nullptr
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as int
@@ -49,10 +50,10 @@ class Operator:
     output: str
     documented: tuple[str, ...]  # SoCs the documents list as supported
     checks: Callable[[Args, Platform], Checks]
-    out_like: str  # the input whose dtype the output has unless the caller says otherwise
-    evaluate: Callable[[Mapping[str, Any], Platform, Array, Array | None], None]
-    kernel: Callable[[Mapping[str, Any], Platform, Any], Array]
-    bound: Callable[[Call, Platform, Reference], None]
+    out_like: str  # the input whose dtype (documented) and shape the output has
+    kernel_type: Callable[[Mapping[str, Any], Platform], str]  # what the host rounds to before the cast to the output
+    evaluate: Callable[[Mapping[str, Any], Platform, Sink], None]
+    kernel: Callable[[Mapping[str, Any], str, Any], Array]  # (arguments, public form, compute type) -> kernel's result
 
     def names(self, *kinds: str) -> tuple[str, ...]:
         """Return the parameter names of the given kinds, in the order of GetWorkspaceSize."""

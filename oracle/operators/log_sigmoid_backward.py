@@ -1,0 +1,138 @@
+"""aclnnLogSigmoidBackward: gradInput = gradOutput * 1 / (1 + e^self).
+
+Sources: document aclnnLogSigmoidBackward; activation/logsigmoid_grad/op_api/aclnn_logsigmoid_backward.cpp (checks);
+activation/logsigmoid_grad kernel of ascend950; public copies of the built-in TBE kernels.
+
+Document and source differ: the document wants ``buffer`` like ``self`` in dtype and shape and rank 1-8; the source
+only wants it non-null and knows no limit of rank. The source wins. ``buffer`` is never read.
+
+Special values follow the formula below in IEEE float64: NaN in self or gradOutput gives NaN; self = +inf gives
+gradOutput * 0 (NaN for an infinite gradient), -inf gives gradOutput; a zero keeps the sign of gradOutput. An infinite
+gradient times a factor that underflows float64 (self > 745) is NaN, as inf * 0 is on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpfr, mpq
+
+from ..blocks import Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..platforms import Platform
+from ..proof import U
+from ..signature import Array, Parameter
+from ..sink import QUANTUM, UNIT, Sink, classes_differ
+from ..status import SUCCESS
+from .base import Args, Checks, Operator, dtype_in, float_types, is_empty, not_null, same_dtype, same_shape
+
+RELATIVE = 16 * U  # of the float64 evaluation: exp 4u, 1 + z 3u, quotient u, product u; docs/proof.md
+LOG_OVERFLOW = 88.72  # beyond it e^x is infinite in float32 and the forms that use it answer 0
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "self", "buffer", "gradInput")
+    yield dtype_in("gradOutput", a["gradOutput"], float_types(platform))
+    yield dtype_in("self", a["self"], float_types(platform))
+    yield same_dtype(a, "gradOutput", "gradInput")
+    yield same_dtype(a, "self", "gradInput")
+    yield same_shape(a, "gradOutput", "gradInput")
+    yield same_shape(a, "self", "gradInput")
+    yield SUCCESS if is_empty(a["gradOutput"], a["self"]) else None
+
+
+def derivative(x: Lane) -> Lane:
+    """1 / (1 + e^x) without overflow: z / (1 + z) for x >= 0 and 1 / (1 + z) below, z = e^-|x|."""
+    z = x.apply(np.abs)
+    np.negative(z.values, out=z.values)
+    np.exp(z.values, out=z.values)
+    divisor = z + 1.0
+    np.copyto(z.values, 1.0, where=x.values < 0)
+    return z / divisor
+
+
+def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
+    """Fill the sink block by block."""
+    grad, self = a["gradOutput"], a["self"]
+
+    def work(index: Index) -> None:
+        g_block, x_block = grad[index], self[index]
+        pool = pool_for(g_block.size)
+        g, x = Lane.load(pool, g_block), Lane.load(pool, x_block)
+        with np.errstate(all="ignore"):
+            q = derivative(x)
+            v = g * q
+            low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
+            sink.put(index, v.values, low.values, high.values, lambda i: exact(g.values[i], x.values[i]))
+            if sink.judged:
+                sink.put_bound(index, v.values, *kernel_error(g.values, x.values, q.values, v.values))
+
+    run_blocks(blocks(self.shape, block_size()), work)
+
+
+def exact(g: float, x: float) -> Any:
+    """The exact value: rational at x = 0, elsewhere MPFR enclosures of growing precision."""
+    return mpq(float(g)) / 2 if x == 0 else enclosures(float(g), float(x))
+
+
+def enclosures(g: float, x: float) -> Iterator[tuple[Any, Any]]:
+    """Enclose g / (1 + e^x): three correctly rounded operations lose less than 2^(2 - precision)."""
+    precision = 128
+    while True:
+        with gmpy2.context(precision=precision):
+            value = mpq(mpfr(g) / (1 + gmpy2.exp(mpfr(x))))
+        slack = abs(value) / mpq(2) ** (precision - 3)
+        yield value - slack, value + slack
+        precision *= 2
+
+
+def kernel_error(g: Array, x: Array, q: Array, v: Array) -> tuple[Array, Array]:
+    """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
+    positive = np.maximum(x, 0.0)
+    relative = (16 + 4 * np.minimum(positive, 104.0)) * UNIT  # the 910 form goes through log: absolute error ~ x * u
+    lost = np.where(x > LOG_OVERFLOW, q, 2 * QUANTUM)  # e^x overflows, or q is subnormal
+    error = np.abs(v) * relative + np.abs(g) * lost + QUANTUM
+    special = ~(np.isfinite(g) & np.isfinite(x))
+    unspecified = np.zeros(v.shape, bool)
+    if special.any():
+        error[special] = 0
+        single = {"gradOutput": g[special].astype(np.float32), "self": x[special].astype(np.float32)}
+        forms = [kernel(single, form, np.float32) for form in ("950", "tbe_a2", "tbe_910")]
+        unspecified[special] = classes_differ([*forms, v[special]])
+    return error, unspecified
+
+
+def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
+    """The public kernels, every intermediate in ``compute`` (float32, or the input type for the native profile)."""
+    g, x = np.asarray(a["gradOutput"]).astype(compute), np.asarray(a["self"]).astype(compute)
+    one = np.asarray(1, compute)
+    with np.errstate(all="ignore"):
+        if form == "tbe_910":
+            return np.asarray(np.exp(-np.log(one + np.exp(x))) * g)
+        z = np.exp(-np.abs(x))
+        if form == "950":
+            return np.asarray(np.where(x < 0, one, z) / (one + z) * g)
+        q = z / (one + z)
+        return np.asarray(np.where(x < 0, one - q, q) * g)
+
+
+OPERATOR = Operator(
+    name="aclnnLogSigmoidBackward",
+    slug="log_sigmoid_backward",
+    parameters=(
+        Parameter("gradOutput", "input"),
+        Parameter("self", "input"),
+        Parameter("buffer", "input"),
+        Parameter("gradInput", "output"),
+    ),
+    output="gradInput",
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    out_like="self",
+    kernel_type=lambda a, platform: str(a["self"].dtype),
+    evaluate=evaluate,
+    kernel=kernel,
+)

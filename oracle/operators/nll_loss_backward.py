@@ -1,0 +1,204 @@
+"""aclnnNLLLossBackward: out[i, target[i]] = -gradOutput * weight[target[i]] (/ totalWeight for mean), zero elsewhere.
+
+Sources: document aclnnNLLLossBackward; loss/nll_loss_grad/op_api/aclnn_nll_loss_backward.cpp (checks, dispatch); the
+ascend950 kernel; public copies of the built-in TBE kernel.
+
+Document and source differ, and the source wins: ``out`` may have any dtype self casts to; totalWeight any shape with
+one element; the divisor of mean is totalWeight as given, never recomputed. self (C) with a 1-D target of length C is
+accepted and only target[0] counts; self (0, C) with a 0-d target is accepted, because the missing dim reads as 0.
+
+A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it.
+Special values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive
+gradient, totalWeight 0 an infinity or NaN; ignored rows and other classes are +0 whatever the operands hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ..blocks import ONE, Lane, pool_for, run_blocks
+from ..errors import OracleError
+from ..platforms import Platform
+from ..proof import U
+from ..signature import Array, Parameter, TensorSpec
+from ..sink import LARGEST, QUANTUM, UNIT, Sink
+from ..status import SUCCESS, Status, invalid
+from .base import Args, Checks, Operator, can_cast, dtype_in, float_types, in_range, is_empty, not_null, same_dtype
+from .base import same_shape as same_shape
+
+MEAN = 1
+RELATIVE = 2 * U  # the product is exact in float64 (24 + 24 bits); only the quotient rounds
+ROWS = 1 << 14
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "self", "target", "weight", "totalWeight", "out")
+    yield same_dtype(a, "weight", "self")
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "totalWeight", "self")
+    yield can_cast(a, "self", "out")
+    yield dtype_in("self", a["self"], float_types(platform))
+    yield dtype_in("target", a["target"], ("int64", "int32", "uint8"))
+    yield in_range("reduction", a["reduction"], 0, 2)
+    yield self_rank(a["self"])
+    yield target_rank(a["target"])
+    yield target_length(a["self"], a["target"])
+    yield weight_length(a["self"], a["weight"])
+    yield one_element("totalWeight", a["totalWeight"])
+    yield gradient_shape(a)
+    yield same_shape(a, "out", "self")
+    yield SUCCESS if is_empty(a["self"]) else None
+
+
+def self_rank(self: TensorSpec) -> Status | None:
+    return None if self.rank in (1, 2) else invalid(f"self has rank {self.rank}; it must be (N, C) or (C)")
+
+
+def target_rank(target: TensorSpec) -> Status | None:
+    return None if target.rank <= 1 else invalid(f"target has rank {target.rank}; it must be (N) or ()")
+
+
+def target_length(self: TensorSpec, target: TensorSpec) -> Status | None:
+    """The source reads dim 0 of a rank-0 target too: the unused slot holds 0."""
+    length = target.shape[0] if target.shape else 0
+    if (self.rank == 1 and target.rank == 0) or self.shape[0] == length:
+        return None
+    return invalid(f"target of shape {target.shape} does not fit self of shape {self.shape}: dim 0 must be equal")
+
+
+def weight_length(self: TensorSpec, weight: TensorSpec) -> Status | None:
+    if weight.shape == self.shape[-1:]:
+        return None
+    return invalid(f"weight has shape {weight.shape}; it must be ({self.shape[-1]},), one weight per class")
+
+
+def one_element(name: str, spec: TensorSpec) -> Status | None:
+    return None if spec.size == 1 else invalid(f"{name} has shape {spec.shape}; it must have exactly one element")
+
+
+def gradient_shape(a: Args) -> Status | None:
+    """(N) for reduction none on (N, C), otherwise one element of rank at most 1."""
+    grad, self = a["gradOutput"], a["self"]
+    if a["reduction"] == 0 and self.rank == 2:
+        wanted = self.shape[:1]
+        return None if grad.shape == wanted else invalid(f"gradOutput has shape {grad.shape}; it must be {wanted}")
+    if grad.rank > 1:
+        return invalid(f"gradOutput has rank {grad.rank}; with reduction {a['reduction']} it must be (1,) or ()")
+    return one_element("gradOutput", grad)
+
+
+def formula(g: Any, w: Any, total: Any) -> Any:
+    """The value at a row's target class; ``total`` is the neutral factor unless the reduction is mean."""
+    return -(g * w) / total
+
+
+def rows_of(a: Mapping[str, Any]) -> tuple[Array, Array, Array]:
+    """Return per row: the target class as int64 (of self viewed as (N, C)), whether it counts, and the gradient.
+
+    Raises OracleError for a target that is neither a class nor ignoreIndex.
+    """
+    self, target = a["self"], a["target"]
+    classes = self.shape[-1]
+    chosen = np.atleast_1d(target)[: 1 if self.ndim == 1 else None].astype(np.int64)
+    counts = chosen != a["ignoreIndex"]
+    wrong = counts & ((chosen < 0) | (chosen >= classes))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise OracleError(
+            f"aclnnNLLLossBackward: target[{row}] is {int(chosen[row])}, outside [0, {classes}) and not ignoreIndex "
+            f"({a['ignoreIndex']}): the result is unspecified, so there is no golden"
+        )
+    grad = a["gradOutput"]
+    per_row = a["reduction"] == 0 and self.ndim == 2
+    return chosen, counts, grad if per_row else np.broadcast_to(grad.reshape(()), chosen.shape)
+
+
+def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
+    """Zero the output, then one proved value per row, scattered to its class."""
+    chosen, counts, grad = rows_of(a)
+    sink.clear()
+    rows = np.flatnonzero(counts)
+    # With one gradient for all rows the values form a table of C entries.
+    shared = grad.strides == (0,) and rows.size > a["weight"].size
+    index = np.arange(a["weight"].size) if shared else rows
+    classes = index if shared else chosen[index]
+    total = a["totalWeight"].reshape(()) if a["reduction"] == MEAN else ONE
+    table = sink.vector(index.size)
+
+    def work(block: tuple[Any, ...]) -> None:
+        part, pool = index[block], pool_for(ROWS)
+        gradient = np.broadcast_to(grad[:1], part.shape) if shared else grad[part]
+        g, w = Lane.load(pool, gradient), Lane.load(pool, a["weight"][classes[block]])
+        divisor: Any = ONE if total is ONE else float(total)
+        with np.errstate(all="ignore"):
+            v = formula(g, w, divisor if divisor is ONE else np.float64(divisor))
+            slack = 0.0 if divisor is ONE else RELATIVE
+            low, high = (v * (1 - slack), v * (1 + slack)) if slack else (v, v)
+
+            def exact(i: tuple[int, ...]) -> Any:
+                return formula(mpq(float(g.values[i])), mpq(float(w.values[i])), mpq(divisor))
+
+            table.put(block, v.values, low.values, high.values, exact)
+            if sink.judged:
+                table.put_bound(block, v.values, *kernel_error(g.values, w.values, divisor, v.values))
+
+    if index.size:
+        run_blocks(iter([(slice(s, s + ROWS),) for s in range(0, index.size, ROWS)]), work)
+        sink.scatter(rows, chosen[rows], table, chosen[rows] if shared else slice(None))
+
+
+def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array]:
+    """What a right float32 kernel may lose: three roundings, g / totalWeight first (docs/bounds.md)."""
+    scale = np.abs(g / total)
+    error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1)
+    finite = np.isfinite(v) & np.isfinite(error)
+    odd = (np.maximum(scale, np.abs(g * w)) >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
+    error[~finite] = 0
+    return error, odd
+
+
+def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
+    """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
+    chosen, counts, grad = rows_of(a)
+    out = np.zeros((chosen.size, a["self"].shape[-1]), compute)
+    with np.errstate(all="ignore"):
+        scale = grad.astype(compute)[counts]
+        if a["reduction"] == MEAN:
+            scale = scale / a["totalWeight"].reshape(()).astype(compute)[()]
+        rows = np.flatnonzero(counts)
+        out[rows, chosen[rows]] = -(scale * a["weight"].astype(compute)[chosen[rows]])
+    return out.reshape(a["self"].shape)
+
+
+def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:
+    """Before ascend950 the host promotes float16 to float32; otherwise self's dtype."""
+    name = str(a["self"].dtype)
+    return "float32" if name == "float16" and not platform.regbase else name
+
+
+OPERATOR = Operator(
+    name="aclnnNLLLossBackward",
+    slug="nll_loss_backward",
+    parameters=(
+        Parameter("gradOutput", "input"),
+        Parameter("self", "input"),
+        Parameter("target", "input"),
+        Parameter("weight", "input"),
+        Parameter("reduction", "attr"),
+        Parameter("ignoreIndex", "attr"),
+        Parameter("totalWeight", "input"),
+        Parameter("out", "output"),
+    ),
+    output="out",
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    checks=checks,
+    out_like="self",
+    kernel_type=kernel_type,
+    evaluate=evaluate,
+    kernel=kernel,
+)

@@ -1,0 +1,273 @@
+"""aclnnSoftmaxBackward: out = gradOutput * output - sum(gradOutput * output, dim) * output.
+
+Sources: document aclnnSoftmaxBackward; activation/softmax_grad/op_api/aclnn_softmax_backward.cpp (checks); the
+ascend950 kernels; public copies of the built-in TBE kernels.
+
+Document and source differ, and the source wins: ``out`` has no dtype check at all; before ascend950 an empty input
+succeeds before any other check. ``output`` need not be a real softmax: nothing is renormalised.
+
+Special values follow gradOutput * output - sum * output in IEEE float64: a NaN or infinity that reaches the sum
+reaches its whole row; equal terms cancel to +0; where output is zero the signs of the two products decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ..blocks import Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..platforms import Platform
+from ..proof import U
+from ..rounding import widen
+from ..signature import Array, Parameter
+from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ
+from ..status import SUCCESS, invalid
+from .base import (
+    Args,
+    Checks,
+    Operator,
+    dtype_in,
+    in_range,
+    is_empty,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
+
+CHUNK = 1 << 14  # terms of a row that are summed at once; longer rows are sums of such sums
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    grad, output = a["gradOutput"], a["output"]
+    yield not_null(a, "gradOutput", "output", "out")
+    if not platform.regbase:
+        yield SUCCESS if is_empty(grad, output) else None
+    if not platform.bfloat16 and grad.dtype is not None and grad.dtype.name == "bfloat16":
+        yield invalid(f"gradOutput has dtype bfloat16, which {platform.soc} does not support")
+    yield dtype_in("gradOutput", grad, ("float32", "float16", "bfloat16"))
+    yield dtype_in("output", output, ("float32", "float16", "bfloat16"))
+    yield same_dtype(a, "output", "gradOutput")
+    rank = max(1, grad.rank)
+    yield in_range("dim", a["dim"], -rank, rank - 1)
+    yield max_rank(a, "gradOutput")
+    yield same_shape(a, "output", "gradOutput")
+    yield same_shape(a, "out", "gradOutput")
+    yield SUCCESS if is_empty(grad, output) else None
+
+
+def formula(g: Any, y: Any, total: Any) -> Any:
+    """The document's formula; ``total`` is sum(g * y) over the row."""
+    return g * y - total * y
+
+
+def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
+    """Fill the sink by blocks of whole rows; dim is moved last per block, never for the whole tensor."""
+    grad, output = (np.moveaxis(a[name], a["dim"], -1) for name in ("gradOutput", "output"))
+    sink = sink.moved(a["dim"])
+    if grad.ndim == 1:
+        grad, output, sink = grad[None], output[None], sink.at((None,))
+    parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, grad.shape[-1], CHUNK)]
+
+    def work(index: Index) -> None:
+        rows = Rows(grad[index], output[index])
+        for part in parts:
+            rows.add(rows.products(part))
+        for part in parts:
+            rows.put(part, sink.at(index).at(part))
+
+    with np.errstate(all="ignore"):
+        run_blocks(blocks(grad.shape[:-1], max(1, block_size() // grad.shape[-1])), work)
+
+
+class Rows:
+    """A block of rows: their sums with rigorous bounds, and the formula on any part of them.
+
+    ``total``: float64 sums of g * y. ``squares``: of g, of y and of g * y. A row of at most CHUNK terms is loaded once.
+    """
+
+    def __init__(self, g: Array, y: Array) -> None:
+        self.g, self.y = g, y
+        shape = (*g.shape[:-1], 1)
+        self.total, self.g_squares, self.y_squares = (np.zeros(shape) for _ in range(3))
+        self.size, self.smallest, self.largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
+        self.loaded: tuple[Lane, Lane, Lane] | None = None
+        self.sums: dict[Index, Any] = {}
+
+    def products(self, part: Index) -> tuple[Lane, Lane, Lane]:
+        """Return g, y and g * y of a part; the product is exact for operands of float32 or narrower."""
+        if self.loaded is None or self.g.shape[-1] > CHUNK:
+            pool = pool_for(min(self.g[part].size, self.g.size))
+            g, y = Lane.load(pool, self.g[part]), Lane.load(pool, self.y[part])
+            self.loaded = g, y, g * y
+        return self.loaded
+
+    def add(self, loaded: tuple[Lane, Lane, Lane]) -> None:
+        """Add a part to the sums."""
+        g, y, p = loaded
+        self.total += p.values.sum(axis=-1, keepdims=True)
+        self.g_squares += _dot(g.values, g.values)
+        self.y_squares += _dot(y.values, y.values)
+
+    def slack(self) -> Array:
+        """What total and the rest of the formula may lose, per row, in units of |y| (docs/proof.md).
+
+        Any order of n additions loses at most (n - 1) u sum|p|, and sum|p| <= |g| |y| (Cauchy-Schwarz).
+        """
+        length = self.g.shape[-1]
+        terms = min(length, CHUNK) + -(-length // CHUNK)
+        norm = np.sqrt(self.g_squares)
+        return np.asarray(1.01 * U * norm * ((terms + 8) * np.sqrt(self.y_squares) + 8))
+
+    def put(self, part: Index, sink: Sink) -> None:
+        """Evaluate, round and prove one part of every row."""
+        g, y, p = self.products(part)
+        v = p - self.total * y
+        doubt = y * self.slack()
+        low, high = v - doubt, v + doubt
+
+        def refine(mask: Array) -> tuple[Array, Array, Array]:
+            return self.double_double(mask, g.values[mask], y.values[mask])
+
+        def exact(i: Index) -> Any:
+            q = formula(mpq(float(g.values[i])), mpq(float(y.values[i])), self.exact_sum(i[:-1]))
+            if q == 0:
+                return float(v.values[i]) if y.values[i] == 0 else 0.0
+            return q
+
+        sink.put((Ellipsis,), v.values, low.values, high.values, exact, refine)
+        if sink.judged:
+            self.put_bound(part, sink, g.values, y.values, v.values)
+
+    def double_double(self, mask: Array, g: Array, y: Array) -> tuple[Array, Array, Array]:
+        """The formula for masked elements with the sums as double-doubles: y * ((g - high) - low)."""
+        rows, inverse = np.unique(np.stack(np.nonzero(mask)[:-1]), axis=1, return_inverse=True)
+        where = tuple(rows)
+        high, low = cascaded_sum(self.g[where], self.y[where])
+        high, low = high[inverse.reshape(-1)], low[inverse.reshape(-1)]
+        d, rest = two_sum(g, -high)
+        value = y * (d + (rest - low))
+        length = self.g.shape[-1]
+        norm = np.sqrt(self.g_squares[where] * self.y_squares[where])[:, 0][inverse.reshape(-1)]
+        lost = U * U * (length * (np.log2(length) + 4) * norm + 4 * (np.abs(g) + np.abs(high)))
+        slack = 1.01 * (np.abs(y) * lost + 4 * U * np.abs(value))
+        return value, value - slack, value + slack
+
+    def exact_sum(self, row: Index) -> Any:
+        """The exact sum of a row as a rational: float64 sums of what is left until nothing is."""
+        if row not in self.sums:
+            left = (widen(self.g[row]) * widen(self.y[row])).tolist()
+            total = mpq(0)
+            while (step := math.fsum(left)) != 0.0:
+                total += mpq(step)
+                left.append(-step)
+            self.sums[row] = total
+        return self.sums[row]
+
+    def put_bound(self, part: Index, sink: Sink, g: Array, y: Array, v: Array) -> None:
+        """What a right float32 kernel may lose, and the elements on which the public forms disagree."""
+        size, spread = self.magnitudes()
+        length = self.g.shape[-1]
+        terms = np.where(spread, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
+        lost_sum = UNIT * (terms + 4) * size + QUANTUM * length
+        error = (
+            np.abs(y) * (lost_sum + 3 * UNIT * (np.abs(g) + np.abs(self.total))) + 4 * UNIT * np.abs(v) + 4 * QUANTUM
+        )
+        largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + size, size * np.abs(y)))
+        odd = ~(largest < LARGEST * (1 - 2.0**-10))
+        unspecified = np.zeros(v.shape, bool)
+        if odd.any():
+            error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
+            with np.errstate(all="ignore"):
+                single = [np.broadcast_to(t, v.shape)[odd].astype(np.float32) for t in (g, y, self.total)]
+                forms = [form(*single) for form in FORMS.values()]
+                overflow = np.broadcast_to(np.isfinite(self.total) & (size >= LARGEST), v.shape)[odd]
+                unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | overflow
+        sink.put_bound((Ellipsis,), v, error, unspecified)
+
+    def magnitudes(self) -> tuple[Array, Array]:
+        """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
+        if not self.size.any():
+            for start in range(0, self.g.shape[-1], CHUNK):
+                part = (Ellipsis, slice(start, start + CHUNK))
+                p = np.abs(widen(self.g[part]) * widen(self.y[part]))
+                self.size += p.sum(axis=-1, keepdims=True)
+                np.maximum(self.largest, p.max(axis=-1, keepdims=True), out=self.largest)
+                np.minimum(self.smallest, p.min(axis=-1, keepdims=True), out=self.smallest)
+        return self.size, self.largest <= 2 * self.smallest
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.asarray(np.einsum("...i,...i->...", a, b))[..., None]
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The float64 sum and its exact rounding error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def cascaded_sum(g: Array, y: Array) -> tuple[Array, Array]:
+    """Row sums of g * y as unevaluated pairs; the error is below n (log2 n + 4) u^2 |g| |y|."""
+    high, low = np.zeros(g.shape[0]), np.zeros(g.shape[0])
+    for start in range(0, g.shape[-1], CHUNK):
+        terms = widen(g[:, start : start + CHUNK]) * widen(y[:, start : start + CHUNK])
+        while terms.shape[1] > 1:
+            half = terms.shape[1] // 2
+            total, error = two_sum(terms[:, :half], terms[:, half : 2 * half])
+            low += error.sum(axis=1)
+            terms = np.concatenate([total, terms[:, 2 * half :]], axis=1)
+        high, error = two_sum(high, terms[:, 0])
+        low += error
+    return high, low
+
+
+def kernel_950(g: Array, y: Array, total: Array) -> Array:
+    """ascend950 and the official golden: the product minus the scaled sum."""
+    return np.asarray(g * y + (-y) * total)
+
+
+def kernel_tbe(g: Array, y: Array, total: Array) -> Array:
+    """Built-in TBE kernels before ascend950, and PyTorch: the difference first."""
+    return np.asarray((g - total) * y)
+
+
+FORMS = {"950": kernel_950, "tbe": kernel_tbe}
+
+
+def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
+    """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
+    g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
+    dim = a["dim"]
+    with np.errstate(all="ignore"):
+        terms = np.moveaxis(g * y, dim, -1)
+        while terms.shape[-1] > 1:
+            half = terms.shape[-1] // 2
+            pairs = terms[..., :half] + terms[..., half : 2 * half]
+            terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
+        return FORMS["950" if form == "950" else "tbe"](g, y, np.moveaxis(terms, -1, dim))
+
+
+OPERATOR = Operator(
+    name="aclnnSoftmaxBackward",
+    slug="softmax_backward",
+    parameters=(
+        Parameter("gradOutput", "input"),
+        Parameter("output", "input"),
+        Parameter("dim", "attr"),
+        Parameter("out", "output"),
+    ),
+    output="out",
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    out_like="gradOutput",
+    kernel_type=lambda a, platform: str(a["gradOutput"].dtype),
+    evaluate=evaluate,
+    kernel=kernel,
+)

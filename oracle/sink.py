@@ -1,0 +1,134 @@
+"""Where an evaluation puts its blocks: rounding, proof, the host's second rounding, and the strict bound."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .blocks import convert
+from .dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .proof import Exact, Refine, settle, store
+from .rounding import widen
+from .signature import Array
+
+Index = tuple[Any, ...]
+UNIT = 2.0**-24  # float32's unit roundoff: what one operation of a right kernel may lose
+QUANTUM = 2.0**-149  # float32's smallest number: what one underflow may lose
+LARGEST = FORMATS["float32"].max
+
+
+class Sink:
+    """The destination of one evaluation.
+
+    ``out``: the output array. ``kernel_type``: the type the host rounds to before the cast to ``out``. ``value``,
+    ``bound``, ``unspecified``: what a verdict needs beside the golden, filled only when ``judged``.
+    """
+
+    def __init__(self, out: Array, kernel_type: str, *, judged: bool = False) -> None:
+        self.out = out
+        self.kernel = DTYPES[kernel_type].numpy
+        self.direct = out.dtype == self.kernel
+        self.judged = judged
+        self.zeros: Array | None = None
+        if judged:
+            self.value = np.zeros(out.shape)
+            self.bound = np.zeros(out.shape)
+            self.unspecified = np.zeros(out.shape, bool)
+            self.formats = [FORMATS[kernel_type]]
+            if not self.direct and dtype_of(out.dtype).name in FORMATS:
+                self.formats.append(FORMATS[dtype_of(out.dtype).name])
+            # A kernel type narrower than the output's is visible in it: the standards must then see the rounded value.
+            self.rounded_value = not self.direct and self.kernel.itemsize < out.dtype.itemsize
+
+    def at(self, index: Index) -> Sink:
+        """Return a sink that writes to a basic-slicing view of this one's arrays."""
+        return self._over(lambda array: array[index])
+
+    def moved(self, dim: int) -> Sink:
+        """Return a sink over the arrays with ``dim`` moved last."""
+        return self._over(lambda array: np.moveaxis(array, dim, -1))
+
+    def _over(self, view: Callable[[Array], Array]) -> Sink:
+        part = copy.copy(self)
+        part.out = view(self.out)
+        if self.judged:
+            part.value, part.bound = view(self.value), view(self.bound)
+            part.unspecified = view(self.unspecified)
+        return part
+
+    def vector(self, size: int) -> Sink:
+        """Return a sink for ``size`` separate values of the kernel type, to be scattered later."""
+        part = copy.copy(self)
+        part.out, part.direct = np.empty(size, self.kernel), True
+        if self.judged:
+            part.value, part.bound, part.unspecified = np.zeros(size), np.zeros(size), np.zeros(size, bool)
+        return part
+
+    def clear(self) -> None:
+        """Zero the output; every element must then be exactly zero unless it is scattered to."""
+        self.out[...] = 0
+        if self.judged:
+            self.zeros = np.ones(self.out.shape, bool)
+
+    def scatter(self, rows: Array, columns: Array, table: Sink, chosen: Any) -> None:
+        """Copy a vector's values to (row, column) of the output seen as a matrix."""
+        where = (rows, columns)
+        values = table.out[chosen]
+        converted = np.empty(values.shape, self.out.dtype)
+        convert(values, converted)
+        np.atleast_2d(self.out)[where] = converted
+        if self.judged:
+            np.atleast_2d(self.value)[where] = table.value[chosen]
+            np.atleast_2d(self.bound)[where] = table.bound[chosen]
+            np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
+            np.atleast_2d(self.zeros)[where] = False
+
+    def put(
+        self, index: Index, value: Array, low: Array, high: Array, exact: Exact, refine: Refine | None = None
+    ) -> None:
+        """Round one block and prove it; ``exact`` and ``refine`` answer for elements of the block."""
+        block = self.out[index]
+        target = block if self.direct and block.flags.c_contiguous else np.empty(value.shape, self.kernel)
+        settle(store(value, low, high, target), target, exact, refine)
+        if target is not block:
+            convert(target, block)
+        if self.judged:
+            self.value[index] = widen(target) if self.rounded_value else value
+
+    def put_bound(self, index: Index, value: Array, error: Array, unspecified: Array) -> None:
+        """Record what a right float32 kernel may lose: ``error`` before the final roundings, absolute.
+
+        Each rounding adds half an ULP, taken at |value| + error so that a binade's edge is covered. Where only part of
+        the interval overflows, finiteness itself is unspecified.
+        """
+        reach = np.abs(value) + error
+        bound = error.copy()
+        doubt = unspecified.copy()
+        for fmt in self.formats:
+            bound += half_ulp(reach, fmt)
+            edge = fmt.max * (1 + 2.0 ** (-fmt.mant - 2))
+            doubt |= (reach >= edge) & (np.abs(value) - error < edge)
+        if self.rounded_value:
+            bound += half_ulp(reach, self.formats[0])
+        self.bound[index] = bound
+        self.unspecified[index] = doubt
+
+
+def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:
+    """Half the spacing of a format at non-negative float64 magnitudes; subnormals have the smallest normal's."""
+    bits = np.ascontiguousarray(magnitude).view(np.int64) & np.int64(0x7FF << 52)
+    np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
+    bits -= np.int64((fmt.mant + 1) << 52)
+    return np.asarray(bits.view(np.float64))
+
+
+def classes_differ(forms: list[Array]) -> Array:
+    """Whether the results of several float32 forms differ in being NaN, +inf, -inf or finite."""
+    kinds = [np.where(np.isnan(f), 2, np.where(np.isinf(f), np.sign(f), 0)) for f in forms]
+    differ = np.zeros(np.shape(kinds[0]), bool)
+    for kind in kinds[1:]:
+        differ |= kind != kinds[0]
+    return differ
