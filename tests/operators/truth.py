@@ -1,0 +1,55 @@
+"""Truth for the goldens from MPFR alone: exact or 2000-bit arithmetic, and MPFR's own rounding to each format."""
+
+from __future__ import annotations
+
+import gmpy2
+import ml_dtypes
+import numpy as np
+from gmpy2 import mpfr, mpq
+
+TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
+# precision, and MPFR's exponents (value = 0.1xxx * 2^e) of the smallest subnormal and the largest finite number
+CONTEXTS = {"float16": (11, -23, 16), "bfloat16": (8, -132, 128), "float32": (24, -148, 128)}
+CLAMP = mpq(float(np.float32(1e-12)))
+
+
+def rounded(exact, dtype: str) -> float:
+    """Round a rational or a long MPFR number once, by MPFR, subnormals and overflow included."""
+    precision, emin, emax = CONTEXTS[dtype]
+    with gmpy2.context(precision=precision, emin=emin, emax=emax, subnormalize=True):
+        return float(mpfr(exact) if isinstance(exact, type(mpq())) else +exact)
+
+
+def rationals(array) -> list:
+    return [mpq(v) for v in np.asarray(array).astype(np.float64).ravel().tolist()]
+
+
+def log_sigmoid(g, x, dtype):
+    with gmpy2.context(precision=2000):
+        out = []
+        for a, b in zip(rationals(g), rationals(x), strict=True):
+            value = a / 2 if b == 0 else mpfr(a) / (1 + gmpy2.exp(mpfr(b)))
+            out.append(rounded(value, dtype))
+        return np.array(out).reshape(np.shape(x))
+
+
+def cross_entropy(g, x, y, w, count, dtype):
+    out = []
+    for a, b, c, d in zip(*map(rationals, (g, x, y, w)), strict=True):
+        out.append(rounded(a * (b - c) / max((1 - b) * b, CLAMP) * d / count, dtype))
+    return np.array(out).reshape(np.shape(x))
+
+
+def softmax(g, y, dtype):
+    """Rows along the last axis."""
+    out = []
+    for row_g, row_y in zip(np.atleast_2d(g), np.atleast_2d(y), strict=True):
+        p, q = rationals(row_g), rationals(row_y)
+        total = sum(a * b for a, b in zip(p, q, strict=True))
+        out.append([rounded(a * b - total * b, dtype) for a, b in zip(p, q, strict=True)])
+    return np.array(out).reshape(np.shape(g))
+
+
+def wrong(actual, expected) -> int:
+    """Elements that are not the same number (zeros of either sign are one number here)."""
+    return int(np.count_nonzero(np.asarray(actual).astype(np.float64) != expected))
