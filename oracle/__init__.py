@@ -1,13 +1,30 @@
-"""Correctly rounded NumPy goldens and a conformance suite for CANN operators: the public names."""
+"""Correctly rounded NumPy goldens and a conformance suite for CANN operators: the public names.
+
+A name is imported when it is first used: the pytest plug-in loads this package in every pytest run.
+"""
 
 from __future__ import annotations
 
-from .errors import OracleError
-from .operators import golden, operators, validate
-from .signature import Call, TensorSpec
-from .standards import Verdict, judge
-from .status import Status
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from .errors import OracleError
+    from .operators import golden, operators, validate
+    from .signature import Call, TensorSpec
+    from .standards import Verdict, judge, recheck
+    from .status import Status
+
+_HOME = {
+    "Call": "signature",
+    "OracleError": "errors",
+    "Status": "status",
+    "TensorSpec": "signature",
+    "Verdict": "standards",
+    "golden": "operators",
+    "judge": "standards",
+    "recheck": "standards",
+    "validate": "operators",
+}
 __all__ = [
     "Call",
     "OracleError",
@@ -17,5 +34,20 @@ __all__ = [
     "golden",
     "judge",
     "operators",
+    "recheck",
     "validate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "operators":  # the sub-package is callable: its import takes the name in any case
+        return import_module("oracle.operators")
+    if name not in _HOME:
+        raise AttributeError(f"module 'oracle' has no attribute {name!r}")
+    return getattr(import_module(f"oracle.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

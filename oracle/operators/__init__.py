@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from .api import bind, compute, golden, operator, operators, reference, validate
+import sys
+from types import ModuleType
+
+from .api import bind, compute, golden, operator, operators, reference, validate, writes
 from .base import Operator, Reference
 from .registry import OPERATORS
 
@@ -17,4 +20,15 @@ __all__ = [
     "operators",
     "reference",
     "validate",
+    "writes",
 ]
+
+
+class _Callable(ModuleType):
+    """``oracle.operators()`` is public, and importing this sub-package puts it under that very name."""
+
+    def __call__(self) -> tuple[str, ...]:
+        return operators()
+
+
+sys.modules[__name__].__class__ = _Callable

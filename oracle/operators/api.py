@@ -148,6 +148,11 @@ def _written(op: Operator, args: Mapping[str, Any]) -> bool:
     return not any(args[name].size == 0 for name in (op.out_like, "gradOutput"))
 
 
+def writes(call: Call) -> bool:
+    """Whether a call that succeeds touches its output: on an empty input the host returns before the kernel."""
+    return _written(operator(call.op), call.inputs)
+
+
 def _evaluate(op: Operator, args: Mapping[str, Any], target: Platform, sink: Sink) -> None:
     """Evaluate; scalars travel as one-element vectors, foreign byte orders as native ones."""
     ready = dict(args)
