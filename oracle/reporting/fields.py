@@ -1,0 +1,132 @@
+"""Typed access to one JSON object of a record, with errors that name the file and the line."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from ..errors import OracleError
+
+Number = int | float
+NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has no such numbers
+
+
+def parse_object(text: str, where: str) -> Fields:
+    """Parse one line of strict JSON that must hold an object; ValueError if it is not JSON at all."""
+    value = json.loads(text, parse_constant=_refuse_constant)
+    if not isinstance(value, dict):
+        raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
+    return Fields(value, where)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f'{name} is not JSON; write the string "{name.lower().replace("infinity", "inf")}"')
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Fields:
+    """One JSON object: each accessor checks the type and says ``file:line: field`` when it is wrong.
+
+    A missing key or null gives the accessor's default: a record of an older or newer writer still reads.
+    """
+
+    __slots__ = ("data", "where")
+
+    def __init__(self, data: Mapping[str, Any], where: str) -> None:
+        self.data = data
+        self.where = where
+
+    def wrong(self, key: str, expected: str) -> OracleError:
+        return OracleError(f"{self.where}: field {key!r} must be {expected}, not {_short(self.data.get(key))}")
+
+    def text(self, key: str, default: str | None = "") -> str:
+        """A string; a number or a list of words is written out. ``default=None`` makes the field required."""
+        value = self.data.get(key)
+        if value is None:
+            if default is None:
+                raise OracleError(f"{self.where}: field {key!r} is missing")
+            return default
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return shlex.join(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return str(value)
+        raise self.wrong(key, "a string")
+
+    def number(self, key: str) -> Number | None:
+        """A number, or one of the strings ``nan``, ``inf``, ``-inf``; None when absent."""
+        value = self.data.get(key)
+        if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+            return value
+        if isinstance(value, str) and value in NON_FINITE:
+            return NON_FINITE[value]
+        raise self.wrong(key, 'a number, "nan", "inf" or "-inf"')
+
+    def count(self, key: str) -> int | None:
+        """A whole number of at least zero; None when absent."""
+        value = self.data.get(key)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        raise self.wrong(key, "a whole number of at least 0")
+
+    def flag(self, key: str) -> bool:
+        value = self.data.get(key)
+        if isinstance(value, bool):
+            return value
+        raise self.wrong(key, "true or false")
+
+    def mapping(self, key: str) -> Fields:
+        """An object; an empty one when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return Fields({}, self.where)
+        if isinstance(value, dict):
+            return Fields(value, f"{self.where}: {key}")
+        raise self.wrong(key, "an object")
+
+    def rows(self, key: str) -> list[Fields]:
+        """A list of objects; an empty one when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return []
+        if isinstance(value, list) and all(isinstance(row, dict) for row in value):
+            return [Fields(row, f"{self.where}: {key}[{i}]") for i, row in enumerate(value)]
+        raise self.wrong(key, "a list of objects")
+
+    def numbers(self, key: str) -> tuple[Number, ...]:
+        """A list of numbers; an empty one when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if isinstance(value, list):
+            row = Fields({f"{key}[{i}]": item for i, item in enumerate(value)}, self.where)
+            found = tuple(row.number(name) for name in row.data)
+            if None not in found:
+                return found  # type: ignore[return-value]
+        raise self.wrong(key, "a list of numbers")
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """A list of strings, or one string with commas; empty when absent."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return tuple(word.strip() for word in value.split(",") if word.strip())
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return tuple(value)
+        raise self.wrong(key, "a list of strings")
+
+    def number_map(self) -> dict[str, Number]:
+        """Every value as a number; nulls are left out."""
+        return {str(k): v for k in self.data if (v := self.number(k)) is not None}
+
+    def text_map(self) -> dict[str, str]:
+        """Every value as text; nested values as compact JSON."""
+        return {str(k): v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in self.data.items()}

@@ -1,0 +1,233 @@
+"use strict";
+(() => {
+  document.documentElement.classList.add("js");
+  const D = JSON.parse(document.getElementById("data").textContent);
+  const RUNS = D.runs, N = D.cases.tail.length, PAGE = 50, BAD = new Set(["fail", "error", "crash", "timeout", "xpass", "notrun"]);
+  const severity = D.statuses.map((name) => D.order.indexOf(name));
+  const $ = (id) => document.getElementById(id);
+  const make = (tag, props = {}, ...children) => {
+    const node = Object.assign(document.createElement(tag), props);
+    node.append(...children);
+    return node;
+  };
+
+  // What the columns say of a row.
+  const idOf = (row) => D.prefixes[D.cases.prefix[row]] + D.cases.tail[row];
+  const statusOf = (run, row) => (run.status[row] < 0 ? "absent" : D.statuses[run.status[row]]);
+  const number = (value) => (value === null ? null : typeof value === "number" ? value : value === "nan" ? NaN : value === "inf" ? Infinity : -Infinity);
+  const reasonOf = (run, row) => (run.reason[row] < 0 ? "" : D.reasons[run.reason[row]]);
+  const rowOf = new Map();
+  for (let row = 0; row < N; row++) rowOf.set(idOf(row), row);
+  const lower = { op: D.ops, dtype: D.dtypes, family: D.families };
+  for (const key in lower) lower[key] = lower[key].map((text) => text.toLowerCase());
+  const words = Array.from({ length: N }, (_, row) => (idOf(row) + " " + D.ops[D.cases.op[row]]).toLowerCase());
+  const reasons = D.reasons.map((text) => text.toLowerCase());
+
+  function percent(value) {
+    if (value === null) return "–";
+    if (Number.isNaN(value)) return "nan";
+    if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
+    const p = 100 * value;
+    if (p > 0 && p < 0.1) return "<0.1 %";
+    let rounded = Number(p.toPrecision(3));
+    if (rounded === 100 && p !== 100) rounded = p < 100 ? 99.9 : 100.1;
+    return (p < 1e7 ? rounded.toLocaleString("en-US") : String(rounded)) + " %";
+  }
+  function duration(ms) {
+    if (ms === null || !Number.isFinite(ms)) return "–";
+    return ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? Number(ms.toPrecision(3)) + " ms" : Number((ms / 1000).toPrecision(3)) + " s";
+  }
+
+  // The filter: atoms about the case, atoms about one run's result, and free text.
+  const COMPARE = { "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b, "=": (a, b) => a === b };
+  function parse(text) {
+    const tests = [], unknown = [];
+    for (const [token] of text.matchAll(/(?:[^\s"]|"[^"]*"?)+/g)) {
+      const not = token.startsWith("-") && token.length > 1, body = not ? token.slice(1) : token;
+      const limit = /^(err|time)(<=|>=|<|>|=)(.+)$/.exec(body), atom = /^(op|dtype|family|status|cluster|run):(.*)$/.exec(body);
+      const test = limit ? compare(limit) : atom ? matching(atom) : free(body.replaceAll('"', "").toLowerCase());
+      if (test) tests.push(not ? (row, run) => !test(row, run) : test);
+      else unknown.push(token);
+    }
+    return { tests, unknown };
+  }
+  function compare([, name, operator, figure]) {
+    const limit = figure.endsWith("%") ? Number(figure.slice(0, -1)) / 100 : Number(figure), test = COMPARE[operator];
+    if (Number.isNaN(limit)) return null;
+    return (row, run) => {
+      const value = number(name === "err" ? run.err[row] : run.ms[row]);
+      if (value === null) return false;
+      if (Number.isNaN(value)) return operator.startsWith(">"); // not a number is worse than any bound
+      return test(name === "err" ? value : value / 1000, limit);
+    };
+  }
+  function matching([, name, list]) {
+    const values = [...list.toLowerCase().matchAll(/"([^"]*)"?|[^,"]+/g)].map((m) => m[1] ?? m[0]);
+    if (!values.length) return null;
+    if (name === "status") {
+      if (!values.every((v) => v === "bad" || v === "absent" || D.statuses.includes(v))) return null;
+      const wanted = new Set(values.flatMap((v) => (v === "bad" ? [...BAD] : [v])));
+      return (row, run) => wanted.has(statusOf(run, row));
+    }
+    if (name === "cluster") return (row, run) => values.includes(String(run.cluster[row]));
+    if (name === "run") return (row, run) => values.some((v) => run.label.toLowerCase().includes(v));
+    const hit = lower[name].map((text) => values.some((v) => (v === "" ? text === "" : text.includes(v))));
+    return (row) => hit[D.cases[name][row]];
+  }
+  const free = (text) => (row, run) => words[row].includes(text) || (run.reason[row] >= 0 && reasons[run.reason[row]].includes(text));
+
+  // State: what is asked for, mirrored in the address so that it can be shared.
+  const state = { q: "", sort: "status", page: 0, open: null };
+  let found = [];
+  const keys = {
+    status: (row) => Math.min(...RUNS.map((run) => (run.status[row] < 0 ? 99 : severity[run.status[row]]))),
+    case: (row) => words[row],
+    dtype: (row) => D.cases.dtype[row],
+    err: (row) => -Math.max(...RUNS.map((run) => { const v = number(run.err[row]); return v === null ? -1 : Number.isNaN(v) ? Infinity : v; })),
+    time: (row) => -Math.max(...RUNS.map((run) => number(run.ms[row]) ?? -1)),
+  };
+  function select() {
+    const { tests, unknown } = parse(state.q);
+    found = [];
+    for (let row = 0; row < N; row++) {
+      if (RUNS.some((run) => tests.every((test) => test(row, run)))) found.push(row);
+    }
+    const back = state.sort.startsWith("-"), key = keys[back ? state.sort.slice(1) : state.sort], value = new Map();
+    for (const row of found) value.set(row, key(row));
+    found.sort((a, b) => { const x = value.get(a), y = value.get(b); return (x < y ? -1 : x > y ? 1 : 0) * (back ? -1 : 1) || a - b; });
+    $("found").textContent = `${found.length.toLocaleString("en-US")} of ${N.toLocaleString("en-US")} cases` +
+      (unknown.length ? `. Not understood: ${unknown.join(" ")}` : "");
+  }
+
+  // Drawing one page.
+  const columns = [["status", "status"], ["case", "case"], ["dtype", "type"], ["err", "error / allowed"], ["time", "time"]];
+  function heads() {
+    const several = RUNS.length > 1, row = make("tr");
+    for (const [key, text] of columns) {
+      const spread = several && (key === "status" || key === "err" || key === "time");
+      for (const run of spread ? RUNS : [null]) {
+        const th = make("th", { scope: "col", className: key === "err" || key === "time" ? "n" : "" });
+        if (key === state.sort.replace("-", "")) th.ariaSort = state.sort.startsWith("-") ? "descending" : "ascending";
+        const mark = th.ariaSort ? (state.sort.startsWith("-") ? " ↑" : " ↓") : "";
+        const button = make("button", { type: "button", textContent: text + mark });
+        button.onclick = () => update({ sort: state.sort === key ? "-" + key : key, page: 0 });
+        th.append(button);
+        if (run) th.append(make("div", { textContent: run.label }));
+        row.append(th);
+      }
+    }
+    $("list").tHead.replaceChildren(row);
+  }
+  function line(row) {
+    const id = idOf(row), prefix = D.prefixes[D.cases.prefix[row]];
+    const button = make("button", { type: "button", ariaExpanded: String(state.open === id) }, make("span", { className: "head", textContent: prefix }), D.cases.tail[row] || (prefix ? "" : id));
+    button.onclick = () => update({ open: state.open === id ? null : id });
+    const tr = make("tr", { className: state.open === id ? "opened" : "" });
+    for (const run of RUNS) tr.append(make("td", {}, make("span", { className: "chip s-" + statusOf(run, row), textContent: statusOf(run, row) })));
+    tr.append(make("td", { className: "id" }, button), make("td", { textContent: D.dtypes[D.cases.dtype[row]] }));
+    for (const run of RUNS) {
+      const used = number(run.err[row]);
+      tr.append(make("td", { className: "n" + (used === null || used <= 1 ? "" : " t-fail"), textContent: percent(used) }));
+    }
+    for (const run of RUNS) tr.append(make("td", { className: "n", textContent: duration(number(run.ms[row])) }));
+    return tr;
+  }
+  function views(row) {
+    const cell = make("td", { colSpan: columns.length + 3 * (RUNS.length - 1) });
+    RUNS.forEach((run, number) => {
+      if (RUNS.length > 1) cell.append(make("h4", { textContent: run.label }));
+      const source = document.querySelector(`[data-run="${number}"][data-row="${row}"]`);
+      cell.append(source ? (source.content ?? source.firstElementChild).cloneNode(true) : plain(run, row));
+    });
+    return make("tr", { className: "open" }, cell);
+  }
+  function plain(run, row) {
+    const view = $("plain").content.cloneNode(true), status = statusOf(run, row), id = idOf(row);
+    const quoted = /^[\w@%+=:,./-]+$/.test(id) ? id : "'" + id.replaceAll("'", `'"'"'`) + "'";
+    const command = `aclnn-oracle replay ${quoted} ${run.replay}`.trim();
+    view.querySelector(".reason").textContent = reasonOf(run, row);
+    view.querySelector(".absent").textContent = status === "absent" ? "This run has no line for the case." :
+      BAD.has(status) ? "The full view of this case is left out to keep the file small; the record has it." : "";
+    view.querySelector("code").textContent = view.querySelector("button").dataset.copy = command;
+    return view;
+  }
+  function draw() {
+    const last = Math.max(0, Math.ceil(found.length / PAGE) - 1), from = (state.page = Math.min(state.page, last)) * PAGE;
+    const body = $("list").tBodies[0];
+    body.replaceChildren();
+    for (const row of found.slice(from, from + PAGE)) {
+      body.append(line(row));
+      if (idOf(row) === state.open) body.append(views(row));
+    }
+    $("page").textContent = found.length ? `${from + 1}–${Math.min(from + PAGE, found.length)} of ${found.length.toLocaleString("en-US")}` : "no case";
+    $("previous").disabled = state.page === 0;
+    $("next").disabled = state.page === last;
+  }
+  function update(change) {
+    const before = state.q + "\n" + state.sort, old = found;
+    Object.assign(state, change);
+    if (before !== state.q + "\n" + state.sort || !old.length) select();
+    heads();
+    draw();
+    const hash = new URLSearchParams();
+    if (state.q) hash.set("q", state.q);
+    if (state.sort !== "status") hash.set("sort", state.sort);
+    if (state.page) hash.set("page", state.page + 1);
+    if (state.open) hash.set("case", state.open);
+    history.replaceState(null, "", "#" + (hash.size ? hash : "cases"));
+  }
+
+  // The address: "#q=...&sort=...&page=...&case=..."; any other is a place in the page.
+  function fromAddress() {
+    const hash = location.hash.slice(1);
+    if (!/^(q|sort|page|case)=/.test(hash)) return;
+    const given = new URLSearchParams(hash.replaceAll("+", "%20")), open = given.get("case");
+    Object.assign(state, { q: given.get("q") ?? "", page: Math.max(0, (Number.parseInt(given.get("page"), 10) || 1) - 1), open });
+    state.sort = (given.get("sort") ?? "").replace("-", "") in keys ? given.get("sort") : "status";
+    $("q").value = state.q;
+    select();
+    if (open !== null && rowOf.has(open)) {
+      let place = found.indexOf(rowOf.get(open));
+      if (place < 0) { state.q = $("q").value = ""; select(); place = found.indexOf(rowOf.get(open)); }
+      state.page = Math.floor(place / PAGE);
+    }
+    heads();
+    draw();
+    ((open !== null && document.querySelector("#list tr.opened")) || $("cases")).scrollIntoView();
+  }
+
+  let waiting;
+  $("q").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => update({ q: $("q").value, page: 0, open: null }), 80); };
+  $("filter").onsubmit = (event) => event.preventDefault();
+  $("previous").onclick = () => update({ page: state.page - 1, open: null });
+  $("next").onclick = () => update({ page: state.page + 1, open: null });
+  addEventListener("hashchange", fromAddress);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !event.target.closest("input, textarea")) { event.preventDefault(); $("q").focus(); }
+  });
+
+  // Copying works from file:// too, where the clipboard may be closed to scripts.
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = make("textarea", { value: text });
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+  }
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button.copy");
+    if (!button) return;
+    await copy(button.dataset.copy);
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  });
+
+  select();
+  heads();
+  draw();
+  fromAddress();
+})();

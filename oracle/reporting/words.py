@@ -1,0 +1,119 @@
+"""How figures and statuses are put into words, the same in every format."""
+
+from __future__ import annotations
+
+import math
+
+from .fields import Number
+from .record import GOOD, Record
+
+# From the worst to the best: the order in which statuses are listed.
+ORDER = ("crash", "timeout", "error", "fail", "xpass", "notrun", "xfail", "skip", "pass")
+BAD = tuple(status for status in ORDER if status not in GOOD)
+DID = {
+    "pass": "passed",
+    "fail": "failed",
+    "error": "raised an error",
+    "crash": "crashed",
+    "timeout": "timed out",
+    "skip": "skipped",
+    "xfail": "failed as expected",
+    "xpass": "passed unexpectedly",
+    "notrun": "never ran",
+}
+MEANING = {
+    "pass": "every enabled layer accepts the outputs",
+    "fail": "a layer rejects the outputs",
+    "error": "the backend raised an exception, or the case itself is faulty",
+    "crash": "the process died",
+    "timeout": "no answer in time",
+    "skip": "the backend says it cannot run the case",
+    "xfail": "fails, and the expectation file says so",
+    "xpass": "passes although the expectation file says it fails",
+    "notrun": "planned, but the run stopped first",
+}
+NONE = "–"
+
+
+def verdict(record: Record) -> str:
+    """Say in one sentence how a run ended."""
+    counts, planned = record.counts, record.planned
+    bad = [(status, counts[status]) for status in BAD if counts[status]]
+    also = _list([(s, counts[s]) for s in ("skip", "xfail") if counts[s]])
+    if not planned:
+        return "No case was planned: nothing was judged."
+    if not record.complete or counts["notrun"]:
+        others = _list([(status, n) for status, n in bad if status != "notrun"])
+        tail = f"; {others}" if others else ""
+        return f"The run stopped early: {counts['notrun']:,} of {_cases(planned)} never ran{tail}."
+    if len(bad) == 1:
+        return f"{bad[0][1]:,} of {_cases(planned)} {DID[bad[0][0]]}."
+    if bad:
+        return f"{sum(n for _, n in bad):,} of {_cases(planned)} did not pass: {_list(bad)}."
+    if not counts["pass"]:
+        return f"Nothing was judged: of {_cases(planned)} {also}."
+    if counts["pass"] == planned:
+        return "The one case passed." if planned == 1 else f"All {_cases(planned)} passed."
+    return f"{counts['pass']:,} of {_cases(planned)} passed; {also}."
+
+
+def _cases(n: int) -> str:
+    return f"{n:,} case" if n == 1 else f"{n:,} cases"
+
+
+def _list(parts: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{n:,} {DID[status]}" for status, n in parts)
+
+
+def equation(record: Record) -> str:
+    """Return ``planned = 1,200 pass + 4 fail``: nothing is ever lost."""
+    parts = [f"{n:,} {status}" for status in reversed(ORDER) if (n := record.counts[status])]
+    return f"{record.planned:,} planned = {' + '.join(parts) or '0'}"
+
+
+def percent(fraction: Number | None) -> str:
+    """A fraction as a percentage of three digits. Only what is exactly 0 or 1 reads as 0 % or 100 %."""
+    if fraction is None:
+        return NONE
+    if not math.isfinite(fraction):
+        return {math.inf: "∞", -math.inf: "-∞"}.get(fraction, "nan")
+    value = 100.0 * fraction
+    if 0 < value < 0.1:
+        return "<0.1 %"
+    rounded = float(f"{value:.3g}")
+    if rounded == 100 and value != 100:
+        rounded = 99.9 if value < 100 else 100.1
+    return f"{rounded:,.0f} %" if 1000 <= rounded < 1e7 else f"{rounded:g} %"
+
+
+def seconds(value: Number | None) -> str:
+    """A duration in the unit people say it in."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value < 1e-3:
+        return f"{value * 1e6:.0f} µs"
+    if value < 1:
+        return f"{value * 1e3:.3g} ms"
+    if value < 60:
+        return f"{value:.3g} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def figure(value: Number | None) -> str:
+    """A number as it should be read back: shortest exact decimal; nan, inf and -inf as words."""
+    if value is None:
+        return NONE
+    return f"{value:d}" if isinstance(value, int) else repr(float(value))
+
+
+def index(value: tuple[int, ...]) -> str:
+    """An element's index, written as one indexes an array; a scalar has none."""
+    return f"[{', '.join(map(str, value))}]"
+
+
+def clip(text: str, limit: int) -> str:
+    """Cut a text that is too long to show, and say by how much."""
+    return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit:,} more characters in the record)"
