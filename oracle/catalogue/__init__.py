@@ -1,0 +1,24 @@
+"""Cases as data: YAML families expanded to cases, and the data of each case made by counter."""
+
+from . import layout
+from .case import TIERS, Case, TensorPlan
+from .inputs import make_inputs, spec_of_plan
+from .loader import default_dir, digest, files, is_catalogue, load, load_all, select
+from .streams import SCHEME
+
+__all__ = [
+    "SCHEME",
+    "TIERS",
+    "Case",
+    "TensorPlan",
+    "default_dir",
+    "digest",
+    "files",
+    "is_catalogue",
+    "layout",
+    "load",
+    "load_all",
+    "make_inputs",
+    "select",
+    "spec_of_plan",
+]

@@ -1,0 +1,148 @@
+"""Memory layouts of tensors by name, and the buffers that hold them between guard elements.
+
+A view is ``name`` or ``name:number``. All counts are elements, as in aclCreateTensor.
+
+contiguous    row-major, offset 0
+offset:k      row-major, beginning k elements into the storage (3: no 32-byte boundary)
+strided:k     every k-th element of a longer last axis (2)
+padded:k      rows of a wider buffer, k elements between them (5); rank 2 and up
+transposed    the last two axes are swapped in memory; rank 2 and up
+permuted      all axes are reversed in memory (column-major); rank 2 and up
+expanded:a    stride 0 along axis a (-1): one element is read many times; inputs only
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import dtype_of
+from ..errors import OracleError, unknown
+from ..signature import Array, TensorSpec
+
+GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
+# name -> (default number or None where the name takes none, least rank)
+VIEWS: dict[str, tuple[int | None, int]] = {
+    "contiguous": (None, 0),
+    "offset": (3, 0),
+    "strided": (2, 1),
+    "padded": (5, 2),
+    "transposed": (None, 2),
+    "permuted": (None, 2),
+    "expanded": (-1, 1),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the elements of a view lie: ``strides`` and ``offset`` in a storage of ``span`` elements."""
+
+    strides: tuple[int, ...]
+    offset: int
+    span: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A tensor inside its memory: ``view`` lies inside the 1-D ``base``; every other element of it is a guard.
+
+    ``storage`` is what aclCreateTensor is given: ``base`` without the guards at both ends. The view begins at
+    element ``layout.offset`` of it.
+    """
+
+    base: Array
+    storage: Array
+    view: Array
+    layout: Layout
+
+
+def parse(view: str) -> tuple[str, int]:
+    """Split ``name:number``; OracleError for an unknown view or a number where none belongs."""
+    name, colon, number = view.partition(":")
+    if name not in VIEWS:
+        raise unknown("view", view, VIEWS)
+    default = VIEWS[name][0]
+    if not colon:
+        return name, default or 0
+    if default is None or not number.lstrip("-").isdigit():
+        raise OracleError(f"view {view!r}: " + (f"{name} takes no number" if default is None else "not an integer"))
+    return name, int(number)
+
+
+def arrange(shape: tuple[int, ...], view: str) -> Layout:
+    """Return the layout of a shape; OracleError where the view does not fit the rank or its number is impossible."""
+    name, number = parse(view)
+    rank, least = len(shape), VIEWS[name][1]
+    if rank < least:
+        raise OracleError(f"view {view!r} needs rank {least} or more, not shape {shape}")
+    if name in ("offset", "padded", "strided") and number < (2 if name == "strided" else 1):
+        raise OracleError(f"view {view!r}: the number is too small")
+    if name == "expanded":
+        if not -rank <= number < rank:
+            raise OracleError(f"view {view!r}: no such axis in shape {shape}")
+        axis = number % rank
+        stored = (*shape[:axis], min(1, shape[axis]), *shape[axis + 1 :])
+        strides = list(row_major(stored))
+        strides[axis] = 0
+        return Layout(tuple(strides), 0, _size(stored))
+    order = list(range(rank))
+    if name == "transposed":
+        order[-2:] = order[:-3:-1]
+    elif name == "permuted":
+        order.reverse()
+    step = number if name == "strided" else 1
+    gap = number if name == "padded" else 0
+    memory = [shape[axis] for axis in order]
+    wide = [*memory[:-1], memory[-1] * step + gap] if memory else []
+    in_memory = row_major(tuple(wide))
+    strides = [0] * rank
+    for axis, stride in zip(order, in_memory, strict=True):
+        strides[axis] = stride
+    if rank:
+        strides[order[-1]] *= step
+    offset = number if name == "offset" else 0
+    return Layout(tuple(strides), offset, offset + _size(tuple(wide)))
+
+
+def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Buffer:
+    """Return a buffer of zeros with at least one guard element before and after the view, whatever the view."""
+    layout, row = arrange(shape, view), dtype_of(dtype)
+    guard = max(1, GUARD_BYTES // row.numpy.itemsize)
+    base = np.zeros(layout.span + 2 * guard, row.numpy)
+    storage = base[guard : guard + layout.span]
+    strides = tuple(s * row.numpy.itemsize for s in layout.strides)
+    start = base[guard + layout.offset :]
+    return Buffer(base, storage, np.lib.stride_tricks.as_strided(start, shape, strides), layout)
+
+
+def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage: tuple[int, ...] | None) -> TensorSpec:
+    """Return what aclCreateTensor is told of a tensor; a view that is not contiguous has a 1-D storage shape."""
+    if view == "contiguous":
+        return TensorSpec(shape, dtype, format=format, storage_shape=storage)
+    layout = arrange(shape, view)
+    return TensorSpec(
+        shape,
+        dtype,
+        format=format,
+        strides=layout.strides,
+        offset=layout.offset,
+        storage_shape=(layout.span,) if storage is None else storage,
+    )
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a contiguous tensor."""
+    strides, step = [], 1
+    for dim in reversed(shape):
+        strides.append(step)
+        step *= dim
+    return tuple(reversed(strides))
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for dim in shape:
+        size *= dim
+    return size

@@ -1,0 +1,57 @@
+"""The closed JSON schema of a catalogue file (schema.json beside this module), and its errors told with file:line."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jsonschema
+
+from ..errors import OracleError
+from .reading import Document
+
+
+def validate(document: Document) -> None:
+    """Raise OracleError with ``file:line`` for the first place that does not follow the schema."""
+    errors = sorted(_validator().iter_errors(document.data), key=lambda e: document.lines.get(tuple(e.absolute_path), 0))
+    if errors:
+        raise _told(document, errors[0])
+
+
+@cache
+def _validator() -> Any:
+    schema = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
+    base = jsonschema.Draft202012Validator
+    # JSON Schema calls 1.0 an integer, and Python calls True one; a shape and an attribute take neither.
+    strict = base.TYPE_CHECKER.redefine("integer", lambda _, v: isinstance(v, int) and not isinstance(v, bool))
+    return jsonschema.validators.extend(base, type_checker=strict)(schema)
+
+
+def _told(document: Document, error: Any) -> OracleError:
+    place, rule = tuple(error.absolute_path), error.validator
+    inside = f" in {_path(place)}" if place else ""
+    if rule == "additionalProperties":
+        known = error.schema.get("properties", {})
+        key = next(k for k in error.instance if k not in known)
+        return document.error(f"unknown key {key!r}{inside}; known: {', '.join(known)}", (*place, key))
+    if rule == "required":
+        missing = next(k for k in error.validator_value if k not in error.instance)
+        return document.error(f"{missing!r} is missing{inside}", place)
+    if rule == "pattern":
+        return document.error(
+            f"{error.instance!r}{inside}: a name must match {error.validator_value}", (*place, error.instance)
+        )
+    if rule == "type":
+        kinds = error.validator_value
+        wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
+        return document.error(f"{_path(place) or 'the file'} must be {wanted}, not {error.instance!r}", place)
+    if rule == "enum":
+        wanted = ", ".join(map(str, error.validator_value))
+        return document.error(f"{_path(place)}: unknown value {error.instance!r}; known: {wanted}", place)
+    return document.error(f"{_path(place)}: {error.message}", place)
+
+
+def _path(place: tuple[Any, ...]) -> str:
+    return ".".join(map(str, place))

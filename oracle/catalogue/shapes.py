@@ -1,0 +1,98 @@
+"""The small language of shapes and numbers that refer to the main operand and to attributes.
+
+Shapes of other operands: ``same``, ``leading`` (all but the last axis), ``last`` (the last axis only), a list of
+numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}``, ``{drop: n}``, ``{when: {attr: values}, then:, else:}``.
+Generator parameters: ``$k``, ``$size`` (elements of the main operand), ``$rank``, ``$attribute``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from ..errors import OracleError, unknown
+from .generators import size_of
+
+Shape = tuple[int, ...]
+Attrs = Mapping[str, int]
+WORDS = ("same", "leading", "last")
+
+
+def main_shapes(axis: list[Any]) -> Iterator[Shape]:
+    """Expand the ``shape`` axis of a family in the order it is written."""
+    for item in axis:
+        if isinstance(item, dict):
+            yield from product(*(_lengths(entry) for entry in item["product"]))
+        else:
+            yield tuple(item)
+
+
+def _lengths(entry: Any) -> list[int]:
+    if isinstance(entry, dict):
+        low, high = entry["near_powers"]
+        return sorted({n for k in range(low, high + 1) for n in (2**k - 1, 2**k, 2**k + 1) if n > 0})
+    return entry if isinstance(entry, list) else [entry]
+
+
+def operand_shape(rule: Any, main: Shape, attrs: Attrs) -> Shape:
+    """Return the shape a rule gives for a main shape and attributes."""
+    if rule is None or rule == "same":
+        return main
+    if rule == "leading":
+        return main[:-1]
+    if rule == "last":
+        return main[-1:]
+    if isinstance(rule, list):
+        return tuple(_dim(item, main, attrs) for item in rule)
+    if isinstance(rule, dict):
+        return _rule(rule, main, attrs)
+    raise unknown("shape", rule, (*WORDS, "a list of dims", "{one: [axes]}", "{drop: n}", "{when:, then:, else:}"))
+
+
+def _rule(rule: dict[str, Any], main: Shape, attrs: Attrs) -> Shape:
+    if set(rule) == {"one"}:
+        axes = {_axis(a, main) for a in rule["one"]}
+        return tuple(1 if i in axes else n for i, n in enumerate(main))
+    if set(rule) == {"drop"}:
+        if rule["drop"] > len(main):
+            raise OracleError(f"shape {{drop: {rule['drop']}}}: the main shape {main} has fewer axes")
+        return main[rule["drop"] :]
+    if set(rule) == {"when", "then", "else"}:
+        holds = all(_among(name, values, attrs) for name, values in rule["when"].items())
+        return operand_shape(rule["then" if holds else "else"], main, attrs)
+    raise OracleError(f"a shape rule has the keys one, drop, or when with then and else, not {', '.join(rule)}")
+
+
+def _among(name: str, values: Any, attrs: Attrs) -> bool:
+    if name not in attrs:
+        raise unknown("attribute", name, attrs)
+    return attrs[name] in (values if isinstance(values, list) else [values])
+
+
+def _axis(axis: int, main: Shape) -> int:
+    if not -len(main) <= axis < len(main):
+        raise OracleError(f"no axis {axis} in shape {main}")
+    return axis % len(main)
+
+
+def _dim(item: Any, main: Shape, attrs: Attrs) -> int:
+    value = resolve(item, main, attrs)
+    if not isinstance(value, int) or value < 0:
+        raise OracleError(f"{item!r} is not a dim")
+    return value
+
+
+def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
+    """Replace ``$k``, ``$size``, ``$rank`` and ``$attribute`` by their numbers, also inside lists."""
+    if isinstance(value, list):
+        return tuple(resolve(item, main, attrs) for item in value)
+    if not isinstance(value, str) or not value.startswith("$"):
+        return value
+    name = value[1:]
+    if name.lstrip("-").isdigit():
+        return main[_axis(int(name), main)]
+    known = {"size": size_of(main), "rank": len(main), **attrs}
+    if name not in known:
+        raise unknown("reference", value, ["$k (dim k)", *(f"${k}" for k in known)])
+    return known[name]
