@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import unknown
-from . import mixed
+from . import binary, dual, integer, mere_mare, mixed, msprobe, single_bm, ttk_close, ttk_cross_check
 from .base import Option, Standard, Verdict
+from .recheck import recheck
 
-__all__ = ["STANDARDS", "Option", "Standard", "Verdict", "judge"]
+__all__ = ["STANDARDS", "Option", "Standard", "Verdict", "judge", "recheck"]
 
-STANDARDS: dict[str, Standard] = {s.name: s for s in (*mixed.STANDARDS,)}
+_FILES = (mixed, mere_mare, dual, single_bm, binary, integer, ttk_close, ttk_cross_check, msprobe)
+STANDARDS: dict[str, Standard] = {standard.name: standard for file in _FILES for standard in file.STANDARDS}
 
 
 def judge(standard: str, /, *, golden: Any, actual: Any, dtype: Any, third: Any = None, **options: Any) -> Verdict:

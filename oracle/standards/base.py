@@ -212,19 +212,26 @@ class Standard:
                 f"standard {self.name!r}: golden is {golden.dtype}; it must be float64 for a float output and an"
                 " integer or bool array for an integer one"
             )
-        if kind.kind in _INTEGERS and source.kind == "float":
-            return self._integral(golden, kind)
-        return golden
+        return golden if kind.format or golden.dtype == kind.numpy else self._integral(golden, kind)
 
     def _integral(self, golden: Array, kind: OutputType) -> Array:
-        """Take float values for an integer golden only where nothing can have been lost: integers up to 2^53."""
-        values = golden.astype(np.float64)
-        if not np.all(np.abs(values) <= 2.0**53) or np.any(values != np.rint(values)):
+        """Give the golden of an integer output that type; no value may change, and none may have been lost before."""
+        values = golden.astype(np.float64) if golden.dtype.kind not in "iub" else golden
+        if values.dtype.kind == "f":
+            if not np.all(np.abs(values) <= 2.0**53) or np.any(values != np.rint(values)):
+                raise OracleError(
+                    f"standard {self.name!r}: golden is {golden.dtype} and holds values that are not integers of"
+                    f" at most 2^53; the golden of a {kind.name} output must be an integer array"
+                )
+            values = values.astype(np.int64)
+        low, high = (0, 1) if kind.kind == "bool" else _limits(kind.numpy)
+        least, most = (int(values.min()), int(values.max())) if values.size else (low, high)
+        if least < low or most > high:
             raise OracleError(
-                f"standard {self.name!r}: golden is {golden.dtype} and holds values that are not integers of at most"
-                f" 2^53; the golden of a {kind.name} output must be an integer array"
+                f"standard {self.name!r}: golden holds {least if least < low else most}, outside {kind.name}"
+                f" [{low}, {high}]; give the golden in the output's type"
             )
-        return values.astype(np.int64)
+        return values.astype(kind.numpy)
 
     def _third(self, value: Any, shape: tuple[int, ...], kind: OutputType) -> Array | None:
         if not self.third:
@@ -253,6 +260,11 @@ def _array(standard: str, name: str, value: Any) -> Array:
     if array.dtype.kind in "OSUMm":
         raise OracleError(f"standard {standard!r}: {name} must be an array of numbers, not {type(value).__name__}")
     return array
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    info = ml_dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -66,6 +66,14 @@ class Block:
     third: Array
 
 
+def stored_blocks(sample: Sample) -> Iterator[tuple[int, Array, Array]]:
+    """Yield (start, golden, actual) in the same runs, each in the dtype it is stored in."""
+    golden, actual = flat(sample.golden), flat(sample.actual)
+    for start in range(0, sample.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        yield start, np.asarray(golden[part]), np.asarray(actual[part])
+
+
 def blocks(sample: Sample) -> Iterator[Block]:
     """Yield the sample in runs of at most BLOCK elements, in C order."""
     golden, actual = flat(sample.golden), flat(sample.actual)
