@@ -1,0 +1,140 @@
+"""Devices under test: what a backend is, and how one is found by name.
+
+A backend is any object with a ``name`` and ``run(call) -> Status | None`` that writes ``call.outputs`` in place (None:
+ACLNN_SUCCESS). Optional: ``close()``, ``unsupported(call) -> str | None`` (why a call is skipped), ``devices() -> int``
+(how many there are), ``use_device(number)`` (this process's own), ``device`` (a name for the record) and ``versions``
+(a mapping of names to versions for the record).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from ..errors import OracleError
+from ..signature import Call
+from ..status import Status
+
+GROUP = "aclnn_oracle.backends"
+# Built-in name -> the option that ``--third-party NAME:VALUE`` sets.
+_MAIN_OPTION = {"cpu": "numerics", "torch": "device", "torch_npu": "device", "aclnn": "device", "replay": "path"}
+# Built-ins whose module is in this version, in the order they are shown.
+BUILTIN = tuple(name for name in _MAIN_OPTION if importlib.util.find_spec(f"{__name__}.{name}") is not None)
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """What every backend has."""
+
+    name: str
+
+    def run(self, call: Call) -> Status | None:
+        """Execute the call, writing ``call.outputs``; inputs must stay as they are."""
+
+
+def load(name: str, options: Mapping[str, str] | None = None) -> Backend:
+    """Return the backend of a name: a built-in, an installed entry point, or ``module:attribute`` on sys.path.
+
+    The attribute may be a class, a factory or an instance; ``options`` are its keyword arguments, as strings. Raises
+    OracleError that says which name, option or attribute is wrong and which there are.
+    """
+    made = _make(name, _find(name), dict(options or {}))
+    missing = [what for what in ("name", "run") if not hasattr(made, what)]
+    if missing or not callable(getattr(made, "run", None)) or not isinstance(made.name, str):
+        lacks = f"has no {' and no '.join(missing)}" if missing else "needs name (a str) and run(call)"
+        raise OracleError(f"backend {name}: {type(made).__name__} {lacks}; a backend has a name and run(call)")
+    return made  # type: ignore[no-any-return]
+
+
+def shorthand(name: str) -> str:
+    """Return the option that ``NAME:VALUE`` sets for a built-in backend."""
+    return _MAIN_OPTION[name]
+
+
+def installed() -> dict[str, EntryPoint]:
+    """Return the backends of other distributions by name."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _find(name: str) -> Any:
+    if name in BUILTIN:
+        return _imported(name, f"{__name__}.{name}", "Backend")
+    if ":" in name:
+        module, _, attribute = name.partition(":")
+        return _imported(name, module, attribute)
+    others = installed()
+    if name in others:
+        point = others[name]
+        return _imported(name, point.module, point.attr)
+    known = [*BUILTIN, *others]
+    close = get_close_matches(name, known, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise OracleError(f"unknown backend {name!r}{hint} Known: {', '.join(known)}, or module:attribute on sys.path")
+
+
+def _imported(name: str, module: str, attribute: str) -> Any:
+    """Import ``module`` (the current directory counts) and return the attribute, dotted if need be."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or module
+        if module == missing or module.startswith(missing + "."):
+            raise OracleError(f"backend {name}: no module {missing!r} on sys.path or in {here}") from None
+        raise OracleError(f"backend {name}: {module} needs the module {missing!r}, which is not installed") from None
+    except OracleError:
+        raise
+    except Exception as error:
+        raise OracleError(f"backend {name}: importing {module} failed: {type(error).__name__}: {error}") from error
+    if not attribute:
+        raise OracleError(f"backend {name}: write module:attribute; which attribute of {module}?")
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            close = get_close_matches(part, dir(found), 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise OracleError(f"backend {name}: {module} has no attribute {part!r}{hint}")
+        found = getattr(found, part)
+    return found
+
+
+def _make(name: str, found: Any, options: dict[str, str]) -> Any:
+    is_instance = not isinstance(found, type) and hasattr(found, "run")
+    if is_instance:
+        if options:
+            raise OracleError(f"backend {name} is an object already and takes no options: {', '.join(options)}")
+        return found
+    if not callable(found):
+        raise OracleError(f"backend {name} is {type(found).__name__}; it must be a class, a factory or an instance")
+    _check_options(name, found, options)
+    try:
+        return found(**options)
+    except OracleError:
+        raise
+    except Exception as error:
+        raise OracleError(f"backend {name} could not be made: {type(error).__name__}: {error}") from error
+
+
+def _check_options(name: str, factory: Callable[..., Any], options: dict[str, str]) -> None:
+    """Refuse options the factory has no parameter for, and say which it needs."""
+    try:
+        signature = inspect.signature(factory)
+    except ValueError:  # built in C: it will say so itself
+        return
+    named = [p for p in signature.parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    known = [p.name for p in named]
+    for option in options:
+        if option not in known and not open_ended:
+            raise OracleError(f"backend {name} has no option {option!r}; it has: {', '.join(known) or 'none'}")
+    for parameter in named:
+        if parameter.default is parameter.empty and parameter.name not in options:
+            raise OracleError(f"backend {name} needs --backend-option {parameter.name}=...")

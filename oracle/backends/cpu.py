@@ -1,0 +1,34 @@
+"""The oracle itself as a device: what a right device of the SoC, or a poor one, would answer.
+
+numerics=exact    the golden
+numerics=kernel   the SoC's public kernel: float32 internals in its own order, one rounding to the result (default)
+numerics=native   the same with every intermediate rounded to the input type
+"""
+
+from __future__ import annotations
+
+from ..errors import unknown
+from ..operators import compute, validate, writes
+from ..operators.api import NUMERICS
+from ..signature import Call
+from ..status import Status
+
+
+class Backend:
+    """The CPU oracle."""
+
+    name = "cpu"
+    device = "cpu"
+
+    def __init__(self, *, numerics: str = "kernel") -> None:
+        if numerics not in NUMERICS:
+            raise unknown("numerics", numerics, NUMERICS)
+        self.numerics = numerics
+
+    def run(self, call: Call) -> Status | None:
+        """Validate as GetWorkspaceSize does, then compute."""
+        status = validate(call)
+        if status.ok and writes(call):
+            (output,) = call.outputs
+            call.outputs[output][...] = compute(call, numerics=self.numerics)  # type: ignore[arg-type]
+        return status

@@ -1,0 +1,238 @@
+"""A failed case told on one screen: what rule, which elements, how far off, where they lie, how to run it again."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..catalogue.case import Case, TensorPlan
+from ..dtypes import find
+from ..operators.base import Reference
+from ..signature import Array
+from . import pattern
+from .settings import Settings
+
+WORST = 5
+BUCKETS = ((0, "0"), (1, "1"), (2, "2"), (4, "3-4"), (16, "5-16"), (64, "17-64"), (256, "65-256"), (4096, "257-4096"),
+           (65536, "4097-65536"))  # fmt: skip
+BEYOND = ">65536"
+
+
+def ordered(array: Array) -> Array:
+    """Return float bits as integers in the order of the numbers: neighbours differ by one, +0 and -0 are both 0."""
+    bits = array.reshape(-1).view(f"i{array.itemsize}").astype(np.int64)
+    magnitude = bits & ((1 << (8 * array.itemsize - 1)) - 1)
+    return np.where(bits < 0, -magnitude, magnitude)
+
+
+def ulp_distance(actual: Array, golden: Array) -> Array:
+    """Return the number of representable values between two float arrays of one dtype, as uint64.
+
+    Counted right across zero; infinity is the neighbour of the largest finite value. NaN against NaN is 0, NaN against
+    a number the largest uint64.
+    """
+    a, g = ordered(np.ascontiguousarray(actual)), ordered(np.ascontiguousarray(golden))
+    mag_a, mag_g = np.abs(a).astype(np.uint64), np.abs(g).astype(np.uint64)
+    same = (a < 0) == (g < 0)
+    distance = np.where(same, np.maximum(mag_a, mag_g) - np.minimum(mag_a, mag_g), mag_a + mag_g)
+    nan_a, nan_g = np.isnan(actual).reshape(-1), np.isnan(golden).reshape(-1)
+    distance[nan_a & nan_g] = 0
+    distance[nan_a != nan_g] = np.iinfo(np.uint64).max
+    return np.asarray(distance)
+
+
+def histogram(distance: Array) -> dict[str, int]:
+    """Count ULP distances in the buckets 0, 1, 2, 3-4, 5-16 ...; NaN against a number has its own."""
+    edges = np.asarray([0, *(edge + 1 for edge, _ in BUCKETS)], np.uint64)
+    nan = int(np.count_nonzero(distance == np.iinfo(np.uint64).max))
+    counts = np.bincount(np.searchsorted(edges, distance, side="right") - 1, minlength=len(edges))
+    names = [name for _, name in BUCKETS]
+    found = {name: int(n) for name, n in zip(names, counts, strict=False)}
+    found[BEYOND] = int(counts[len(names)]) - nan
+    found["nan"] = nan
+    return {name: n for name, n in found.items() if n or name in ("0", "1", "2")}
+
+
+def describe_case(case: Case, settings: Settings) -> dict[str, Any]:
+    """Return what every case that did not pass carries: inputs, attributes and the command that runs it again."""
+    inputs = {name: _tensor(plan) for name, plan in case.inputs.items()}
+    return {"inputs": inputs, "attrs": dict(case.attrs), "replay": replay_command(case, settings)}
+
+
+def _tensor(plan: TensorPlan | None) -> str:
+    """``float32[16,20000] normal strided:2``: dtype, shape, generator, view, format; only what is not plain."""
+    if plan is None:
+        return "null"
+    words = [f"{plan.dtype}[{','.join(map(str, plan.shape))}]", str(plan.data.get("gen", "")) if plan.data else ""]
+    words += ["" if plan.view == "contiguous" else plan.view, "" if plan.format == "ND" else plan.format]
+    return " ".join(word for word in [*words, "(no data)" if plan.spec_only else ""] if word)
+
+
+def replay_command(case: Case, settings: Settings) -> str:
+    """Return the command that runs exactly this case and prints its full verdict."""
+    from ..catalogue import default_dir
+
+    words = ["aclnn-oracle", "replay", case.id, *settings.replay_arguments]
+    file = case.source.rpartition(":")[0]
+    if file and not _inside(file, str(default_dir())):
+        words += ["--catalogue", file]
+    return shlex.join(words)
+
+
+def _inside(file: str, folder: str) -> bool:
+    from pathlib import Path
+
+    return Path(file).resolve().is_relative_to(Path(folder).resolve())
+
+
+def elements(
+    output: str, rule: str, reference: Reference, actual: Array, bad: Array | None, ignored: Array | None = None
+) -> dict[str, Any]:
+    """Return the detail of an output: worst elements, ULP histogram, pattern, cause.
+
+    ``bad`` marks the elements to blame; None (a standard that judges the whole) blames the largest errors.
+    """
+    actual, golden, value, bound = _real(actual), _real(reference.golden), reference.value, reference.bound
+    judged = np.ones(actual.shape, bool) if reference.unspecified is None else ~reference.unspecified
+    score = _score(actual, value, bound)
+    if bad is None:
+        bad = (score > 0) & judged
+    distance = ulp_distance(actual, golden) if find(actual.dtype) and _is_float(actual) else _integer_distance(actual, golden)
+    detail: dict[str, Any] = {"rule": rule, "output": output}
+    detail["worst"] = [_element(i, actual, golden, bound, distance) for i in _worst(score, bad)]
+    detail["ulp_histogram"] = histogram(distance[judged.reshape(-1)])
+    detail["bad"], detail["total"] = int(np.count_nonzero(bad)), actual.size
+    if bad.any():
+        detail["pattern"] = pattern.describe(bad, ignored)
+        wide_g, wide_a = golden.astype(np.float64), actual.astype(np.float64)
+        detail["cause"] = pattern.likely_cause(detail["pattern"], wide_g, wide_a, bad)
+    detail["error_map"] = error_map(np.where(judged, score, 0.0))
+    return detail
+
+
+def error_map(score: Array, slices: int = 64) -> list[float]:
+    """Return the worst error in units of the bound, in at most 64 consecutive equal slices of the flat output."""
+    flat = np.nan_to_num(score.reshape(-1), nan=np.inf, posinf=np.inf)
+    if not flat.size:
+        return []
+    starts = np.unique(np.linspace(0, flat.size, min(slices, flat.size), endpoint=False).astype(np.int64))
+    return [float(f"{x:.3g}") for x in np.maximum.reduceat(flat, starts)]
+
+
+def ignored_rows(reference: Reference) -> Array | None:
+    """Return which rows of a matrix must be zero throughout (NLL's ignored rows), or None."""
+    zeros = reference.zeros
+    if zeros is None or zeros.ndim != 2 or zeros.shape[1] < 2:
+        return None
+    rows = zeros.all(axis=1)
+    return rows if rows.any() and not rows.all() else None
+
+
+def _real(array: Array) -> Array:
+    return np.ascontiguousarray(array.real) if array.dtype.kind == "c" else array
+
+
+def _is_float(array: Array) -> bool:
+    found = find(array.dtype)
+    return found is not None and found.kind == "float"
+
+
+def _integer_distance(actual: Array, golden: Array) -> Array:
+    return np.abs(actual.astype(np.float64) - golden.astype(np.float64)).reshape(-1).astype(np.uint64)
+
+
+def _score(actual: Array, value: Array, bound: Array) -> Array:
+    """The error in units of its bound: 0 where equal, infinite where a NaN or an infinity stands alone."""
+    with np.errstate(all="ignore"):
+        wide = actual.astype(np.float64)
+        error = np.abs(wide - value)
+        score = np.where(error == 0, 0.0, error / np.broadcast_to(bound, error.shape))
+        score[np.isnan(wide) != np.isnan(value)] = np.inf
+        score[(np.isnan(wide) & np.isnan(value)) | (wide == value)] = 0.0
+        overflowed = np.isinf(wide) & np.isinf(value.astype(actual.dtype)) & (np.signbit(wide) == np.signbit(value))
+        score[overflowed] = 0.0
+    return np.asarray(np.nan_to_num(score, nan=np.inf, posinf=np.inf))
+
+
+def _worst(score: Array, bad: Array) -> list[int]:
+    """Flat indices of the worst bad elements, worst first, the earlier first among equals."""
+    candidates = np.flatnonzero(bad)
+    scores = score.reshape(-1)[candidates]
+    if candidates.size > 4096:
+        top = np.partition(scores, -WORST)[-WORST]
+        keep = scores >= top
+        candidates, scores = candidates[keep][:4096], scores[keep][:4096]
+    return [int(i) for i in candidates[np.argsort(-scores, kind="stable")[:WORST]]]
+
+
+def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Array) -> dict[str, Any]:
+    index = np.unravel_index(flat, actual.shape)
+    allowed = np.broadcast_to(bound, actual.shape)[index]
+    ulp = int(distance[flat])
+    return {
+        "index": [int(i) for i in index],
+        "expected": float(golden[index]),
+        "actual": float(actual[index]),
+        "bound": float(allowed),
+        "expected_hex": _hex(golden[index]),
+        "actual_hex": _hex(actual[index]),
+        "ulp": None if ulp == np.iinfo(np.uint64).max else ulp,
+    }
+
+
+def _hex(scalar: Any) -> str:
+    array = np.asarray(scalar).reshape(1)
+    return f"0x{int(array.view(f'u{array.itemsize}')[0]):0{2 * array.itemsize}x}"
+
+
+def text(line: Mapping[str, Any]) -> str:
+    """Return the failure of a record line on one screen."""
+    return "\n".join(_text(line))
+
+
+def _text(line: Mapping[str, Any]) -> Iterator[str]:
+    detail = line.get("detail") or {}
+    yield f"{line['op']}  {line['status'].upper()}  {line['id']}"
+    yield f"  reason   {line['reason']}"
+    if detail.get("rule"):
+        yield f"  rule     {detail['rule']}" + (f"   (output {detail['output']})" if detail.get("output") else "")
+    for layer, verdict in (line.get("verdicts") or {}).items():
+        if not verdict["passed"]:
+            yield f"  {layer:<9}{verdict['reason']}"
+    if detail.get("worst"):
+        yield from _table(detail)
+    if detail.get("ulp_histogram"):
+        yield "  ULPs     " + "   ".join(f"{name}: {n}" for name, n in detail["ulp_histogram"].items())
+    if detail.get("pattern"):
+        yield f"  pattern  {detail['pattern']}   ({detail['bad']} of {detail['total']} elements)"
+    if detail.get("cause"):
+        yield f"  cause?   {detail['cause']}"
+    if detail.get("traceback"):
+        yield from ("  | " + row for row in str(detail["traceback"]).rstrip().splitlines()[-12:])
+    for name, told in (detail.get("inputs") or {}).items():
+        yield f"  input    {name} {told}"
+    if detail.get("attrs"):
+        yield "  attrs    " + " ".join(f"{name}={value}" for name, value in detail["attrs"].items())
+    if detail.get("replay"):
+        yield f"  replay   {detail['replay']}"
+
+
+def _table(detail: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {'index':<20}{'expected':>17}{'actual':>17}{'bound':>11}{'ulp':>10}  expected/actual bits"
+    for row in detail["worst"]:
+        index = str(row["index"]).replace(" ", "")
+        ulp = "nan" if row["ulp"] is None else f"{row['ulp']:.3g}" if row["ulp"] > 10**8 else str(row["ulp"])
+        yield (
+            f"  {index:<20}{_figure(row['expected'], 9):>17}{_figure(row['actual'], 9):>17}{_figure(row['bound'], 3):>11}"
+            f"{ulp:>10}  {row['expected_hex']} {row['actual_hex']}"
+        )
+
+
+def _figure(value: Any, digits: int) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.{digits}g}" if math.isfinite(value) else str(value)

@@ -1,0 +1,141 @@
+"""Cases in a child process: one that dies is a crash, one that does not answer a timeout, and the run goes on.
+
+The child is started once and keeps its backend; after a crash or a timeout the next case gets a new one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from ..catalogue.case import Case
+from ..errors import OracleError
+from .settings import Settings
+
+START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
+
+
+def serve(pipe: Connection, settings: Settings) -> None:
+    """The child's life: load the backend, say so, run cases until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends this process by closing the pipe
+    from .bench import load_backend
+    from .run import run_case
+
+    try:
+        backend = load_backend(settings)
+    except OracleError as error:
+        pipe.send(("refused", str(error), {}))
+        return
+    pipe.send(("ready", backend.name, dict(getattr(backend, "versions", {}))))
+    while True:
+        try:
+            case = pipe.recv()
+        except (EOFError, OSError):
+            break
+        pipe.send(run_case(case, backend, settings))
+    close = getattr(backend, "close", None)
+    if close is not None:
+        close()
+
+
+class Child:
+    """A child process that runs cases. ``name`` and ``versions`` are its backend's."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.name, self.versions = settings.backend, {}  # type: str, dict[str, str]
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+
+    def start(self) -> None:
+        """Start the process. Raises OracleError if its backend cannot be loaded."""
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(theirs, self.settings), name="aclnn-oracle-case", daemon=False)
+        self._process = process
+        process.start()
+        theirs.close()
+        answer = self._answer(START_LIMIT)
+        if answer is None:
+            told = self._obituary() if not process.is_alive() else f"no answer in {START_LIMIT:.0f} s"
+            self.kill()
+            raise OracleError(f"backend {self.settings.backend}: its child process did not start: {told}")
+        word, said, versions = answer
+        if word == "refused":
+            self.kill()
+            raise OracleError(said)
+        self.name, self.versions = said, versions
+
+    def run(self, case: Case) -> dict[str, Any]:
+        """Run one case; a death or a silence becomes its status."""
+        from .run import Outcome, case_line
+
+        if self._process is None:
+            self.start()
+        assert self._pipe is not None and self._process is not None
+        started = time.perf_counter()
+        try:
+            self._pipe.send(case)
+            answer: dict[str, Any] | None = self._answer(self.settings.timeout)
+        except (BrokenPipeError, ConnectionResetError):
+            answer = None
+        if answer is not None:
+            return answer
+        seconds = {"duration_s": time.perf_counter() - started}
+        if self._dead():
+            outcome = Outcome("crash", f"the process running it died: {self._obituary()}", seconds=seconds)
+        else:
+            told = f"no answer in {self.settings.timeout:g} s; the process running it was killed"
+            outcome = Outcome("timeout", told, seconds=seconds)
+        self.kill()
+        return case_line(case, self.settings, outcome)
+
+    def _answer(self, limit: float | None) -> Any:
+        """Return what the child sends, or None if it dies or stays silent."""
+        assert self._pipe is not None and self._process is not None
+        ready = wait([self._pipe, self._process.sentinel], limit)
+        if self._pipe in ready or self._pipe.poll():
+            try:
+                return self._pipe.recv()
+            except (EOFError, ConnectionResetError):
+                return None
+        return None
+
+    def _dead(self) -> bool:
+        """Whether the child died; its pipe may close a moment before the process is gone."""
+        assert self._process is not None and self._pipe is not None
+        if self._pipe.closed or self._pipe.poll():
+            self._process.join(5)
+        return not self._process.is_alive()
+
+    def _obituary(self) -> str:
+        assert self._process is not None
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            try:
+                return f"signal {-code} ({signal.Signals(-code).name})"
+            except ValueError:
+                return f"signal {-code}"
+        return f"exit status {code}"
+
+    def close(self) -> None:
+        """End the child in order, or by force if it does not follow."""
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.join(5)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the child at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+        if self._pipe is not None:
+            self._pipe.close()
+        self._process = self._pipe = None
