@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .errors import OracleError
-from .rounding import half_bits, single_of_half
+from .rounding import half_bits
 from .signature import Array
 
 Index = tuple[Any, ...]
@@ -113,7 +113,8 @@ class Lane:
     def load(cls, pool: Pool, source: Array) -> Lane:
         """Widen a block of any float dtype and layout; exact."""
         lane = cls(pool, source.shape)
-        np.copyto(lane.values, single_of_half(source) if source.dtype == np.float16 else source)
+        with np.errstate(invalid="ignore"):
+            np.copyto(lane.values, source)
         return lane
 
     def apply(self, ufunc: Any, *others: Any) -> Lane:
@@ -159,7 +160,7 @@ def convert(values: Array, target: Array) -> None:
         np.copyto(target, values)
         return
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        single = single_of_half(values) if values.dtype == np.float16 else values.astype(np.float32)
+        single = values.astype(np.float32)
         if target.dtype == np.float16:
             np.copyto(target, half_bits(single).view(np.float16))
         else:

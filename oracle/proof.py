@@ -15,7 +15,6 @@ import numpy as np
 from gmpy2 import mpq
 
 from .dtypes import FORMATS, FloatFormat, dtype_of
-from .rounding import half_bits
 from .signature import Array
 
 U = 2.0**-53  # float64's unit roundoff
@@ -55,49 +54,77 @@ def store(value: Array, low: Array, high: Array, target: Array) -> Array | None:
     """Round ``value`` into ``target`` and return a mask of the elements the interval does not settle, or None.
 
     value, low, high: float64 of one shape, low and high in either order (an error term of unknown sign). target:
-    float16, bfloat16 or float32. Non-finite values are stored as they are: their rule is IEEE arithmetic, not rounding.
+    float16, bfloat16 or float32, contiguous. Non-finite values are stored as they are: their rule is IEEE arithmetic,
+    not rounding. An exact zero keeps the sign of ``value``.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         one, other = low.astype(np.float32), high.astype(np.float32)
-        if target.dtype != np.float32:  # -0 and +0 must not look like different numbers below
-            one += np.float32(0)
-            other += np.float32(0)
         if target.dtype == np.float32:
-            np.copyto(target, value, casting="same_kind")
+            np.copyto(target, one)
             doubtful = np.asarray(one != other)
         elif target.dtype == np.float16:
-            first, second = half_bits(one), half_bits(other)
-            np.copyto(target, half_bits(value.astype(np.float32)).view(np.float16))
-            doubtful = np.asarray(first != second)
-            doubtful |= _half_midpoint(one)
-            doubtful |= _half_midpoint(other)
+            doubtful = _store_half(one, other, low, high, target)
         else:
-            np.copyto(target, value.astype(np.float32).astype(target.dtype))
-            bits, other_bits = one.view(np.uint32), other.view(np.uint32)
-            # A midpoint inside or at an end of [low, high]: round one end with ties down, the other with ties up.
-            smaller, larger = np.minimum(bits, other_bits), np.maximum(bits, other_bits)
-            smaller += np.uint32(0x7FFF)
-            larger += np.uint32(0x8000)
-            smaller ^= larger
-            doubtful = np.asarray(smaller >= np.uint32(0x10000))
+            doubtful = _store_bfloat(one, other, target)
         zero = np.asarray(target == 0)
-        if zero.any():  # both ends underflow, but to zeros of different signs
-            doubtful |= zero & (np.minimum(low, high) < 0) & (np.maximum(low, high) > 0)
-        if not doubtful.any():
+        if not doubtful.any() and not zero.any():
             return None
-        doubtful &= np.isfinite(value)
-        return doubtful if doubtful.any() else None
+        odd = np.flatnonzero(doubtful | zero)
+        v, a, b = (t.reshape(-1)[odd] for t in (value, low, high))
+        plain = ~np.isfinite(v) | ((a == 0) & (b == 0))  # special values and exact zeros
+        target.reshape(-1)[odd[plain]] = v[plain].astype(np.float32)
+        crossing = (np.minimum(a, b) < 0) & (np.maximum(a, b) > 0)  # both ends may underflow to zeros of two signs
+        left = odd[~plain & (doubtful.reshape(-1)[odd] | crossing)]
+        if not left.size:
+            return None
+        doubtful = np.zeros(target.shape, bool)
+        doubtful.reshape(-1)[left] = True
+        return doubtful
 
 
-def _half_midpoint(single: Array) -> Array:
-    """Whether float32 values lie halfway between two float16 neighbours."""
-    magnitude = single.view(np.uint32) & np.uint32(0x7FFFFFFF)
-    tie = np.asarray((magnitude & np.uint32(0x1FFF)) == np.uint32(0x1000))
-    small = magnitude < np.uint32(113 << 23)
-    if small.any():
-        scaled = np.abs(single) * np.float32(2.0**25)
-        tie = np.where(small, (np.floor(scaled) == scaled) & (np.fmod(scaled, np.float32(2)) == 1), tie)
-    return tie
+# The 16-bit types are reached through float32: harmless unless a midpoint of the narrow type lies between the float32
+# ends or at one of them. Rounding the end nearer zero with ties down and the other with ties up, in integers, shows it.
+
+
+def _store_bfloat(one: Array, other: Array, target: Array) -> Array:
+    near, far = _ordered(one, other)
+    near += np.uint32(0x7FFF)
+    far += np.uint32(0x8000)
+    near ^= far
+    far >>= np.uint32(16)
+    np.copyto(target.view(np.uint16), far, casting="same_kind")
+    return np.asarray((near >= np.uint32(0x10000)) | (one != one))
+
+
+def _store_half(one: Array, other: Array, low: Array, high: Array, target: Array) -> Array:
+    near, far = _ordered(one, other)
+    near += np.uint32(0xFFF)
+    far += np.uint32(0x1000)
+    near ^= far
+    doubtful = np.asarray(near >= np.uint32(0x2000))
+    sign = np.asarray((far >> np.uint32(16)) & np.uint32(0x8000))
+    far &= np.uint32(0x7FFFFFFF)
+    small = np.flatnonzero(far < np.uint32(113 << 23))
+    large = np.flatnonzero(far >= np.uint32(143 << 23))
+    far >>= np.uint32(13)
+    far -= np.uint32(112 << 10)
+    if small.size:  # subnormals: the grid is the multiples of 2^-24
+        a, b = (t.reshape(-1)[small] * 2.0**24 for t in (low, high))
+        near_zero, beyond = np.minimum(np.abs(a), np.abs(b)), np.maximum(np.abs(a), np.abs(b))
+        rounded = np.floor(beyond + 0.5)
+        far.reshape(-1)[small] = rounded
+        doubtful.reshape(-1)[small] = (np.ceil(near_zero - 0.5) != rounded) | (np.signbit(a) != np.signbit(b))
+    if large.size:  # 65536 and above, infinities; NaN
+        far.reshape(-1)[large] = np.where(np.isnan(one.reshape(-1)[large]), 0x7E00, 0x7C00)
+    far |= sign
+    np.copyto(target.view(np.uint16), far, casting="same_kind")
+    return doubtful
+
+
+def _ordered(one: Array, other: Array) -> tuple[Array, Array]:
+    """Return the float32 bits of the end nearer zero and of the other; ends of two signs differ in the top bit."""
+    bits, other_bits = one.view(np.uint32), other.view(np.uint32)
+    return np.minimum(bits, other_bits), np.maximum(bits, other_bits)
 
 
 def settle(doubtful: Array | None, target: Array, exact: Exact, refine: Refine | None = None) -> None:

@@ -25,7 +25,7 @@ def quantize(values: Array, fmt: FloatFormat) -> Array:
     """
     values = np.asarray(values, np.float64)
     if fmt.mant == 52:
-        return values.copy()
+        return np.array(values)
     bits = np.asarray(values.view(np.int64) & _EXPONENT)
     np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
     np.minimum(bits, np.int64((1023 + 200) << 52), out=bits)  # keeps the magic number finite; overflows anyway
@@ -33,7 +33,7 @@ def quantize(values: Array, fmt: FloatFormat) -> Array:
     bits |= np.int64(1 << 51)
     magic = bits.view(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        rounded = np.asarray((values + magic) - magic)
+        rounded: Array = np.asarray((values + magic) - magic)
     np.copysign(rounded, values, out=rounded)
     over = np.abs(rounded) > fmt.max
     if over.any():
@@ -53,7 +53,7 @@ def round_to(values: Array, dtype: Any) -> Array:
         if row.name == "float32":
             return np.asarray(values.astype(np.float32))
         if row.name == "float64":
-            return values.copy()
+            return np.array(values)
         exact = quantize(values, FORMATS[row.name])
         if row.name == "float16":
             return half_bits(exact.astype(np.float32)).view(np.float16)
@@ -62,45 +62,29 @@ def round_to(values: Array, dtype: Any) -> Array:
 
 def half_bits(single: Array) -> Array:
     """Round float32 values to float16, ties to even, and return the uint16 bits (vectorised; NumPy's cast is not)."""
-    bits = np.ascontiguousarray(single).reshape(single.shape).view(np.uint32)
+    single = np.ascontiguousarray(single, np.float32).reshape(np.shape(single))
+    bits = single.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFFFFFF)
     # Normals: add half of the discarded 13 bits (less one when the kept part is even), shift, re-bias.
-    half = (magnitude >> np.uint32(13)) & np.uint32(1)
+    half = np.asarray((magnitude >> np.uint32(13)) & np.uint32(1))
     half += magnitude
     half += np.uint32(0xFFF)
     half >>= np.uint32(13)
     half -= np.uint32(112 << 10)
-    # Subnormals: 0.5 + a rounds a to a multiple of 2^-24, float16's quantum.
-    small = magnitude < np.uint32(113 << 23)
-    if small.any():
-        shifted = (np.abs(single) + np.float32(0.5)).view(np.uint32) - np.uint32(0x3F000000)
-        half = np.where(small, shifted, half)
-    half = np.asarray(half)
-    large = magnitude >= np.uint32(143 << 23)  # 65536 and above, infinities, NaN
-    if large.any():
-        half[large] = np.where(magnitude[large] > np.uint32(0x7F800000), np.uint32(0x7E00), np.uint32(0x7C00))
+    # Subnormals: 0.5 + a rounds a to a multiple of 2^-24, float16's quantum. Indices, because masks are slow.
+    small = np.flatnonzero(magnitude < np.uint32(113 << 23))
+    if small.size:
+        shifted = np.abs(single.reshape(-1)[small]) + np.float32(0.5)
+        half.reshape(-1)[small] = shifted.view(np.uint32) - np.uint32(0x3F000000)
+    large = np.flatnonzero(magnitude >= np.uint32(143 << 23))  # 65536 and above, infinities, NaN
+    if large.size:
+        nan = magnitude.reshape(-1)[large] > np.uint32(0x7F800000)
+        half.reshape(-1)[large] = np.where(nan, np.uint32(0x7E00), np.uint32(0x7C00))
     half |= (bits >> np.uint32(16)) & np.uint32(0x8000)
     return np.asarray(half.astype(np.uint16))
 
 
 def widen(values: Array) -> Array:
     """Return float64 values of a floating-point array of any dtype (exact)."""
-    if values.dtype == np.float16:
-        return single_of_half(values).astype(np.float64)
     with np.errstate(invalid="ignore"):
         return np.asarray(values.astype(np.float64))
-
-
-def single_of_half(values: Array) -> Array:
-    """Convert float16 to float32 exactly (vectorised; NumPy's cast is not)."""
-    bits = np.ascontiguousarray(values).reshape(values.shape).view(np.uint16).astype(np.uint32)
-    magnitude = (bits & np.uint32(0x7FFF)) << np.uint32(13)
-    single = magnitude + np.uint32(112 << 23)
-    special = magnitude >= np.uint32(31 << 23)
-    if special.any():
-        single = np.where(special, single + np.uint32(112 << 23), single)
-    small = magnitude < np.uint32(1 << 23)
-    if small.any():  # zero and subnormals: an integer times 2^-24
-        scaled = (magnitude >> np.uint32(13)).astype(np.float32) * np.float32(2.0**-24)
-        single = np.where(small, scaled.view(np.uint32), single)
-    return np.asarray(np.asarray(single | ((bits & np.uint32(0x8000)) << np.uint32(16))).view(np.float32))

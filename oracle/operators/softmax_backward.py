@@ -39,6 +39,7 @@ from .base import (
     same_shape,
 )
 
+FOLDED = 64  # terms that are left to NumPy's own order of summation
 CHUNK = 1 << 14  # terms of a row that are summed at once; longer rows are sums of such sums
 
 
@@ -110,17 +111,18 @@ class Rows:
     def add(self, loaded: tuple[Lane, Lane, Lane]) -> None:
         """Add a part to the sums."""
         g, y, p = loaded
-        self.total += p.values.sum(axis=-1, keepdims=True)
+        self.total += row_sums(p)
         self.g_squares += _dot(g.values, g.values)
         self.y_squares += _dot(y.values, y.values)
 
     def slack(self) -> Array:
         """What total and the rest of the formula may lose, per row, in units of |y| (docs/proof.md).
 
-        Any order of n additions loses at most (n - 1) u sum|p|, and sum|p| <= |g| |y| (Cauchy-Schwarz).
+        A chunk is folded to FOLDED terms, which any order sums within (n - 1) u sum|p|; sum|p| <= |g| |y|
+        (Cauchy-Schwarz).
         """
         length = self.g.shape[-1]
-        terms = min(length, CHUNK) + -(-length // CHUNK)
+        terms = FOLDED + CHUNK.bit_length() + -(-length // CHUNK)
         norm = np.sqrt(self.g_squares)
         return np.asarray(1.01 * U * norm * ((terms + 8) * np.sqrt(self.y_squares) + 8))
 
@@ -200,6 +202,18 @@ class Rows:
                 np.maximum(self.largest, p.max(axis=-1, keepdims=True), out=self.largest)
                 np.minimum(self.smallest, p.min(axis=-1, keepdims=True), out=self.smallest)
         return self.size, self.largest <= 2 * self.smallest
+
+
+def row_sums(p: Lane) -> Array:
+    """Sums of the rows: fold halves until FOLDED terms are left, then add those in any order."""
+    terms = p.values
+    while terms.shape[-1] > FOLDED:
+        half = terms.shape[-1] // 2
+        folded = Lane(p.pool, (*terms.shape[:-1], terms.shape[-1] - half))
+        np.add(terms[..., :half], terms[..., half : 2 * half], out=folded.values[..., :half])
+        folded.values[..., half:] = terms[..., 2 * half :]
+        terms, keep = folded.values, folded  # noqa: F841  the lane owns the buffer while its values are in use
+    return np.asarray(terms.sum(axis=-1, keepdims=True))
 
 
 def _dot(a: Array, b: Array) -> Array:
