@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from .fields import Number
-from .markdown import code, table
+from .markdown import code, escape, table
 from .record import CaseRecord, Record
-from .words import clip, percent, verdict
+from .words import clip, percent, plain, verdict
 
 BUDGET_FACTOR = 1.5
 BUDGET_FLOOR = 0.1  # below a tenth of the bound a change is the noise of the data, not of the kernel
@@ -65,17 +65,27 @@ class Change:
         return self.new.reason if self.new is not None else ""
 
     @property
+    def first_reason(self) -> str:
+        """The reason's first line, short enough for a list."""
+        return clip(self.reason.partition("\n")[0], 160)
+
+    @property
+    def budget_before(self) -> Number | None:
+        return None if self.old is None else self.old.budget_used
+
+    @property
+    def budget_after(self) -> Number | None:
+        return None if self.new is None else self.new.budget_used
+
+    @property
     def growth(self) -> float:
         """New budget over old budget; 1 where either is unknown."""
-        old = None if self.old is None else self.old.budget_used
-        new = None if self.new is None else self.new.budget_used
-        if old is None or new is None or math.isnan(old):
+        old, new = self.budget_before, self.budget_after
+        if old is None or new is None or old == new or math.isnan(old):
             return 1.0
-        if math.isnan(new):
+        if math.isnan(new) or old == 0:
             return math.inf
-        if old == new:
-            return 1.0
-        return math.inf if old == 0 else float(new) / float(old)
+        return float(new) / float(old)
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ class Difference:
                 yield Change(case.id, None, case)
 
     def _worse(self, change: Change) -> bool:
-        used = None if change.new is None else change.new.budget_used
+        used = change.budget_after  # "not <": a budget that is not a number is not below the floor
         return used is not None and not used < self.floor and change.growth > self.factor
 
     @property
@@ -164,13 +174,6 @@ def _or_none(value: object) -> str:
     return str(value) if value not in (None, "") else "(not recorded)"
 
 
-def _budgets(change: Change) -> tuple[Number | None, Number | None]:
-    return (
-        None if change.old is None else change.old.budget_used,
-        None if change.new is None else change.new.budget_used,
-    )
-
-
 def text(diff: Difference, *, limit: int = 0) -> str:
     """The difference for a terminal; ``limit`` cases a group (0: all)."""
     lines = [f"old  {diff.old.path}  {diff.old.label}: {verdict(diff.old)}"]
@@ -186,37 +189,41 @@ def text(diff: Difference, *, limit: int = 0) -> str:
 
 
 def _line(change: Change) -> str:
-    old, new = _budgets(change)
-    budget = f"  {percent(old)} -> {percent(new)} of the bound" if change.group == "" else ""
-    reason = clip(change.reason.partition("\n")[0], 160) if change.group == "newly failing" else ""
-    return f"{change.id}  {change.before} -> {change.after}{budget}{f'  ({reason})' if reason else ''}"
+    parts = [change.id, f"{change.before} -> {change.after}"]
+    if not change.group:
+        parts.append(f"{percent(change.budget_before)} -> {percent(change.budget_after)} of the bound")
+    if change.group == "newly failing" and change.reason:
+        parts.append(f"({change.first_reason})")
+    return plain("  ".join(parts))
 
 
 def markdown(diff: Difference, *, limit: int = 50) -> str:
     """The difference to paste into a pull request."""
-    parts = [
-        f"### {'✅' if diff.ok else '❌'} {diff.sentence}",
-        table(
-            ("", "backend", "SoC", "record", "verdict"),
-            [
-                (name, code(r.header.backend), code(r.header.soc), code(r.path.name), verdict(r))
-                for name, r in (("old", diff.old), ("new", diff.new))
-            ],
-        ),
+    sides = [
+        (name, code(r.header.backend), code(r.header.soc), code(r.path.name), verdict(r))
+        for name, r in (("old", diff.old), ("new", diff.new))
     ]
-    parts += [f"- {note}" for note in diff.notes]
+    parts = [f"### {'✅' if diff.ok else '❌'} {diff.sentence}"]
+    parts.append(table(("", "backend", "SoC", "record", "verdict"), sides))
+    parts += [f"- {escape(note)}" for note in diff.notes]
     for name, found in diff.groups.items():
         if found:
             parts.append(f"#### {name.capitalize()} ({len(found):,})\n\n{diff.describe(name).capitalize()}.")
-            shown = found[:limit] if limit else found
-            rows = [
-                (code(c.id), c.before, c.after, *map(percent, _budgets(c)), clip(c.reason.partition("\n")[0], 160))
-                for c in shown
-            ]
-            parts.append(table(("case", "before", "after", "budget before", "budget after", "reason"), rows))
-            if len(shown) < len(found):
-                parts.append(f"… and {len(found) - len(shown):,} more.")
+            parts.append(_rows(found[:limit] if limit else found))
+            if limit and len(found) > limit:
+                parts.append(f"… and {len(found) - limit:,} more.")
     return "\n\n".join(parts) + "\n"
+
+
+def _rows(found: Sequence[Change]) -> str:
+    head = ("case", "before", "after", "budget before", "budget after", "reason")
+    return table(
+        head,
+        [
+            (code(c.id), c.before, c.after, percent(c.budget_before), percent(c.budget_after), escape(c.first_reason))
+            for c in found
+        ],
+    )
 
 
 def to_json(diff: Difference) -> str:
@@ -228,8 +235,8 @@ def to_json(diff: Difference) -> str:
                 "old": c.before,
                 "new": c.after,
                 "reason": c.reason,
-                "old_budget": _json_number(_budgets(c)[0]),
-                "new_budget": _json_number(_budgets(c)[1]),
+                "old_budget": _json_number(c.budget_before),
+                "new_budget": _json_number(c.budget_after),
             }
             for c in found
         ]

@@ -18,7 +18,18 @@ def parse_object(text: str, where: str) -> Fields:
     value = json.loads(text, parse_constant=_refuse_constant)
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
-    return Fields(value, where)
+    return Fields(_without_surrogates(value) if "\\ud" in text.lower() else value, where)
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Write lone surrogates, which JSON can escape and no file can hold, as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +27,7 @@ from .diff import Difference
 from .fields import Number
 from .record import STATUSES, CaseRecord, Record, read, split_id
 from .replay import command_for, suffix
+from .save import save
 from .summary import Summary, dtype_order
 
 FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
@@ -52,7 +53,7 @@ class RunView:
         """The cases with a full view: in turn one of each cluster, the simplest of a cluster first."""
         queues = [[c.simplest, *(x for x in c.cases if x is not c.simplest)] for c in self.summary.clusters]
         in_turn = (case for row in zip_longest(*queues) for case in row if case is not None)
-        return {case.id: case for _, case in zip(range(FULL_VIEWS), in_turn)}
+        return {case.id: case for case in islice(in_turn, FULL_VIEWS)}
 
     @cached_property
     def inline(self) -> frozenset[str]:
@@ -72,12 +73,7 @@ class RunView:
 
 def write(records: Sequence[Path], output: Path) -> None:
     """Write the report of one or more record files. Raises OracleError for a record that cannot be read."""
-    write_records([read(path) for path in records], output)
-
-
-def write_records(records: Sequence[Record], output: Path) -> None:
-    """Write the report of records that have been read."""
-    output.write_text(render(records), encoding="utf-8")
+    save(output, render([read(path) for path in records]))
 
 
 def render(records: Sequence[Record]) -> str:
@@ -266,4 +262,4 @@ def _environment() -> jinja2.Environment:
 
 
 def _asset(name: str) -> str:
-    return resources.files("oracle.reporting").joinpath("templates", name).read_text(encoding="utf-8")
+    return (resources.files("oracle.reporting") / "templates" / name).read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from .fields import Number
 from .record import CaseRecord, Record
@@ -143,8 +142,3 @@ def _notes(summaries: Sequence[Summary]) -> str:
 def _repeat(summaries: Sequence[Summary]) -> str:
     commands = [s.record.header.command for s in summaries if s.record.header.command]
     return "Repeat:\n\n```bash\n" + "\n".join(c.replace("```", "` ` `") for c in commands) + "\n```" if commands else ""
-
-
-def write(records: Sequence[Record], output: Path) -> None:
-    """Write the summary to a file."""
-    output.write_text(render(records), encoding="utf-8")

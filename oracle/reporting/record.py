@@ -9,6 +9,7 @@ Anything else that is malformed is an OracleError ``file:line``.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,11 +70,13 @@ class WorstElement:
 
     @property
     def budget(self) -> float | None:
-        """|actual - expected| / bound: 1 is exactly at the bound. None where a figure is missing or not finite."""
-        if self.expected is None or self.actual is None or not self.bound:
+        """|actual - expected| / bound: 1 is exactly at the bound, inf where one of the two is not finite."""
+        if self.expected is None or self.actual is None or self.bound is None:
             return None
-        used = abs(float(self.actual) - float(self.expected)) / float(self.bound)
-        return used if used == used else None
+        error = abs(float(self.actual) - float(self.expected))
+        if not math.isfinite(error):
+            return 0.0 if self.actual == self.expected else math.inf
+        return error / float(self.bound) if self.bound else (math.inf if error else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,8 +143,8 @@ def clusters(cases: Iterable[CaseRecord]) -> list[Cluster]:
     rank = {status: i for i, status in enumerate(ORDER)}
     ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
     return [
-        Cluster(number, op, dtype, status, _common(found, 0, rule), _common(found, 1, pattern), found)
-        for number, ((op, dtype, status, rule, pattern), found) in enumerate(ordered, 1)
+        Cluster(number, op, dtype, status, _common(found, 0), _common(found, 1), found)
+        for number, ((op, dtype, status, _, _), found) in enumerate(ordered, 1)
     ]
 
 
@@ -154,10 +154,12 @@ def _kind(case: CaseRecord) -> tuple[str, str]:
     return rule or case.reason.partition("\n")[0][:200] or "no reason recorded", pattern
 
 
-def _common(cases: Sequence[CaseRecord], part: int, shape: str) -> str:
-    """The text itself when all cases share it, otherwise its shape with N for the numbers."""
-    texts = {_kind(case)[part] for case in cases}
-    return texts.pop() if len(texts) == 1 else shape
+def _common(cases: Sequence[CaseRecord], part: int) -> str:
+    """The text all cases share, with N for each number that differs between them."""
+    texts = list({_kind(case)[part] for case in cases})
+    columns = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    numbers = iter([found[0] if len(set(found)) == 1 else "N" for found in columns])
+    return _NUMBER.sub(lambda _: next(numbers), texts[0])
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,11 @@ class Summary:
         for case in self.record.cases:
             by_op[case.op].append(case)
         return {op: group(cases, lambda case: (case.family, case.dtype)) for op, cases in by_op.items()}
+
+    def holes(self, op: str) -> list[tuple[str, str]]:
+        """Pairs of family and dtype without a case, among the dtypes the run has for the operator at all."""
+        own = dtype_order(self.matrix[op])
+        return [(family, d) for family, cells in self.coverage[op].items() for d in own if d not in cells]
 
     @cached_property
     def clusters(self) -> list[Cluster]:

@@ -117,3 +117,8 @@ def index(value: tuple[int, ...]) -> str:
 def clip(text: str, limit: int) -> str:
     """Cut a text that is too long to show, and say by how much."""
     return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit:,} more characters in the record)"
+
+
+def plain(text: str) -> str:
+    """Text for a terminal: one line, without control characters."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)

@@ -1,0 +1,224 @@
+"""Records in the formats other tools read: JUnit XML, CTRF JSON, CSV.
+
+Planned cases without a line have no id; they appear as one entry that says how many, so that no reader of these files
+takes a run that died for one that passed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from .fields import Number
+from .record import CaseRecord, Record
+from .replay import command_for
+from .words import DID, equation, figure, index, verdict
+
+# XML 1.0 has no way to write these; lone surrogates cannot be encoded either.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NOT_RECORDED = "(planned cases without a line)"
+COLUMNS = (
+    "backend", "soc", "standard", "seed", "id", "op", "family", "dtype", "status", "reason", "budget_used",
+    "duration_s", "golden_s", "backend_s", "worker", "device", "rule", "pattern", "cause", "bad", "total", "replay",
+)  # fmt: skip
+_OF_CASE, _OF_DETAIL = COLUMNS[4:16], COLUMNS[16:21]
+
+
+def missing_sentence(record: Record) -> str:
+    """Say how many planned cases have no line, "" if none."""
+    return f"{record.missing:,} of {record.planned:,} planned cases never ran" if record.missing else ""
+
+
+def to_csv(records: Sequence[Record]) -> str:
+    """One row a case and run; empty cells where the record says nothing. Numbers as Python writes them."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        head = record.header
+        run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
+        writer.writerows({**run, **_row(case, record)} for case in record.cases)
+        if record.missing:
+            writer.writerow({**run, "id": NOT_RECORDED, "status": "notrun", "reason": missing_sentence(record)})
+    return text.getvalue()
+
+
+def _row(case: CaseRecord, record: Record) -> dict[str, object]:
+    row: dict[str, object] = {name: getattr(case, name) for name in _OF_CASE}
+    if case.detail is not None:
+        row |= {name: getattr(case.detail, name) for name in _OF_DETAIL}
+    if not case.ok:
+        row["replay"] = command_for(case, record.header)
+    return row
+
+
+def to_junit(records: Sequence[Record]) -> str:
+    """JUnit XML: one suite a run. fail and xpass are failures; error, crash, timeout and notrun are errors."""
+    root = ET.Element("testsuites", name="aclnn-oracle")
+    for record in records:
+        root.append(_suite(record))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+JUNIT = {
+    "fail": "failure", "xpass": "failure", "error": "error", "crash": "error", "timeout": "error", "notrun": "error",
+    "skip": "skipped", "xfail": "skipped",
+}  # fmt: skip
+
+
+def _suite(record: Record) -> ET.Element:
+    entries = [_testcase(case, record) for case in record.cases]
+    if record.missing:
+        entry = ET.Element("testcase", classname="aclnn-oracle", name=NOT_RECORDED, time="0")
+        ET.SubElement(entry, "error", type="notrun", message=missing_sentence(record))
+        entries.append(entry)
+    tags = [child.tag for entry in entries for child in entry]
+    suite = ET.Element(
+        "testsuite",
+        name=xml_text(f"aclnn-oracle {record.label}"),
+        tests=str(len(entries)),
+        failures=str(tags.count("failure")),
+        errors=str(tags.count("error")),
+        skipped=str(tags.count("skipped")),
+        time=_seconds(record.duration_s),
+        timestamp=xml_text(record.header.started),
+    )
+    properties = ET.SubElement(suite, "properties")
+    head = record.header
+    facts = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": figure(head.seed)}
+    facts |= {"catalogue_sha256": head.catalogue_sha256, "command": head.command, "verdict": verdict(record)}
+    facts |= {"sum": equation(record), **{f"version.{name}": version for name, version in head.versions.items()}}
+    for name, value in facts.items():
+        ET.SubElement(properties, "property", name=xml_text(name), value=xml_text(value))
+    suite.extend(entries)
+    return suite
+
+
+def _testcase(case: CaseRecord, record: Record) -> ET.Element:
+    slug = case.id.partition("/")[0]
+    entry = ET.Element(
+        "testcase",
+        classname=xml_text(f"{slug}.{case.family}" if case.family else case.op or slug),
+        name=xml_text(case.id),
+        time=_seconds(case.duration_s),
+    )
+    if case.status in JUNIT:
+        message = xml_text(case.reason.partition("\n")[0] or DID[case.status])
+        node = ET.SubElement(entry, JUNIT[case.status], type=case.status, message=message)
+        if not case.ok:
+            node.text = xml_text(account(case, record))
+    return entry
+
+
+def account(case: CaseRecord, record: Record) -> str:
+    """What is known of a case that went wrong, as plain text."""
+    lines = [case.reason] if case.reason else []
+    detail = case.detail
+    if detail is not None:
+        told = {"rule": detail.rule, "pattern": detail.pattern, "likely cause": detail.cause}
+        lines += [f"{name}: {value}" for name, value in told.items() if value]
+        lines += [
+            f"{detail.output}{index(w.index)}: expected {figure(w.expected)} ({w.expected_hex}), actual "
+            f"{figure(w.actual)} ({w.actual_hex}), allowed error {figure(w.bound)}"
+            for w in detail.worst
+        ]
+    return "\n".join([*lines, command_for(case, record.header)])
+
+
+def xml_text(text: str) -> str:
+    """Text that XML can hold: characters it cannot are written as escapes."""
+    return _NOT_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _seconds(value: Number | None) -> str:
+    return f"{value:.6f}" if value is not None and math.isfinite(value) else "0"
+
+
+CTRF = {"pass": "passed", "skip": "skipped", "xfail": "other"}  # anything else has failed
+
+
+def to_ctrf(records: Sequence[Record]) -> str:
+    """CTRF JSON, one document. The run's own status is ``rawStatus``; xfail is ``other``."""
+    tests = [_test(case, record) for record in records for case in record.cases]
+    tests += [
+        {"name": NOT_RECORDED, "status": "failed", "rawStatus": "notrun", "duration": 0, "suite": [record.label],
+         "message": missing_sentence(record)}
+        for record in records if record.missing
+    ]  # fmt: skip
+    states = [test["status"] for test in tests]
+    starts = [start for record in records if (start := _epoch_ms(record.header.started)) is not None]
+    length = sum(_milliseconds(record.duration_s) for record in records)
+    start = min(starts, default=0)
+    document = {
+        "reportFormat": "CTRF",
+        "specVersion": "1.0.0",
+        "generatedBy": "aclnn-oracle",
+        "results": {
+            "tool": {"name": "aclnn-oracle", "version": records[0].header.versions.get("aclnn-oracle", "")},
+            "summary": {
+                "tests": len(tests),
+                **{state: states.count(state) for state in ("passed", "failed", "skipped", "pending", "other")},
+                "start": start,
+                "stop": start + length,
+                "extra": {record.label: {"planned": record.planned, **record.counts} for record in records},
+            },
+            "tests": tests,
+            "environment": {"extra": {record.label: _environment(record) for record in records}},
+        },
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _environment(record: Record) -> dict[str, Any]:
+    head = record.header
+    return {
+        "backend": head.backend,
+        "soc": head.soc,
+        "standard": head.standard,
+        "seed": head.seed,
+        "catalogue_sha256": head.catalogue_sha256,
+        "command": head.command,
+        "verdict": verdict(record),
+        "notes": list(record.notes),
+        "versions": dict(head.versions),
+    }
+
+
+def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
+    used = case.budget_used
+    test: dict[str, Any] = {
+        "name": case.id,
+        "status": CTRF.get(case.status, "failed"),
+        "rawStatus": case.status,
+        "duration": _milliseconds(case.duration_s),
+        "suite": [record.label, case.op or "(no operator)", *([case.family] if case.family else [])],
+        "tags": [tag for tag in (case.dtype,) if tag],
+    }
+    if case.reason:
+        test["message"] = case.reason
+    if not case.ok:
+        test["trace"] = account(case, record)
+    if used is not None:
+        test["extra"] = {"budget_used": used if math.isfinite(used) else str(float(used))}
+    return test
+
+
+def _milliseconds(value: Number | None) -> int:
+    return round(1000 * value) if value is not None and math.isfinite(value) else 0
+
+
+def _epoch_ms(text: str) -> int | None:
+    """Milliseconds since 1970 of an ISO time (UTC where it names no zone), None if it is not one."""
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return round(1000 * (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp())
