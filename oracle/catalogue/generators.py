@@ -171,6 +171,16 @@ def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps
     return _cycle(np.asarray(table), size_of(shape), repeat)
 
 
+@generator
+def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, step: int = 1) -> Array:
+    """The numbers whose bit patterns are start, start + step, ...: with 65536 elements every number of a 16-bit type."""
+    numpy_type = DTYPES[_format(dtype).name].numpy
+    word = np.dtype(f"u{numpy_type.itemsize}")
+    bits = np.uint64(start) + np.uint64(step) * np.arange(size_of(shape), dtype=np.uint64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((bits & np.uint64(np.iinfo(word).max)).astype(word).view(numpy_type).astype(np.float64))
+
+
 # ---- written values --------------------------------------------------------------------------------------------------
 
 

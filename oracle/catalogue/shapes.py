@@ -7,6 +7,7 @@ Generator parameters: ``$k``, ``$size`` (elements of the main operand), ``$rank`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
@@ -16,6 +17,7 @@ from .generators import size_of
 
 Shape = tuple[int, ...]
 Attrs = Mapping[str, int]
+_REFERENCE = re.compile(r"\$(?:(?P<dim>-?\d+)|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d+)?\Z")
 WORDS = ("same", "leading", "last")
 
 
@@ -84,15 +86,14 @@ def _dim(item: Any, main: Shape, attrs: Attrs) -> int:
 
 
 def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
-    """Replace ``$k``, ``$size``, ``$rank`` and ``$attribute`` by their numbers, also inside lists."""
+    """Replace ``$k``, ``$size``, ``$rank`` and ``$attribute``, also inside lists; ``$-1-1`` is one less than ``$-1``."""
     if isinstance(value, list):
         return tuple(resolve(item, main, attrs) for item in value)
     if not isinstance(value, str) or not value.startswith("$"):
         return value
-    name = value[1:]
-    if name.lstrip("-").isdigit():
-        return main[_axis(int(name), main)]
+    match = _REFERENCE.match(value)
     known = {"size": size_of(main), "rank": len(main), **attrs}
-    if name not in known:
+    if match is None or not (match["dim"] or match["name"] in known):
         raise unknown("reference", value, ["$k (dim k)", *(f"${k}" for k in known)])
-    return known[name]
+    number = main[_axis(int(match["dim"]), main)] if match["dim"] else known[match["name"]]
+    return number + int(match["plus"] or 0)
