@@ -33,7 +33,7 @@ def _setting(variable: str, default: int, low: int, high: int) -> int:
 
 def block_size() -> int:
     """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
-    return _setting(_BLOCK_VARIABLE, 1 << 14, 1, 1 << 20)
+    return _setting(_BLOCK_VARIABLE, 1 << 15, 1, 1 << 20)
 
 
 def thread_count() -> int:

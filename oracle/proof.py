@@ -15,6 +15,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from .dtypes import FORMATS, FloatFormat, dtype_of
+from .rounding import quantize
 from .signature import Array
 
 U = 2.0**-53  # float64's unit roundoff
@@ -75,11 +76,22 @@ def store(value: Array, low: Array, high: Array, target: Array) -> Array | None:
         target.reshape(-1)[odd[plain]] = v[plain].astype(np.float32)
         crossing = (np.minimum(a, b) < 0) & (np.maximum(a, b) > 0)  # both ends may underflow to zeros of two signs
         left = odd[~plain & (doubtful.reshape(-1)[odd] | crossing)]
+        if left.size and target.dtype != np.float32:
+            left = _store_direct(left, low, high, target)
         if not left.size:
             return None
         doubtful = np.zeros(target.shape, bool)
         doubtful.reshape(-1)[left] = True
         return doubtful
+
+
+def _store_direct(odd: Array, low: Array, high: Array, target: Array) -> Array:
+    """Round the ends of a few elements straight to a 16-bit type; return the indices on which they disagree."""
+    fmt = FORMATS[dtype_of(target.dtype).name]
+    a, b = quantize(low.reshape(-1)[odd], fmt), quantize(high.reshape(-1)[odd], fmt)
+    agree = (a == b) & (np.signbit(a) == np.signbit(b))
+    target.reshape(-1)[odd[agree]] = a[agree].astype(np.float32)
+    return np.asarray(odd[~agree])
 
 
 # The 16-bit types are reached through float32: harmless unless a midpoint of the narrow type lies between the float32

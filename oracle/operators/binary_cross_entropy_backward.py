@@ -23,6 +23,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ..blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..fractions64 import Fraction64, refined
 from ..platforms import Platform
 from ..proof import U
 from ..signature import Array, Parameter
@@ -96,6 +97,10 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
         pool = pool_for(operands[1][index].size)
         g, x, y, w = (o if o is ONE else Lane.load(pool, o[index]) for o in operands)
 
+        def refine(mask: Array) -> tuple[Array, Array, Array]:
+            few = (ONE if o is ONE else Fraction64(o.values[mask]) for o in (g, x, y, w))
+            return refined(v.values[mask], formula(*few, count, Fraction64.at_least), sink.kernel, RELATIVE)
+
         def exact(i: tuple[int, ...]) -> Any:
             q = formula(*(mpq(1) if o is ONE else mpq(float(o.values[i])) for o in (g, x, y, w)), mpq(count), _clamp)
             return float(v.values[i]) if q == 0 else q
@@ -103,7 +108,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
         with np.errstate(all="ignore"):
             v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
             low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
-            sink.put(index, v.values, low.values, high.values, exact)
+            sink.put(index, v.values, low.values, high.values, exact, refine)
             if sink.judged:
                 values = [1.0 if o is ONE else o.values for o in (g, x, y, w)]
                 sink.put_bound(index, v.values, *kernel_error(values, count, len(shape), v.values))

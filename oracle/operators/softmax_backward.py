@@ -20,6 +20,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ..blocks import Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..fractions64 import two_sum
 from ..platforms import Platform
 from ..proof import U
 from ..rounding import widen
@@ -39,7 +40,8 @@ from .base import (
     same_shape,
 )
 
-FOLDED = 64  # terms that are left to NumPy's own order of summation
+FEW = 8  # rows up to which math.fsum beats the vectorised double-double sum
+FOLDED = 32  # terms that are left to NumPy's own order of summation
 CHUNK = 1 << 14  # terms of a row that are summed at once; longer rows are sums of such sums
 
 
@@ -98,7 +100,7 @@ class Rows:
         self.total, self.g_squares, self.y_squares = (np.zeros(shape) for _ in range(3))
         self.size, self.smallest, self.largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
         self.loaded: tuple[Lane, Lane, Lane] | None = None
-        self.sums: dict[Index, Any] = {}
+        self.sums: dict[Index, list[float]] = {}
 
     def products(self, part: Index) -> tuple[Lane, Lane, Lane]:
         """Return g, y and g * y of a part; the product is exact for operands of float32 or narrower."""
@@ -137,7 +139,7 @@ class Rows:
             return self.double_double(mask, g.values[mask], y.values[mask])
 
         def exact(i: Index) -> Any:
-            q = formula(mpq(float(g.values[i])), mpq(float(y.values[i])), self.exact_sum(i[:-1]))
+            q = formula(mpq(float(g.values[i])), mpq(float(y.values[i])), sum(map(mpq, self.expansion(i[:-1])), mpq(0)))
             if q == 0:
                 return float(v.values[i]) if y.values[i] == 0 else 0.0
             return q
@@ -148,27 +150,31 @@ class Rows:
 
     def double_double(self, mask: Array, g: Array, y: Array) -> tuple[Array, Array, Array]:
         """The formula for masked elements with the sums as double-doubles: y * ((g - high) - low)."""
-        rows, inverse = np.unique(np.stack(np.nonzero(mask)[:-1]), axis=1, return_inverse=True)
-        where = tuple(rows)
-        high, low = cascaded_sum(self.g[where], self.y[where])
-        high, low = high[inverse.reshape(-1)], low[inverse.reshape(-1)]
+        length = self.g.shape[-1]
+        rows, inverse = np.unique(np.flatnonzero(mask) // mask.shape[-1], return_inverse=True)
+        where = np.unravel_index(rows, mask.shape[:-1])
+        if rows.size <= FEW:
+            pairs = [(*self.expansion(row), 0.0, 0.0)[:2] for row in zip(*map(np.ndarray.tolist, where), strict=True)]
+            high, low = (np.array(column) for column in zip(*pairs, strict=True))
+        else:
+            high, low = cascaded_sum(self.g[where], self.y[where])
+        norm = np.sqrt(self.g_squares[where] * self.y_squares[where])[:, 0]
+        high, low, norm = high[inverse], low[inverse], norm[inverse]
         d, rest = two_sum(g, -high)
         value = y * (d + (rest - low))
-        length = self.g.shape[-1]
-        norm = np.sqrt(self.g_squares[where] * self.y_squares[where])[:, 0][inverse.reshape(-1)]
         lost = U * U * (length * (np.log2(length) + 4) * norm + 4 * (np.abs(g) + np.abs(high)))
         slack = 1.01 * (np.abs(y) * lost + 4 * U * np.abs(value))
         return value, value - slack, value + slack
 
-    def exact_sum(self, row: Index) -> Any:
-        """The exact sum of a row as a rational: float64 sums of what is left until nothing is."""
+    def expansion(self, row: Index) -> list[float]:
+        """The exact sum of a row as float64 terms, each the rounded sum of what the ones before leave."""
         if row not in self.sums:
             left = (widen(self.g[row]) * widen(self.y[row])).tolist()
-            total = mpq(0)
+            steps = []
             while (step := math.fsum(left)) != 0.0:
-                total += mpq(step)
+                steps.append(step)
                 left.append(-step)
-            self.sums[row] = total
+            self.sums[row] = steps
         return self.sums[row]
 
     def put_bound(self, part: Index, sink: Sink, g: Array, y: Array, v: Array) -> None:
@@ -218,13 +224,6 @@ def row_sums(p: Lane) -> Array:
 
 def _dot(a: Array, b: Array) -> Array:
     return np.asarray(np.einsum("...i,...i->...", a, b))[..., None]
-
-
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The float64 sum and its exact rounding error (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
 
 
 def cascaded_sum(g: Array, y: Array) -> tuple[Array, Array]:
