@@ -145,7 +145,7 @@ def _empty(op: Operator, shape: tuple[int, ...], dtype: DType) -> Array:
 
 def _written(op: Operator, args: Mapping[str, Any]) -> bool:
     """An empty tensor among those that decide makes the host return before the kernel."""
-    return not any(args[name].size == 0 for name in (op.out_like, "gradOutput"))
+    return not any(args[name].size == 0 for name in {op.out_like, "gradOutput", "output"} & args.keys())
 
 
 def writes(call: Call) -> bool:
