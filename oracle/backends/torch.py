@@ -68,7 +68,9 @@ class Backend:
             return f"aten has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to it"
         if not writes(call):
             return "aten has no early return on empty input"
-        dtypes = {v.dtype.name for n, v in call.inputs.items() if isinstance(v, np.ndarray) and n not in ("target", "buffer")}
+        dtypes = {
+            v.dtype.name for n, v in call.inputs.items() if isinstance(v, np.ndarray) and n not in ("target", "buffer")
+        }
         target = call.inputs.get("target")
         if call.op == "aclnnBinaryCrossEntropyBackward":
             dtypes |= {target.dtype.name}  # type: ignore[union-attr]

@@ -147,5 +147,3 @@ def _entry(document: Document, index: int, entry: dict[str, Any]) -> Expectation
         soc=tuple(entry.get("soc", ())),
         dtype=tuple(entry.get("dtype", ())),
     )
-
-

@@ -101,7 +101,9 @@ def elements(
     score = _score(actual, value, bound)
     if bad is None:
         bad = (score > 0) & judged
-    distance = ulp_distance(actual, golden) if find(actual.dtype) and _is_float(actual) else _integer_distance(actual, golden)
+    distance = (
+        ulp_distance(actual, golden) if find(actual.dtype) and _is_float(actual) else _integer_distance(actual, golden)
+    )
     detail: dict[str, Any] = {"rule": rule, "output": output}
     detail["worst"] = [_element(i, actual, golden, bound, distance) for i in _worst(score, bad)]
     detail["ulp_histogram"] = histogram(distance[judged.reshape(-1)])

@@ -72,9 +72,7 @@ def _rebuild(case: Case, memory: Memory, cut: tuple[int, slice] | None) -> Memor
     return Memory(made, memory.call.soc, inputs, specs, POISONS[0])
 
 
-def _input(
-    name: str, value: Any, rank: int, shape: tuple[int, ...], case: Case, cut: tuple[int, slice] | None
-) -> Any:
+def _input(name: str, value: Any, rank: int, shape: tuple[int, ...], case: Case, cut: tuple[int, slice] | None) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     if cut is not None:

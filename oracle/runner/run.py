@@ -81,7 +81,9 @@ def case_line(case: Case, settings: Settings, outcome: Outcome, *, device: str =
         "dtype": case.dtype,
         "status": outcome.status,
         "reason": outcome.reason,
-        "verdicts": {n: {"passed": v.passed, "reason": v.reason, "metrics": v.metrics} for n, v in outcome.layers.items()},
+        "verdicts": {
+            n: {"passed": v.passed, "reason": v.reason, "metrics": v.metrics} for n, v in outcome.layers.items()
+        },
         "metrics": outcome.metrics,
         "budget_used": outcome.budget_used,
         **seconds,
@@ -255,7 +257,12 @@ class _Run:
         (name,) = memory.outputs
         status = self.run(memory)
         found = memory.call.outputs[name]
-        if not status.ok or not isinstance(found, np.ndarray) or found.shape != expected.shape or found.dtype != expected.dtype:
+        if (
+            not status.ok
+            or not isinstance(found, np.ndarray)
+            or found.shape != expected.shape
+            or found.dtype != expected.dtype
+        ):
             self.problem(rule, f"{what}: the device answered {status.name} with another output")
             return
         bad = _bits(found) != _bits(expected)
@@ -307,7 +314,11 @@ def _first(problems: list[Layer], values: Layer | None) -> Layer:
 
 
 def _bits(array: Array) -> Array:
-    return np.ascontiguousarray(array).view(f"V{array.itemsize}" if array.itemsize > 8 else f"u{array.itemsize}").reshape(array.shape)
+    return (
+        np.ascontiguousarray(array)
+        .view(f"V{array.itemsize}" if array.itemsize > 8 else f"u{array.itemsize}")
+        .reshape(array.shape)
+    )
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,331 @@
+"""The pytest plug-in ``aclnn_oracle``: catalogue files become items, items become record lines.
+
+It is installed beside other plug-ins in other people's projects. So it adds its options last and only under names that
+are free (``--oracle-NAME`` always is), collects only files that are catalogues of this project or that are named on
+the command line and claimed by nobody else, and imports NumPy only when there is such a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .runner.options import OPTIONS
+
+if TYPE_CHECKING:
+    from .catalogue.case import Case
+    from .runner.session import Run
+
+SUFFIXES = (".yaml", ".yml")
+PROPERTY = "aclnn_oracle"  # the record line's place in a report's user_properties
+MARKER = b"aclnn_oracle"  # in the first key of every catalogue
+_RUN: pytest.StashKey[Run] = pytest.StashKey()
+
+
+# options --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, object, object]:
+    """Add the options once conftest files have added theirs; a name that is taken stays whose it is."""
+    result = yield
+    group = parser.getgroup(
+        "aclnn-oracle", "aclnn-oracle: conformance of CANN operators (--oracle-NAME works for each)"
+    )
+    for option in OPTIONS:
+        taken = _taken(parser, option.flag, option.kind == "flag")
+        if not taken:
+            group.addoption(option.flag, **option.arguments())
+        told = f"{option.help} ({option.flag} is another plug-in's here)" if taken else argparse.SUPPRESS
+        group.addoption(option.prefixed, **{**option.arguments(), "help": told})
+    return result
+
+
+def _taken(parser: pytest.Parser, flag: str, is_flag: bool) -> bool:
+    """Whether the parser knows an option: it leaves only unknown ones over."""
+    probe = flag if is_flag else f"{flag}=0"
+    try:
+        return probe not in parser.parse_known_and_unknown_args([probe])[1]
+    except (pytest.UsageError, SystemExit):  # known, and of another kind
+        return True
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options at once where any was given: a wrong one is told before anything runs."""
+    if any(_given(config, option.dest) for option in OPTIONS):
+        run_of(config)
+
+
+def _given(config: pytest.Config, dest: str) -> bool:
+    return getattr(config.option, dest, None) not in (None, False)
+
+
+def run_of(config: pytest.Config) -> Run:
+    """Return this process's run, made on first use. Raises UsageError for a wrong option."""
+    if _RUN not in config.stash:
+        from .errors import OracleError
+        from .runner.session import Run
+        from .runner.settings import settings_of
+
+        given = vars(config.option)
+        worker = getattr(config, "workerinput", {})
+        try:
+            settings = settings_of(given)
+        except OracleError as error:
+            raise pytest.UsageError(str(error)) from None
+        name = str(worker.get("workerid", "main"))
+        if settings.devices:
+            number = int(name.removeprefix("gw")) if name != "main" else 0
+            settings = replace(settings, device=settings.devices[number % len(settings.devices)])
+        path = {key: Path(value) if (value := given.get(f"oracle_{key}")) else None for key in ("record", "report")}
+        run = Run(
+            replace(settings, worker=name),
+            **({} if worker else path),
+            command=("pytest", *config.invocation_params.args),
+            backend_name=str(worker.get(PROPERTY, "")),
+        )
+        config.stash[_RUN] = run
+    return config.stash[_RUN]
+
+
+# collecting -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Collect catalogues; a file named on the command line that nobody collects is ours to answer for."""
+    found = yield
+    if file_path.suffix in SUFFIXES:
+        named = parent.session.isinitpath(file_path)
+        if _is_catalogue(file_path) or (named and not found):
+            found.append(CatalogueFile.from_parent(parent, path=file_path))
+    return found
+
+
+def _is_catalogue(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            if MARKER not in file.read(4096):  # most files of other people are settled here, without our imports
+                return False
+    except OSError:
+        return False
+    from .catalogue import is_catalogue
+
+    return is_catalogue(path)
+
+
+class CatalogueFile(pytest.File):
+    """A catalogue file; its items are the cases of the chosen tier and SoC."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from .errors import OracleError
+
+        named = _names_a_case(self.config, self.path)
+        try:
+            cases = run_of(self.config).cases(self.path, every_tier=named)
+        except OracleError as error:
+            raise self.CollectError(str(error)) from None
+        for case in cases:
+            yield CaseItem.from_parent(self, name=case.id, case=case)
+
+
+def _names_a_case(config: pytest.Config, path: Path) -> bool:
+    """Whether the command line names a case of a file: it is then found whatever its tier."""
+    for arg in config.args:
+        file, separator, _ = str(arg).partition("::")
+        if separator and (config.invocation_params.dir / file).resolve() == path.resolve():
+            return True
+    return False
+
+
+class CaseItem(pytest.Item):
+    """One case."""
+
+    def __init__(self, *, case: Case, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.case = case
+
+    def runtest(self) -> None:
+        run = run_of(self.config)
+        ignored = bool(self.config.getoption("runxfail", False))
+        line = run.run(self.case, self.path.parent, ignore_expectations=ignored)
+        self.user_properties.append((PROPERTY, _dumps(line)))
+        _raise_for(line)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, CaseFailed):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        line = self.case.source.rpartition(":")[2]
+        return self.path, int(line) - 1 if line.isdigit() else 0, self.name
+
+
+class CaseFailed(Exception):
+    """A case that did not end pass, skip or xfail; its text is the whole failure."""
+
+
+def _raise_for(line: dict[str, Any]) -> None:
+    """Tell pytest how the case ended."""
+    if line["status"] == "skip":
+        raise pytest.skip.Exception(line["reason"], _use_item_location=True)
+    if line["status"] == "xfail":
+        raise pytest.xfail.Exception(line["reason"])
+    if line["status"] != "pass":
+        from .runner.failure import text
+
+        raise CaseFailed(text(line))
+
+
+def _dumps(line: dict[str, Any]) -> str:
+    from .runner.record import dumps
+
+    return dumps(line)
+
+
+# running --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """Run a case in one phase: it has no fixtures, and three reports a case would cost more than most cases do."""
+    if not isinstance(item, CaseItem):
+        return None
+    ihook = item.ihook
+    ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    call = pytest.CallInfo.from_call(item.runtest, "call", reraise=(pytest.exit.Exception, KeyboardInterrupt))
+    ihook.pytest_runtest_logreport(report=ihook.pytest_runtest_makereport(item=item, call=call))
+    ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+# recording: the process that owns the terminal ------------------------------------------------------------------------
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    """Let pytest say what is wrong in one line, and exit."""
+    from .errors import OracleError
+
+    try:
+        yield
+    except OracleError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """As xdist's controller, load the backend once before the workers do: a wrong one is told once."""
+    config = session.config
+    if _RUN in config.stash and not _is_worker(config) and config.pluginmanager.hasplugin("dsession"):
+        with _usage_errors():
+            run = run_of(config)
+            run.open()
+            run.bench.close()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell the workers the backend's own name: their expectations go by it."""
+    if _RUN in node.config.stash:
+        node.workerinput[PROPERTY] = node.config.stash[_RUN].backend_name
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Plan the cases of a run without workers."""
+    config = session.config
+    items = [item for item in session.items if isinstance(item, CaseItem)]
+    if items and not _is_worker(config) and not config.option.collectonly:
+        with _usage_errors():
+            run_of(config).open()
+            _begin(config, [(item.path, item.name) for item in items])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
+    """Plan the cases of a run with workers, once the first has collected: all collect the same."""
+    planned = list(_cases_among(node.config, ids))
+    if planned and not run_of(node.config).active:
+        with _usage_errors():
+            _begin(node.config, planned)
+
+
+def _begin(config: pytest.Config, planned: list[tuple[Path, str]]) -> None:
+    run = run_of(config)
+    run.begin(planned)
+    config.pluginmanager.register(Recording(run), "aclnn_oracle_recording")
+
+
+def _cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, str]]:
+    """Pick the (file, case id) pairs of this project out of all node ids."""
+    ours: dict[str, bool] = {}
+    for nodeid in ids:
+        file, separator, name = nodeid.partition("::")
+        if not separator or not file.endswith(SUFFIXES):
+            continue
+        if file not in ours:
+            ours[file] = _is_catalogue(config.rootpath / file)
+        if ours[file]:
+            yield config.rootpath / file, name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
+    """A worker died in a case: give its report a record line."""
+    config = report.node.config
+    for path, case_id in _cases_among(config, [crashitem]):
+        worker, ignored = report.node.gateway.id, bool(config.getoption("runxfail", False))
+        line = run_of(config).crashed(path, case_id, worker, ignore_expectations=ignored)
+        report.user_properties = [(PROPERTY, _dumps(line))]
+        report.longrepr = line["reason"]
+        if line["status"] == "xfail":
+            report.outcome, report.wasxfail = "skipped", line["reason"]
+
+
+class Recording:
+    """Registered once cases are planned: writes the record as reports arrive, sums up at the end."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.told: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for key, value in report.user_properties:
+            if key == PROPERTY:
+                self.run.recorder.case(json.loads(str(value)))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        from .errors import OracleError
+
+        try:
+            self.told = self.run.finish()
+        except (OracleError, OSError) as error:
+            self.told = [f"ERROR: {error}"]
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section("aclnn-oracle")
+        for line in self.told:
+            terminalreporter.write_line(line)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Release the backend of a worker, or of a run that ended before it planned anything."""
+    if _RUN in config.stash:
+        config.stash[_RUN].bench.close()

@@ -1,0 +1,153 @@
+"""One pytest run, seen by this project: what was collected, what is expected, what is recorded.
+
+A worker of pytest-xdist only runs cases; the process that owns the terminal (alone, or as xdist's controller) plans,
+records, sums up and writes the report.
+"""
+
+from __future__ import annotations
+
+import platform as machine
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ..catalogue import digest, load, load_all, select
+from ..catalogue.case import Case
+from ..errors import OracleError
+from .bench import Bench
+from .expectations import Expectations, expectations_file, load_expectations
+from .record import GOOD, Recorder, summary
+from .run import Outcome, case_line
+from .settings import Settings
+
+
+@dataclass
+class Run:
+    """Everything one process knows of a run. ``backend_name`` is what the loaded backend calls itself."""
+
+    settings: Settings
+    record: Path | None = None
+    report: Path | None = None
+    command: Sequence[str] = ()
+    backend_name: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.bench = Bench(self.settings)
+        if self.record is None and self.report is not None:
+            self.record = self.report.with_suffix(".jsonl")
+        self.recorder = Recorder(self.record)
+        self._cases: dict[Path, list[Case]] = {}
+        self._expectations: dict[Path, Expectations] = {}
+
+    # collecting ------------------------------------------------------------------------------------------------------
+
+    def cases(self, file: Path, *, every_tier: bool = False) -> list[Case]:
+        """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
+        if file not in self._cases:
+            self._cases[file] = load(file)
+        return select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
+
+    def open(self) -> None:
+        """Load the backend and learn its name. Raises OracleError."""
+        self.bench.open()
+        self.backend_name, self.versions = self.bench.name, self.bench.versions
+
+    def expectations(self, folder: Path) -> Expectations:
+        """Return what is expected of the backend for the catalogue in a folder."""
+        if folder not in self._expectations:
+            path = expectations_file(folder, self.backend_name or self.settings.backend)
+            self._expectations[folder] = load_expectations(path)
+        return self._expectations[folder]
+
+    def check_expectations(self, folders: Iterable[Path]) -> None:
+        """Raise OracleError for an expectation that matches nothing in its folder's whole catalogue."""
+        for folder in sorted(set(folders)):
+            found = self.expectations(folder)
+            if found.entries:
+                found.require_matches(load_all(folder))
+
+    # running ---------------------------------------------------------------------------------------------------------
+
+    def run(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> dict[str, Any]:
+        """Run one case and return its record line."""
+        expected = None if ignore_expectations else self.expectations(folder).of(case, self.settings.soc)
+        return self.bench.run(case, expected)
+
+    def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> dict[str, Any]:
+        """Return the record line of a case whose worker died."""
+        case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
+        settings = replace(self.settings, worker=worker)
+        line = case_line(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
+        expected = None if ignore_expectations else self.expectations(file.parent).of(case, settings.soc)
+        if expected is not None:
+            line["status"], line["reason"] = expected.resolve(line["status"], line["reason"])
+        return line
+
+    # recording -------------------------------------------------------------------------------------------------------
+
+    def begin(self, planned: Sequence[tuple[Path, str]]) -> None:
+        """Start the record of the planned (file, id) pairs. Raises OracleError for an id planned twice."""
+        first: dict[str, Path] = {}
+        for file, case_id in planned:
+            if first.setdefault(case_id, file) != file:
+                raise OracleError(f"the id {case_id} is planned twice: in {first[case_id]} and in {file}")
+        files = sorted({file for file, _ in planned})
+        self.check_expectations(file.parent for file in files)
+        self.recorder.begin(len(planned), self.header(files))
+
+    def header(self, files: Sequence[Path]) -> dict[str, Any]:
+        """Return what the record's first line says of the run."""
+        settings = self.settings
+        return {
+            "backend": self.backend_name or settings.backend,
+            "backend_options": dict(settings.backend_options),
+            "soc": settings.soc,
+            "standard": settings.standard,
+            "seed": settings.seed,
+            "tier": settings.tier,
+            "layers": list(settings.layers),
+            "overflow": "saturate" if settings.saturates else "inf_nan",
+            "third_party": settings.third_party,
+            "versions": {**versions(), **self.versions},
+            "catalogue_sha256": digest(files),
+            "command": shlex.join(self.command),
+        }
+
+    @property
+    def active(self) -> bool:
+        """Whether this run has cases of this project."""
+        return self.recorder.planned > 0
+
+    def finish(self) -> list[str]:
+        """End the record, write the report, release the backend; return what the terminal should say at the end."""
+        self.recorder.end()
+        self.bench.close()
+        told = [summary(self.recorder.counts())]
+        if self.record is not None:
+            told.append(f"record: {self.record}")
+        if self.report is not None and self.record is not None:
+            from ..reporting import html
+
+            html.write([self.record], self.report)
+            told.append(f"report: {self.report}")
+        return told
+
+    @property
+    def failed(self) -> bool:
+        return any(n for status, n in self.recorder.counts().items() if status not in GOOD)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that decide a result, for the record."""
+    found = {"python": machine.python_version(), "platform": f"{sys.platform} {machine.machine()}"}
+    for name in ("aclnn-oracle", "numpy", "ml_dtypes", "gmpy2", "pytest"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # a checkout that is not installed
+            found[name] = "not installed"
+    return found
