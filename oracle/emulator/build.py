@@ -1,0 +1,160 @@
+"""Compile the emulated CANN with the system compiler into a toolkit tree."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import OracleError
+
+SOURCES = Path(__file__).parent
+STAMP = "emulator.stamp"
+# -ffp-contract=off: the kernels' roundings are the documented ones on every machine.
+FLAGS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-pthread")
+# Library -> (folders of its sources, the libraries it needs). op-plugin finds aclCreateTensor through a libopapi_*.so's
+# dependencies, and the runtime's functions through those of the shells.
+LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "libascendcl.so": (("core", "runtime"), ()),
+    "libnnopbase.so": (("objects", "ops"), ("libascendcl.so",)),
+    "libopapi_nn.so": (("ops/nn",), ("libnnopbase.so", "libascendcl.so")),
+    "libopapi_math.so": (("ops/math",), ("libnnopbase.so", "libascendcl.so")),
+}
+SHELLS = (
+    "libacl_rt.so",
+    "libhccl.so",
+    "libacl_op_compiler.so",
+    "libge_runner.so",
+    "libgraph.so",
+    "libacl_tdt_channel.so",
+)
+SANITIZERS = ("address", "thread", "undefined")
+
+
+def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path:
+    """Build the toolkit tree unless it is there for these sources, and return its folder.
+
+    ``directory`` defaults to a folder of the user's cache, named by the sources and the compiler. ``sanitize`` names
+    GCC sanitizers ("address", "thread", "address,undefined"). OracleError without a compiler, on another platform than
+    Linux on x86_64 or aarch64, and when the compiler fails.
+    """
+    _require_platform()
+    compiler = find_compiler()
+    digest = _digest(compiler, sanitize)
+    target = Path(directory) if directory is not None else _cache() / f"emulator-{digest[:16]}"
+    target.mkdir(parents=True, exist_ok=True)
+    with _locked(target):
+        stamp = target / STAMP
+        if not (stamp.exists() and stamp.read_text() == digest):
+            stamp.unlink(missing_ok=True)
+            _compile_tree(target, compiler, sanitize)
+            stamp.write_text(digest)
+    return target
+
+
+def find_compiler() -> str:
+    """Return the C++ compiler: the CXX environment variable, else g++, c++ or clang++."""
+    asked = os.environ.get("CXX", "").strip()
+    if asked:
+        if shutil.which(asked.split()[0]) is None:
+            raise OracleError(f"the environment variable CXX is {asked!r}, and no such program is on the PATH")
+        return asked
+    for name in ("g++", "c++", "clang++"):
+        if shutil.which(name) is not None:
+            return name
+    raise OracleError(
+        "the emulated CANN needs a C++17 compiler and none was found (looked for CXX, g++, c++, clang++): "
+        "install one, e.g. `apt-get install g++` or `dnf install gcc-c++`"
+    )
+
+
+def _require_platform() -> None:
+    machine = platform.machine()
+    if sys.platform != "linux" or machine not in ("x86_64", "aarch64"):
+        raise OracleError(f"the emulated CANN runs on Linux on x86_64 or aarch64, not on {sys.platform} on {machine}")
+
+
+def _digest(compiler: str, sanitize: str | None) -> str:
+    digest = hashlib.sha256()
+    version = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, check=False).stdout
+    for part in (compiler, version, str(sanitize), *FLAGS, repr(LIBRARIES), repr(SHELLS)):
+        digest.update(part.encode() + b"\0")
+    for path in sorted(p for folder in ("src", "include") for p in (SOURCES / folder).rglob("*") if p.is_file()):
+        digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "").strip()
+    return (Path(base) if base else Path.home() / ".cache") / "aclnn-oracle"
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Let one process build at a time; the others find the finished tree."""
+    with (directory / "emulator.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
+    flags = [*compiler.split(), *FLAGS, *_sanitizer_flags(sanitize)]
+    lib64 = target / "lib64"
+    for folder in ("lib64", "opp", "runtime", "compiler"):
+        (target / folder).mkdir(exist_ok=True)
+    shutil.copytree(SOURCES / "include", target / "include", dirs_exist_ok=True)
+    (target / "ascend_emulated_install.info").write_text("package_name=emulated-cann\nversion=8.5.0\n")
+    with tempfile.TemporaryDirectory(prefix="emulator-", dir=target) as objects:
+        sources = {name: _sources(folders) for name, (folders, _) in LIBRARIES.items()}
+        compiled = {path: Path(objects) / f"{i}.o" for i, path in enumerate(p for ps in sources.values() for p in ps)}
+        includes = [f"-I{SOURCES / 'include'}", f"-I{SOURCES / 'src'}"]
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            jobs = [pool.submit(_run, [*flags, *includes, "-c", str(s), "-o", str(o)]) for s, o in compiled.items()]
+            for job in jobs:
+                job.result()
+        for name, (_, needed) in LIBRARIES.items():
+            _link(flags, lib64 / name, [compiled[path] for path in sources[name]], needed)
+        empty = Path(objects) / "empty.cpp"
+        empty.write_text("")
+        for name in SHELLS:
+            _link(flags, lib64 / name, [empty], ("libascendcl.so",))
+
+
+def _sources(folders: Sequence[str]) -> list[Path]:
+    return sorted(path for folder in folders for path in (SOURCES / "src" / folder).glob("*.cpp"))
+
+
+def _sanitizer_flags(sanitize: str | None) -> list[str]:
+    if sanitize is None:
+        return []
+    for name in sanitize.split(","):
+        if name not in SANITIZERS:
+            raise OracleError(f"sanitize={sanitize!r}: unknown sanitizer {name!r}; known: {', '.join(SANITIZERS)}")
+    return [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
+
+
+def _link(flags: list[str], library: Path, inputs: Sequence[Path], needed: Sequence[str]) -> None:
+    """Link beside the library and move it over: a program that has the old one loaded keeps it."""
+    new = library.with_suffix(".new")
+    linker = ["-shared", f"-Wl,-soname,{library.name}", "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed"]
+    if "-fsanitize" not in " ".join(flags):
+        linker.append("-Wl,-z,defs")
+    libraries = [f"-L{library.parent}", *(f"-l:{name}" for name in needed)]
+    _run([*flags, *linker, *map(str, inputs), "-o", str(new), *libraries])
+    new.replace(library)
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = "\n".join(done.stderr.splitlines()[:20])
+        raise OracleError(f"the emulated CANN did not compile: {' '.join(command)}\n{lines}")

@@ -1,0 +1,38 @@
+// The prologue of every exported function: counted, traced, open to injected faults, no exception leaves it.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "core/error.h"
+#include "core/faults.h"
+
+namespace emu {
+
+// One exported function. `static Entry entry("aclrtFree"); return entry([&] { ... });` runs the body, which throws
+// Error to fail, and returns the status.
+class EMU_PUBLIC Entry {
+ public:
+  explicit Entry(const char* name);
+
+  template <class Body>
+  int operator()(Body&& body) {
+    return run([](void* b) { (*static_cast<std::remove_reference_t<Body>*>(b))(); }, const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+  // The kernel action injected for the call that is running on this thread ("" for none).
+  static Injection current_injection();
+
+  const std::string name;
+
+ private:
+  int run(void (*call)(void*), void* body);
+  std::atomic<unsigned long> calls_{0};
+  friend unsigned long call_count(const char* name);
+};
+
+unsigned long call_count(const char* name);
+// The last failure of the calling thread; `clear` forgets it.
+int last_error(bool clear);
+
+}  // namespace emu

@@ -1,0 +1,22 @@
+// Fault injection: NAME[#WHEN]=ACTION, several separated by ';'. docs/emulator.md is the reference.
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+
+namespace emu {
+
+// What is to go wrong with one call. A code other than 0 fails the call itself; an action alters the kernel it starts.
+struct Injection {
+  int code = 0;
+  std::string action;  // wrong, zeros, nan, stale, overrun, underrun, input, fault, hang, crash, slow; "" for none
+  long argument = 0;   // the code of "fault", the milliseconds of "slow"
+};
+
+void inject(const std::string& faults);  // throws Error for text it does not understand
+void clear_faults();
+// The injection for this call of a function, which counts as one of its calls. Cheap while nothing is injected.
+EMU_PUBLIC Injection injection_for(const char* function);
+
+}  // namespace emu

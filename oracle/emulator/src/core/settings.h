@@ -1,0 +1,13 @@
+// What the environment asks for (ACLNN_EMULATOR_*), read once.
+#pragma once
+
+#include <cstddef>
+
+#include "core/error.h"
+
+namespace emu {
+
+// A whole number from the environment, or `otherwise`; throws Error for anything else.
+EMU_PUBLIC long setting(const char* name, long otherwise);
+
+}  // namespace emu

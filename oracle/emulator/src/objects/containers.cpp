@@ -1,0 +1,166 @@
+// Scalars, arrays and lists.
+#include <cstring>
+
+#include "core/entry.h"
+#include "objects/objects.h"
+#include "ops/numeric.h"
+
+using emu::Error;
+
+namespace {
+
+template <class T>
+T value_at(const void* value) {
+  T out;
+  memcpy(&out, value, sizeof out);
+  return out;
+}
+
+void set_integer(emu::ScalarInfo& scalar, int64_t value) {
+  scalar.integer = value;
+  scalar.real = static_cast<double>(value);
+}
+
+void set_real(emu::ScalarInfo& scalar, double value, double imaginary = 0) {
+  scalar.real = value;
+  scalar.imaginary = imaginary;
+  scalar.integer = emu::to_integer(value);
+}
+
+void read_scalar(emu::ScalarInfo& s, const void* v) {
+  switch (s.type) {
+    case ACL_FLOAT: return set_real(s, value_at<float>(v));
+    case ACL_DOUBLE: return set_real(s, value_at<double>(v));
+    case ACL_FLOAT16: return set_real(s, emu::half_to_float(value_at<uint16_t>(v)));
+    case ACL_BF16: return set_real(s, emu::bfloat_to_float(value_at<uint16_t>(v)));
+    case ACL_INT8: return set_integer(s, value_at<int8_t>(v));
+    case ACL_UINT8: return set_integer(s, value_at<uint8_t>(v));
+    case ACL_INT16: return set_integer(s, value_at<int16_t>(v));
+    case ACL_UINT16: return set_integer(s, value_at<uint16_t>(v));
+    case ACL_INT32: return set_integer(s, value_at<int32_t>(v));
+    case ACL_UINT32: return set_integer(s, value_at<uint32_t>(v));
+    case ACL_INT64: return set_integer(s, value_at<int64_t>(v));
+    case ACL_UINT64: return set_integer(s, static_cast<int64_t>(value_at<uint64_t>(v)));
+    case ACL_BOOL: return set_integer(s, value_at<uint8_t>(v) != 0);
+    case ACL_COMPLEX64: return set_real(s, value_at<float>(v), value_at<float>(static_cast<const char*>(v) + 4));
+    case ACL_COMPLEX128: return set_real(s, value_at<double>(v), value_at<double>(static_cast<const char*>(v) + 8));
+    default: throw Error{ACLNN_ERR_PARAM_INVALID, emu::text("a scalar of %s", emu::type_name(s.type))};
+  }
+}
+
+void require_values(const void* value, uint64_t size) {
+  if (value == nullptr && size > 0) throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("value is null with size %lu", size)};
+}
+
+template <class Handle, class T>
+Handle* create_array(emu::Entry& entry, const T* value, uint64_t size) {
+  void* handle = nullptr;
+  entry([&] {
+    require_values(value, size);
+    auto made = std::make_shared<emu::ArrayInfo>();
+    if constexpr (std::is_same_v<T, float>) made->floats.assign(value, value + size);
+    else made->values.assign(value, value + size);
+    handle = emu::arrays().add(std::move(made));
+  });
+  return static_cast<Handle*>(handle);
+}
+
+int destroy_array(emu::Entry& entry, const void* array) {
+  return entry([&] {
+    if (array == nullptr) return;
+    emu::array_of(array, "array");
+    emu::arrays().remove(array);
+  });
+}
+
+template <class Handle, class Member>
+Handle* create_list(emu::Entry& entry, const Member* const* value, uint64_t size, bool tensors) {
+  void* handle = nullptr;
+  entry([&] {
+    require_values(value, size);
+    auto made = std::make_shared<emu::ListInfo>();
+    made->tensors = tensors;
+    for (uint64_t i = 0; i < size; i++) made->members.push_back(value[i]);
+    handle = emu::lists().add(std::move(made));
+  });
+  return static_cast<Handle*>(handle);
+}
+
+// Destroys the members too, as the real one does.
+int destroy_list(emu::Entry& entry, const void* handle) {
+  return entry([&] {
+    if (handle == nullptr) return;
+    auto list = emu::lists().remove(handle);
+    if (list == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, emu::text("%p is no list, or was destroyed", handle)};
+    for (const void* member : list->members) {
+      if (list->tensors) emu::tensors().remove(member);
+      else emu::scalars().remove(member);
+    }
+  });
+}
+
+}  // namespace
+
+EMU_C aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
+  static emu::Entry entry("aclCreateScalar");
+  void* handle = nullptr;
+  entry([&] {
+    require_values(value, 1);
+    auto made = std::make_shared<emu::ScalarInfo>();
+    made->type = dataType;
+    read_scalar(*made, value);
+    handle = emu::scalars().add(std::move(made));
+  });
+  return static_cast<aclScalar*>(handle);
+}
+
+EMU_C aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
+  static emu::Entry entry("aclDestroyScalar");
+  return entry([&] {
+    if (scalar == nullptr) return;
+    emu::scalar_of(scalar, "scalar");
+    emu::scalars().remove(scalar);
+  });
+}
+
+EMU_C aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size) {
+  static emu::Entry entry("aclCreateIntArray");
+  return create_array<aclIntArray>(entry, value, size);
+}
+EMU_C aclFloatArray* aclCreateFloatArray(const float* value, uint64_t size) {
+  static emu::Entry entry("aclCreateFloatArray");
+  return create_array<aclFloatArray>(entry, value, size);
+}
+EMU_C aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size) {
+  static emu::Entry entry("aclCreateBoolArray");
+  return create_array<aclBoolArray>(entry, value, size);
+}
+EMU_C aclnnStatus aclDestroyIntArray(const aclIntArray* array) {
+  static emu::Entry entry("aclDestroyIntArray");
+  return destroy_array(entry, array);
+}
+EMU_C aclnnStatus aclDestroyFloatArray(const aclFloatArray* array) {
+  static emu::Entry entry("aclDestroyFloatArray");
+  return destroy_array(entry, array);
+}
+EMU_C aclnnStatus aclDestroyBoolArray(const aclBoolArray* array) {
+  static emu::Entry entry("aclDestroyBoolArray");
+  return destroy_array(entry, array);
+}
+
+EMU_C aclTensorList* aclCreateTensorList(const aclTensor* const* value, uint64_t size) {
+  static emu::Entry entry("aclCreateTensorList");
+  return create_list<aclTensorList>(entry, value, size, true);
+}
+EMU_C aclScalarList* aclCreateScalarList(const aclScalar* const* value, uint64_t size) {
+  static emu::Entry entry("aclCreateScalarList");
+  return create_list<aclScalarList>(entry, value, size, false);
+}
+EMU_C aclnnStatus aclDestroyTensorList(const aclTensorList* array) {
+  static emu::Entry entry("aclDestroyTensorList");
+  return destroy_list(entry, array);
+}
+EMU_C aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
+  static emu::Entry entry("aclDestroyScalarList");
+  return destroy_list(entry, array);
+}

@@ -1,0 +1,182 @@
+#include "ops/view.h"
+
+#include "core/soc.h"
+#include "ops/numeric.h"
+
+namespace emu {
+namespace {
+
+// The longest runs of elements at one distance: dims that follow each other in memory are joined.
+struct Runs {
+  Dims shape, strides;
+
+  explicit Runs(const View& view) {
+    for (size_t i = 0; i < view.shape.size(); i++) {
+      if (view.shape[i] == 1) continue;
+      if (!shape.empty() && strides.back() == view.strides[i] * view.shape[i]) {
+        shape.back() *= view.shape[i];
+        strides.back() = view.strides[i];
+      } else {
+        shape.push_back(view.shape[i]);
+        strides.push_back(view.strides[i]);
+      }
+    }
+    if (shape.empty()) shape.push_back(1), strides.push_back(1);
+  }
+};
+
+// Calls f(offset, count, stride) for every run, offsets and strides in elements, in row-major order.
+template <class F>
+void each_run(const View& view, F&& f) {
+  if (view.count() == 0) return;
+  Runs runs(view);
+  size_t outer = runs.shape.size() - 1;
+  Dims index(outer, 0);
+  int64_t offset = 0;
+  while (true) {
+    f(offset, runs.shape[outer], runs.strides[outer]);
+    size_t d = outer;
+    while (d-- > 0) {
+      offset += runs.strides[d];
+      if (++index[d] < runs.shape[d]) break;
+      offset -= runs.strides[d] * runs.shape[d];
+      index[d] = 0;
+    }
+    if (d == static_cast<size_t>(-1)) return;
+  }
+}
+
+template <class Stored, class Wanted, class Convert>
+void read_as(const View& view, std::vector<Wanted>& out, Convert convert) {
+  Wanted* to = out.data();
+  each_run(view, [&](int64_t offset, int64_t count, int64_t stride) {
+    const Stored* from = reinterpret_cast<const Stored*>(view.first) + offset;
+    for (int64_t i = 0; i < count; i++) *to++ = convert(from[i * stride]);
+  });
+}
+
+template <class Stored, class Given, class Convert>
+void write_as(const View& view, const std::vector<Given>& values, Convert convert) {
+  const Given* from = values.data();
+  each_run(view, [&](int64_t offset, int64_t count, int64_t stride) {
+    Stored* to = reinterpret_cast<Stored*>(view.first) + offset;
+    for (int64_t i = 0; i < count; i++) to[i * stride] = convert(*from++);
+  });
+}
+
+template <class Wanted>
+struct Cast {  // numbers to a wanted type: floats truncate into integers
+  Wanted operator()(double v) const { return std::is_integral_v<Wanted> ? static_cast<Wanted>(to_integer(v)) : static_cast<Wanted>(v); }
+  Wanted operator()(float v) const { return (*this)(static_cast<double>(v)); }
+  Wanted operator()(int64_t v) const { return static_cast<Wanted>(v); }
+};
+
+[[noreturn]] void unsupported(aclDataType type) {
+  throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, text("no kernel computes with %s", type_name(type))};
+}
+
+template <class Wanted>
+std::vector<Wanted> read_all(const View& view) {
+  std::vector<Wanted> out(static_cast<size_t>(view.count()));
+  auto number = [](auto v) { return static_cast<Wanted>(v); };
+  auto real = [](auto v) { return Cast<Wanted>()(v); };
+  switch (view.type) {
+    case ACL_FLOAT: read_as<float>(view, out, real); break;
+    case ACL_DOUBLE: read_as<double>(view, out, real); break;
+    case ACL_FLOAT16: read_as<uint16_t>(view, out, [&](uint16_t v) { return real(half_to_float(v)); }); break;
+    case ACL_BF16: read_as<uint16_t>(view, out, [&](uint16_t v) { return real(bfloat_to_float(v)); }); break;
+    case ACL_INT8: read_as<int8_t>(view, out, number); break;
+    case ACL_UINT8: read_as<uint8_t>(view, out, number); break;
+    case ACL_INT16: read_as<int16_t>(view, out, number); break;
+    case ACL_UINT16: read_as<uint16_t>(view, out, number); break;
+    case ACL_INT32: read_as<int32_t>(view, out, number); break;
+    case ACL_UINT32: read_as<uint32_t>(view, out, number); break;
+    case ACL_INT64: read_as<int64_t>(view, out, number); break;
+    case ACL_UINT64: read_as<uint64_t>(view, out, number); break;
+    case ACL_BOOL: read_as<uint8_t>(view, out, [](uint8_t v) { return static_cast<Wanted>(v != 0); }); break;
+    case ACL_COMPLEX64: read_as<Complex<float>>(view, out, [&](Complex<float> v) { return real(v.real); }); break;
+    case ACL_COMPLEX128: read_as<Complex<double>>(view, out, [&](Complex<double> v) { return real(v.real); }); break;
+    default: unsupported(view.type);
+  }
+  return out;
+}
+
+uint16_t half_of(float value, bool saturates) {
+  uint16_t half = float_to_half(value);
+  return saturates && (half & 0x7FFF) == 0x7C00 ? static_cast<uint16_t>(half - 1) : half;
+}
+
+// A double as a float whose last bit remembers that something was cut off, so that one more rounding is right.
+float jam(double value) {
+  float nearest = static_cast<float>(value);
+  if (!std::isfinite(nearest) || static_cast<double>(nearest) == value || (bits_of(nearest) & 1u) != 0) return nearest;
+  bool away = std::fabs(value) > std::fabs(static_cast<double>(nearest));
+  return float_of(bits_of(nearest) + (away ? 1u : ~0u));
+}
+float jam(float value) { return value; }
+float jam(int64_t value) { return jam(static_cast<double>(value)); }
+
+template <class Given>
+void write_all(const View& view, const std::vector<Given>& values) {
+  bool saturates = soc().saturates;
+  switch (view.type) {
+    case ACL_FLOAT: write_as<float>(view, values, Cast<float>()); break;
+    case ACL_DOUBLE: write_as<double>(view, values, Cast<double>()); break;
+    case ACL_FLOAT16: write_as<uint16_t>(view, values, [&](Given v) { return half_of(jam(v), saturates); }); break;
+    case ACL_BF16: write_as<uint16_t>(view, values, [](Given v) { return float_to_bfloat(jam(v)); }); break;
+    case ACL_INT8: write_as<int8_t>(view, values, Cast<int8_t>()); break;
+    case ACL_UINT8: write_as<uint8_t>(view, values, Cast<uint8_t>()); break;
+    case ACL_INT16: write_as<int16_t>(view, values, Cast<int16_t>()); break;
+    case ACL_UINT16: write_as<uint16_t>(view, values, Cast<uint16_t>()); break;
+    case ACL_INT32: write_as<int32_t>(view, values, Cast<int32_t>()); break;
+    case ACL_UINT32: write_as<uint32_t>(view, values, Cast<uint32_t>()); break;
+    case ACL_INT64: write_as<int64_t>(view, values, Cast<int64_t>()); break;
+    case ACL_UINT64: write_as<uint64_t>(view, values, Cast<uint64_t>()); break;
+    case ACL_BOOL: write_as<uint8_t>(view, values, [](Given v) { return static_cast<uint8_t>(v != 0); }); break;
+    case ACL_COMPLEX64: write_as<Complex<float>>(view, values, [](Given v) { return Complex<float>{static_cast<float>(v), 0}; }); break;
+    case ACL_COMPLEX128: write_as<Complex<double>>(view, values, [](Given v) { return Complex<double>{static_cast<double>(v), 0}; }); break;
+    default: unsupported(view.type);
+  }
+}
+
+}  // namespace
+
+View broadcast(const View& view, const Dims& shape) {
+  View out = view;
+  out.shape = shape;
+  out.strides.assign(shape.size(), 0);
+  size_t shift = shape.size() - view.shape.size();
+  for (size_t i = 0; i < view.shape.size(); i++) {
+    if (view.shape[i] == shape[shift + i]) out.strides[shift + i] = view.strides[i];
+  }
+  return out;
+}
+
+std::vector<float> read_floats(const View& view) { return read_all<float>(view); }
+std::vector<double> read_doubles(const View& view) { return read_all<double>(view); }
+std::vector<int64_t> read_integers(const View& view) { return read_all<int64_t>(view); }
+
+void write(const View& view, const std::vector<float>& values) { write_all(view, values); }
+void write(const View& view, const std::vector<double>& values) { write_all(view, values); }
+void write(const View& view, const std::vector<int64_t>& values) { write_all(view, values); }
+
+void copy_bytes(const View& to, const View& from) {
+  size_t size = aclDataTypeSize(from.type);
+  std::vector<char> bytes(static_cast<size_t>(from.count()) * size);
+  char* at = bytes.data();
+  each_run(from, [&](int64_t offset, int64_t count, int64_t stride) {
+    for (int64_t i = 0; i < count; i++, at += size) memcpy(at, from.first + (offset + i * stride) * static_cast<int64_t>(size), size);
+  });
+  at = bytes.data();
+  each_run(to, [&](int64_t offset, int64_t count, int64_t stride) {
+    for (int64_t i = 0; i < count; i++, at += size) memcpy(to.first + (offset + i * stride) * static_cast<int64_t>(size), at, size);
+  });
+}
+
+float round_to(aclDataType type, float value) {
+  if (type == ACL_FLOAT16) return half_to_float(half_of(value, soc().saturates));
+  if (type == ACL_BF16) return bfloat_to_float(float_to_bfloat(value));
+  return value;
+}
+
+}  // namespace emu

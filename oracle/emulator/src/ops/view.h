@@ -1,0 +1,44 @@
+// Elements of a tensor in device memory, read and written through their strides.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "objects/objects.h"
+
+namespace emu {
+
+struct View {
+  Dims shape, strides;  // strides in elements
+  aclDataType type = ACL_DT_UNDEFINED;
+  char* first = nullptr;  // the element with index 0; null for an empty or absent tensor
+
+  int64_t count() const { return count_of(shape); }
+};
+
+// The view with stretched dims of stride 0, as broadcasting to `shape` sees it.
+EMU_PUBLIC View broadcast(const View& view, const Dims& shape);
+
+// All elements in row-major order. Reading a wider type as a narrower one converts; complex gives the real part.
+EMU_PUBLIC std::vector<float> read_floats(const View& view);
+EMU_PUBLIC std::vector<double> read_doubles(const View& view);
+EMU_PUBLIC std::vector<int64_t> read_integers(const View& view);
+
+// Writes all elements, converted to the view's type: to nearest even for floats (a float16 overflow saturates on the
+// SoCs that do), truncated for integers, != 0 for bool.
+EMU_PUBLIC void write(const View& view, const std::vector<float>& values);
+EMU_PUBLIC void write(const View& view, const std::vector<double>& values);
+EMU_PUBLIC void write(const View& view, const std::vector<int64_t>& values);
+// Copies the elements' bytes; both views have one shape and one type.
+EMU_PUBLIC void copy_bytes(const View& to, const View& from);
+
+// The float rounded to what a tensor of the type would hold.
+EMU_PUBLIC float round_to(aclDataType type, float value);
+
+// float16, bfloat16, float32, float64
+inline bool is_float(aclDataType type) {
+  return type == ACL_FLOAT || type == ACL_FLOAT16 || type == ACL_BF16 || type == ACL_DOUBLE;
+}
+inline bool is_complex(aclDataType type) { return type == ACL_COMPLEX32 || type == ACL_COMPLEX64 || type == ACL_COMPLEX128; }
+
+}  // namespace emu

@@ -1,0 +1,100 @@
+// Streams: creation, destruction, synchronisation, host callbacks.
+#include "acl/acl_rt.h"
+#include "runtime/checks.h"
+
+namespace {
+
+void create_stream(aclrtStream* stream) {
+  emu::require(stream, "stream");
+  auto context = emu::current_context();
+  auto made = std::make_shared<emu::Stream>(context);
+  context->add(made);
+  *stream = emu::streams().add(made);
+}
+
+void destroy_stream(aclrtStream handle, bool force) {
+  emu::require(handle, "stream");  // the default stream ends with its context
+  auto stream = emu::stream_of(handle);
+  emu::streams().remove(handle);
+  stream->close(force);
+}
+
+void synchronize(aclrtStream handle, long timeout_ms) {
+  auto stream = emu::stream_of(handle);
+  if (!stream->synchronize(timeout_ms)) {
+    throw emu::Error{ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, emu::text("stream %d did not finish within %ld ms", stream->id, timeout_ms)};
+  }
+  stream->context()->throw_if_failed();
+}
+
+}  // namespace
+
+EMU_C aclError aclrtCreateStream(aclrtStream* stream) {
+  static emu::Entry entry("aclrtCreateStream");
+  return entry([&] { create_stream(stream); });
+}
+
+EMU_C aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
+  static emu::Entry entry("aclrtCreateStreamWithConfig");
+  return entry([&] { create_stream(stream); });
+}
+
+EMU_C aclError aclrtDestroyStream(aclrtStream stream) {
+  static emu::Entry entry("aclrtDestroyStream");
+  return entry([&] { destroy_stream(stream, false); });
+}
+
+EMU_C aclError aclrtDestroyStreamForce(aclrtStream stream) {
+  static emu::Entry entry("aclrtDestroyStreamForce");
+  return entry([&] { destroy_stream(stream, true); });
+}
+
+EMU_C aclError aclrtSynchronizeStream(aclrtStream stream) {
+  static emu::Entry entry("aclrtSynchronizeStream");
+  return entry([&] { synchronize(stream, -1); });
+}
+
+EMU_C aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+  static emu::Entry entry("aclrtSynchronizeStreamWithTimeout");
+  return entry([&] {
+    emu::require_timeout(timeout);
+    synchronize(stream, timeout);
+  });
+}
+
+EMU_C aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
+  static emu::Entry entry("aclrtStreamQuery");
+  return entry([&] {
+    emu::require(status, "status");
+    auto found = emu::stream_of(stream);
+    found->context()->throw_if_failed();
+    *status = found->idle() ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+  });
+}
+
+EMU_C aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
+  static emu::Entry entry("aclrtStreamGetId");
+  return entry([&] {
+    emu::require(streamId, "streamId");
+    *streamId = emu::stream_of(stream)->id;
+  });
+}
+
+// Both times are in seconds; 0 is no limit.
+EMU_C aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
+  static emu::Entry entry("aclrtSetOpExecuteTimeOut");
+  return entry([&] { emu::op_timeout_ms = 1000L * timeout; });
+}
+
+EMU_C aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+  static emu::Entry entry("aclrtSetOpWaitTimeout");
+  return entry([&] { emu::wait_timeout_ms = 1000L * timeout; });
+}
+
+EMU_C aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType, aclrtStream stream) {
+  static emu::Entry entry("aclrtLaunchCallback");
+  return entry([&] {
+    if (fn == nullptr) throw emu::Error{ACL_ERROR_INVALID_PARAM, "fn is a null pointer"};
+    emu::stream_of(stream)->submit({"host callback", false, [=] { fn(userData); }});
+  });
+}

@@ -1,0 +1,150 @@
+// What a program may ask about the system: SoC, versions, options, capabilities, errors.
+#include <atomic>
+#include <cstring>
+
+#include "acl/acl_rt.h"
+#include "core/soc.h"
+#include "runtime/checks.h"
+
+namespace {
+
+constexpr const char* kCannVersion = "8.5.0";  // torch_npu decides by it which functions it uses
+std::atomic<int64_t> options[4];
+
+std::atomic<int64_t>& option(aclSysParamOpt opt) {
+  if (opt < 0 || opt > ACL_OPT_ENABLE_KERNEL_EARLY_START) {
+    throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("option %d is unknown", static_cast<int>(opt))};
+  }
+  return options[opt];
+}
+
+}  // namespace
+
+EMU_C const char* aclGetRecentErrMsg() { return emu::recent_messages(); }
+
+EMU_C const char* aclrtGetSocName() {
+  static emu::Entry entry("aclrtGetSocName");
+  const char* name = nullptr;
+  entry([&] { name = emu::soc().device; });
+  return name;
+}
+
+EMU_C aclError aclrtGetRunMode(aclrtRunMode* runMode) {
+  static emu::Entry entry("aclrtGetRunMode");
+  return entry([&] {
+    emu::require(runMode, "runMode");
+    *runMode = ACL_HOST;
+  });
+}
+
+EMU_C aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
+  static emu::Entry entry("aclrtGetVersion");
+  return entry([&] {
+    emu::require(majorVersion, "majorVersion");
+    emu::require(minorVersion, "minorVersion");
+    emu::require(patchVersion, "patchVersion");
+    *majorVersion = 1, *minorVersion = 17, *patchVersion = 0;
+  });
+}
+
+EMU_C aclError aclsysGetCANNVersion(aclCANNPackageName, aclCANNPackageVersion* version) {
+  static emu::Entry entry("aclsysGetCANNVersion");
+  return entry([&] {
+    emu::require(version, "version");
+    memset(version, 0, sizeof *version);
+    strcpy(version->version, kCannVersion);
+    strcpy(version->majorVersion, "8");
+    strcpy(version->minorVersion, "5");
+    strcpy(version->releaseVersion, "0");
+  });
+}
+
+EMU_C aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
+  static emu::Entry entry("aclsysGetVersionStr");
+  return entry([&] {
+    emu::require(pkgName, "pkgName");
+    emu::require(versionStr, "versionStr");
+    strcpy(versionStr, kCannVersion);
+  });
+}
+
+EMU_C aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
+  static emu::Entry entry("aclGetCannAttribute");
+  return entry([&] {
+    emu::require(value, "value");
+    *value = cannAttr == ACL_CANN_ATTR_INF_NAN ? !emu::soc().saturates : cannAttr == ACL_CANN_ATTR_BF16 ? emu::soc().bfloat16 : 0;
+  });
+}
+
+EMU_C aclError aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num) {
+  static emu::Entry entry("aclGetCannAttributeList");
+  return entry([&] {
+    emu::require(cannAttrList, "cannAttrList");
+    emu::require(num, "num");
+    static const aclCannAttr both[] = {ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16};
+    *cannAttrList = both;
+    *num = emu::soc().saturates ? 0 : 2;
+  });
+}
+
+EMU_C aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  static emu::Entry entry("aclrtSetSysParamOpt");
+  return entry([&] { option(opt) = value; });
+}
+
+EMU_C aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
+  static emu::Entry entry("aclrtGetSysParamOpt");
+  return entry([&] {
+    emu::require(value, "value");
+    *value = option(opt);
+  });
+}
+
+EMU_C aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  static emu::Entry entry("aclrtCtxSetSysParamOpt");
+  return entry([&] {
+    option(opt);
+    auto context = emu::current_context();
+    std::lock_guard<std::mutex> hold(context->lock);
+    context->options[opt] = value;
+  });
+}
+
+EMU_C aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
+  static emu::Entry entry("aclrtCtxGetSysParamOpt");
+  return entry([&] {
+    emu::require(value, "value");
+    auto context = emu::current_context();
+    std::lock_guard<std::mutex> hold(context->lock);
+    auto found = context->options.find(opt);
+    *value = found != context->options.end() ? found->second : option(opt).load();
+  });
+}
+
+EMU_C aclError aclrtGetLastError(aclrtLastErrLevel) { return emu::last_error(true); }
+EMU_C aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return emu::last_error(false); }
+
+EMU_C aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t* value) {
+  static emu::Entry entry("aclGetDeviceCapability");
+  return entry([&] {
+    emu::require(value, "value");
+    emu::require_device(static_cast<int32_t>(deviceId));
+    switch (deviceInfo) {
+      case ACL_DEVICE_INFO_AI_CORE_NUM: *value = emu::soc().cores; break;
+      case ACL_DEVICE_INFO_VECTOR_CORE_NUM: *value = 2 * emu::soc().cores; break;
+      case ACL_DEVICE_INFO_L2_SIZE: *value = emu::soc().l2_bytes; break;
+      default: throw emu::Error{ACL_ERROR_INVALID_PARAM, emu::text("deviceInfo %d is unknown", static_cast<int>(deviceInfo))};
+    }
+  });
+}
+
+EMU_C size_t aclDataTypeSize(aclDataType dataType) {
+  switch (dataType) {
+    case ACL_INT8: case ACL_UINT8: case ACL_BOOL: case ACL_HIFLOAT8: case ACL_FLOAT8_E5M2: case ACL_FLOAT8_E4M3FN: case ACL_FLOAT8_E8M0: return 1;
+    case ACL_FLOAT16: case ACL_BF16: case ACL_INT16: case ACL_UINT16: return 2;
+    case ACL_FLOAT: case ACL_INT32: case ACL_UINT32: case ACL_COMPLEX32: return 4;
+    case ACL_INT64: case ACL_UINT64: case ACL_DOUBLE: case ACL_COMPLEX64: return 8;
+    case ACL_COMPLEX128: case ACL_STRING: return 16;
+    default: return 0;
+  }
+}
