@@ -140,7 +140,7 @@ def _causes(pattern: str, g: Array, a: Array, golden: Array, actual: Array) -> I
         yield from _scaled(g, a, golden.size)
         if pattern.startswith("tail"):
             yield "the tail is not processed as the rest is"
-        if golden.ndim >= 2 and a.size > 1:
+        if golden.ndim >= 2 and a.size > 1 and not _same(a, g):
             yield from _moved(golden, actual)
 
 
@@ -172,9 +172,12 @@ def _moved(golden: Array, actual: Array) -> Iterator[str]:
     """The right values in the wrong places."""
     if golden.size > 1 << 20:
         return
-    close = {"rtol": 2.0**-7, "atol": 0.0, "equal_nan": True}
-    transposed = np.swapaxes(golden, -1, -2)
-    if np.allclose(actual.reshape(-1), transposed.reshape(-1), **close):
+    if _same(actual, np.swapaxes(golden, -1, -2)):
         yield "elements are in transposed order: strides are not honoured"
-    if np.allclose(np.sort(actual.reshape(-1)), np.sort(golden.reshape(-1)), **close):
+    if _same(np.sort(actual, axis=None), np.sort(golden, axis=None)):
         yield "the right values in the wrong places: strides or offsets are not honoured"
+
+
+def _same(actual: Array, golden: Array) -> bool:
+    """Equal in order, to within a bfloat16's rounding."""
+    return bool(np.allclose(actual.reshape(-1), golden.reshape(-1), rtol=2.0**-7, atol=0.0, equal_nan=True))
