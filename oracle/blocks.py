@@ -97,6 +97,7 @@ class Lane:
 
     __slots__ = ("buffer", "pool", "values")
     __array_ufunc__ = None
+    values: Array
 
     def __init__(self, pool: Pool, shape: tuple[int, ...]) -> None:
         self.pool = pool

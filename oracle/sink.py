@@ -32,7 +32,7 @@ class Sink:
         self.kernel = DTYPES[kernel_type].numpy
         self.direct = out.dtype == self.kernel
         self.judged = judged
-        self.zeros: Array | None = None
+        self.zeros: Array | None = None  # elements that must be exactly zero, where the operator says so
         if judged:
             self.value = np.zeros(out.shape)
             self.bound = np.zeros(out.shape)
@@ -84,6 +84,7 @@ class Sink:
             np.atleast_2d(self.value)[where] = table.value[chosen]
             np.atleast_2d(self.bound)[where] = table.bound[chosen]
             np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
+            assert self.zeros is not None  # clear() came first
             np.atleast_2d(self.zeros)[where] = False
 
     def put(

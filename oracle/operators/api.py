@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..blocks import convert
-from ..dtypes import DTYPES, DType, dtype_of
+from ..dtypes import DTYPES, dtype_of
 from ..errors import OracleError, unknown
 from ..platforms import DEFAULT_SOC, Platform, platform
 from ..signature import POINTERS, Array, Call, TensorSpec, spec_of
@@ -19,6 +19,7 @@ from .registry import OPERATORS
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
+COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
 
 
 def operators() -> tuple[str, ...]:
@@ -108,16 +109,15 @@ def golden(op: str, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Ar
             raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
-    args[found.output] = _output(found, args)
+    spec = args[found.output] = _output(found, args)
     status = validate(op, soc=soc, **args)
     if not status.ok:
         raise OracleError(f"{op} on {soc}: {status.reason} ({status.name})")
-    shape, dtype = args[found.output].shape, args[found.output].dtype
+    out = _empty(found, spec)
     if not _written(found, args):
-        if 0 in shape:
-            return {found.output: np.empty(shape, dtype.numpy)}
-        raise OracleError(f"{op}: an empty input leaves {found.output} of shape {shape} unwritten; there is no golden")
-    out = _empty(found, shape, dtype)
+        if out.size == 0:
+            return {found.output: out}
+        raise OracleError(f"{op}: an empty input leaves {found.output} of shape {out.shape} unwritten; no golden")
     _evaluate(found, args, target, Sink(out, found.kernel_type(args, target)))
     return {found.output: out}
 
@@ -134,12 +134,13 @@ def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
     return TensorSpec(like.shape, given)
 
 
-def _empty(op: Operator, shape: tuple[int, ...], dtype: DType) -> Array:
-    if dtype.name in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
-        return np.empty(shape, dtype.numpy)
+def _empty(op: Operator, spec: TensorSpec) -> Array:
+    """Allocate the output; OracleError for a dtype whose cast the sources do not show."""
+    if spec.dtype is not None and spec.dtype.name in COMPUTABLE:
+        return np.empty(spec.shape, spec.dtype.numpy)
     raise OracleError(
-        f"{op.name}: the host accepts {op.output} of dtype {dtype.name}, but what its cast does is not specified; "
-        "golden computes float16, bfloat16, float32, float64, complex64 and complex128"
+        f"{op.name}: the host accepts {op.output} of dtype {spec.dtype_name}, but what its cast does is not specified; "
+        f"a golden can be: {', '.join(COMPUTABLE)}"
     )
 
 
@@ -176,7 +177,7 @@ def reference(call: Call) -> Reference:
     if not _written(op, args):
         none = np.empty(0, spec.dtype.numpy)
         return Reference(none, np.empty(0), np.empty(0), written=False)
-    out = _empty(op, spec.shape, spec.dtype)
+    out = _empty(op, spec)
     sink = Sink(out, op.kernel_type(args, target), judged=True)
     _evaluate(op, args, target, sink)
     return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros)
@@ -193,7 +194,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     spec = call.spec(op.output)
     if spec is None or spec.dtype is None:
         raise OracleError(f"{call.op}: {op.output} is a null pointer or has no aclDataType; nothing can be computed")
-    out = _empty(op, spec.shape, spec.dtype)
+    out = _empty(op, spec)
     kernel_type = op.kernel_type(args, target)
     if numerics == "exact":
         _evaluate(op, args, target, Sink(out, kernel_type))

@@ -95,22 +95,24 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
 
     def work(index: Index) -> None:
         pool = pool_for(operands[1][index].size)
-        g, x, y, w = (o if o is ONE else Lane.load(pool, o[index]) for o in operands)
+        lanes: list[Any] = [o if o is ONE else Lane.load(pool, o[index]) for o in operands]
 
         def refine(mask: Array) -> tuple[Array, Array, Array]:
-            few = (ONE if o is ONE else Fraction64(o.values[mask]) for o in (g, x, y, w))
-            return refined(v.values[mask], formula(*few, count, Fraction64.at_least), sink.kernel, RELATIVE)
+            g, x, y, w = (ONE if o is ONE else Fraction64(o.values[mask]) for o in lanes)
+            return refined(v.values[mask], formula(g, x, y, w, count, Fraction64.at_least), sink.kernel, RELATIVE)
 
         def exact(i: tuple[int, ...]) -> Any:
-            q = formula(*(mpq(1) if o is ONE else mpq(float(o.values[i])) for o in (g, x, y, w)), mpq(count), _clamp)
+            g, x, y, w = (mpq(1) if o is ONE else mpq(float(o.values[i])) for o in lanes)
+            q = formula(g, x, y, w, mpq(count), _clamp)
             return float(v.values[i]) if q == 0 else q
 
         with np.errstate(all="ignore"):
+            g, x, y, w = lanes
             v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
             low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
             sink.put(index, v.values, low.values, high.values, exact, refine)
             if sink.judged:
-                values = [1.0 if o is ONE else o.values for o in (g, x, y, w)]
+                values = [1.0 if o is ONE else o.values for o in lanes]
                 sink.put_bound(index, v.values, *kernel_error(values, count, len(shape), v.values))
 
     run_blocks(blocks(shape, block_size()), work)
@@ -118,7 +120,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
 
 def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[Array, Array]:
     """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
-    g, x, y, w = (np.abs(o) if i in (0, 3) else o for i, o in enumerate(operands))
+    g, x, y, w = np.abs(operands[0]), operands[1], operands[2], np.abs(operands[3])
     a, b, c = np.abs(x - y), np.maximum((1 - x) * x, CLAMP), 1.0 / count
     relative = (12 + (4 + 2 * rank) * (count != 1)) * UNIT
     # One underflow anywhere, multiplied by the factors still to come in the order of each form.
@@ -129,8 +131,9 @@ def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[
     unspecified = np.zeros(v.shape, bool)
     if odd.any():
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
-        full = [np.broadcast_to(o, v.shape)[odd].astype(np.float32) for o in operands]
-        forms = [form(*full, np.float32(1) / np.float32(count), np.float32(CLAMP)) for form in FORMS.values()]
+        gs, xs, ys, ws = (np.broadcast_to(o, v.shape)[odd].astype(np.float32) for o in operands)
+        factor = np.float32(1) / np.float32(count)
+        forms = [form(gs, xs, ys, ws, factor, np.float32(CLAMP)) for form in FORMS.values()]
         unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)])
     return error, unspecified
 

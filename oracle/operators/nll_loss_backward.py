@@ -172,7 +172,7 @@ def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
             scale = scale / a["totalWeight"].reshape(()).astype(compute)[()]
         rows = np.flatnonzero(counts)
         out[rows, chosen[rows]] = -(scale * a["weight"].astype(compute)[chosen[rows]])
-    return out.reshape(a["self"].shape)
+    return np.asarray(out.reshape(a["self"].shape))
 
 
 def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:

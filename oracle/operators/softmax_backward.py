@@ -212,7 +212,7 @@ class Rows:
 
 def row_sums(p: Lane) -> Array:
     """Sums of the rows: fold halves until FOLDED terms are left, then add those in any order."""
-    terms = p.values
+    terms: Array = p.values
     while terms.shape[-1] > FOLDED:
         half = terms.shape[-1] // 2
         folded = Lane(p.pool, (*terms.shape[:-1], terms.shape[-1] - half))
