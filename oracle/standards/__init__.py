@@ -26,6 +26,6 @@ def judge(standard: str, /, *, golden: Any, actual: Any, dtype: Any, third: Any 
     dtype than the golden and ``dtype`` say is a failing verdict. Raises OracleError for an unknown standard, dtype or
     option, and for arguments no verdict can be given on.
     """
-    if standard not in STANDARDS:
+    if not isinstance(standard, str) or standard not in STANDARDS:
         raise unknown("standard", standard, STANDARDS)
     return STANDARDS[standard].judge(golden, actual, dtype, third, options)

@@ -22,9 +22,7 @@ from ..dtypes import FloatFormat
 from ..rounding import quantize
 from .base import Array, Sample, Standard, Verdict, choice, flag, number
 from .numeric import (
-    BLOCK,
     FINITE,
-    as_float64,
     blocks,
     flat,
     golden_states,
@@ -86,16 +84,16 @@ class Scan:
     max_abs_error: float = 0.0
     worst: int = -1
 
-    def block(self, start: int, g: Array, a: Array, error: Array, fast_below: float) -> None:
-        """Compare one run of elements; ``error`` is scratch of the same length."""
-        np.subtract(a, g, out=error)
+    def block(self, start: int, g: Array, a: Array, fast_below: float) -> None:
+        """Compare one run of elements."""
+        error = a - g
         np.abs(error, out=error)
         at = int(error.argmax())  # of a NaN, if there is one
         worst = float(error[at])
         if worst < fast_below:
             self.finite(g, error, worst, start + at)
             return
-        keep = self.specials(start, g, as_float64(a))
+        keep = self.specials(start, g, a)
         error = error[keep]
         if error.size:
             at = int(error.argmax())
@@ -140,13 +138,10 @@ def scan(sample: Sample, rows: list[Row], inf_narrow: bool, narrowed_error: bool
     found = Scan(rows, form, inf_narrow, [0] * len(rows), [0] * len(rows))
     # Below this error a finite actual proves that the golden stays finite when narrowed.
     fast_below = overflow_threshold(form) - form.max if inf_narrow else math.inf
-    golden, actual = flat(sample.golden), flat(sample.actual)
-    scratch = np.empty(min(sample.size, BLOCK))
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        for start in range(0, sample.size, BLOCK):
-            g = as_float64(np.asarray(golden[start : start + BLOCK]))
-            a = as_float64(np.asarray(actual[start : start + BLOCK]))
-            found.block(start, quantize(g, form) if narrowed_error else g, a, scratch[: g.size], fast_below)
+        for block in blocks(sample):
+            g = quantize(block.golden, form) if narrowed_error else block.golden
+            found.block(block.start, g, block.actual, fast_below)
     return found
 
 

@@ -58,7 +58,10 @@ def pick(table: dict[str, Row], sample: Sample, standard: str) -> Row:
 
 @dataclass(frozen=True)
 class Block:
-    """A run of elements from flat position ``start`` on, as float64. Not to be written: they may be the caller's."""
+    """A run of elements from flat position ``start`` on, as float64. Not to be written: they may be the caller's.
+
+    Without a third party ``third`` is ``actual``.
+    """
 
     start: int
     golden: Array
@@ -76,11 +79,11 @@ def stored_blocks(sample: Sample) -> Iterator[tuple[int, Array, Array]]:
 
 def blocks(sample: Sample) -> Iterator[Block]:
     """Yield the sample in runs of at most BLOCK elements, in C order."""
-    golden, actual = flat(sample.golden), flat(sample.actual)
-    third = actual if sample.third is None else flat(sample.third)
-    for start in range(0, sample.size, BLOCK):
-        part = slice(start, start + BLOCK)
-        yield Block(start, *(as_float64(np.asarray(x[part])) for x in (golden, actual, third)))
+    third = None if sample.third is None else flat(sample.third)
+    for start, golden, actual in stored_blocks(sample):
+        ours = as_float64(actual)
+        theirs = ours if third is None else as_float64(np.asarray(third[start : start + BLOCK]))
+        yield Block(start, as_float64(golden), ours, theirs)
 
 
 def as_float64(values: Array) -> Array:
