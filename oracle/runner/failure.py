@@ -238,3 +238,18 @@ def _figure(value: Any, digits: int) -> str:
     if isinstance(value, str):
         return value
     return f"{value:.{digits}g}" if math.isfinite(value) else str(value)
+
+
+def full_text(line: Mapping[str, Any], *, why: str = "", source: str = "") -> str:
+    """Return everything a record line says of a case, passed or not: what ``aclnn-oracle replay`` prints."""
+    rows = [f"{line['op']}  {line['status'].upper()}  {line['id']}"]
+    rows += [f"  why      {why}"] if why else []
+    rows += [f"  case     {source}"] if source else []
+    for layer, verdict in line["verdicts"].items():
+        metrics = "  ".join(f"{name}={_figure(value, 6)}" for name, value in verdict["metrics"].items())
+        word = "passed" if verdict["passed"] else "FAILED"
+        rows.append(f"  {layer:<10}{word}  {'' if verdict['passed'] else verdict['reason'] + '  '}{metrics}".rstrip())
+    if line["budget_used"] is not None:
+        rows.append(f"  budget used: {_figure(line['budget_used'], 4)} of the error bound")
+    rows.append(f"  seconds: golden {line['golden_s']}, backend {line['backend_s']}, in all {line['duration_s']}")
+    return "\n".join(rows + [row for row in list(_text(line))[1:] if line["status"] != "pass"])

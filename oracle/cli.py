@@ -1,0 +1,74 @@
+"""The command ``aclnn-oracle``: every sub-command lives with what it runs; this module only finds them."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+
+from .errors import OracleError
+
+# Modules that offer add_parser(subparsers), in the order of --help. One that this version does not have is not listed.
+COMMANDS = (
+    "oracle.runner.command",
+    "oracle.fixtures.command",
+    "oracle.reporting.command",
+    "oracle.defects.command",
+    "oracle.sweep",
+    "oracle.interop.command",
+    "oracle.info",
+    "oracle.standards.command",
+    "oracle.emulator.command",
+)
+DESCRIPTION = """\
+Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
+write a report. Start with:
+
+  aclnn-oracle run                 the built-in catalogue on the CPU oracle
+  aclnn-oracle info                what is installed, which backends and SoCs there are
+"""
+EPILOG = "Exit status 0: all well, 1: something failed, 2: bad input, 130: interrupted. Each command has --help."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser with every sub-command this version has."""
+    made = argparse.ArgumentParser(
+        "aclnn-oracle", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    subparsers = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        if _exists(name):
+            importlib.import_module(name).add_parser(subparsers)
+    return made
+
+
+def _exists(name: str) -> bool:
+    parent = name.rpartition(".")[0]
+    return (parent == "oracle" or _exists(parent)) and importlib.util.find_spec(name) is not None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    made = parser()
+    try:
+        args, rest = made.parse_known_args(argv)
+        if rest and not getattr(args, "passes_on", False):
+            made.error(f"{args.command}: unrecognised arguments: {' '.join(rest)}")
+        args.rest = rest
+        return int(args.run(args))
+    except OracleError as error:
+        print(f"aclnn-oracle: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("aclnn-oracle: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+if __name__ == "__main__":
+    sys.exit(main())
