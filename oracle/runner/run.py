@@ -95,12 +95,48 @@ def case_line(case: Case, settings: Settings, outcome: Outcome, *, device: str =
     return line
 
 
+@dataclass
+class Prepared:
+    """A case's data and reference, made once and judged many times (the detection score runs many devices on it).
+
+    ``reference`` is None where the call must be refused. Raises OracleError where there is no reference.
+    """
+
+    case: Case
+    settings: Settings
+    memory: Memory
+    reference: Reference | None
+
+    @classmethod
+    def make(cls, case: Case, settings: Settings) -> Prepared:
+        memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+        expected = case.expected(settings.soc)
+        return cls(case, settings, memory, reference_of(memory.call) if expected == OK else None)
+
+    def outcome(self, backend: Backend) -> Outcome:
+        """Return what run_case says of a backend, less the rule that a case must be informative."""
+        run = _Run(self.case, backend, self.settings, {}, self.memory.again())
+        run.reference = self.reference
+        try:
+            run.status = run.run(run.memory)
+            return run.sum(run.judge())
+        except DeviceError as error:
+            return _raised("", error.__cause__ or error)
+
+
 class _Run:
     """One case on its way to an outcome."""
 
-    def __init__(self, case: Case, backend: Backend, settings: Settings, seconds: dict[str, float]) -> None:
+    def __init__(
+        self,
+        case: Case,
+        backend: Backend,
+        settings: Settings,
+        seconds: dict[str, float],
+        memory: Memory | None = None,
+    ) -> None:
         self.case, self.backend, self.settings, self.seconds = case, backend, settings, seconds
-        self.memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+        self.memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed)
         self.reference: Reference | None = None
         self.status = SUCCESS
         self.problems: list[Layer] = []
