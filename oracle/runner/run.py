@@ -114,14 +114,16 @@ class Prepared:
         return cls(case, settings, memory, reference_of(memory.call) if expected == OK else None)
 
     def outcome(self, backend: Backend) -> Outcome:
-        """Return what run_case says of a backend, less the rule that a case must be informative."""
+        """Return run_case's verdict on a backend, less the detail and the rule that a case must be informative."""
         run = _Run(self.case, backend, self.settings, {}, self.memory.again())
         run.reference = self.reference
         try:
             run.status = run.run(run.memory)
-            return run.sum(run.judge())
+            layers = run.judge()
         except DeviceError as error:
             return _raised("", error.__cause__ or error)
+        reasons = [f"{name}: {layer.reason}" for name, layer in layers.items() if not layer.passed]
+        return Outcome("fail" if reasons else "pass", "; ".join(reasons), layers)
 
 
 class _Run:
