@@ -58,10 +58,10 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     text = {name: value for name, value in given.items() if isinstance(value, str)}
     settings = Settings(
         backend=text.get("backend", "cpu"),
-        backend_options=tuple(_pairs("--backend-option", given["backend-option"])),
+        backend_options=tuple(key_values("--backend-option", given["backend-option"])),
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
         standard=_standard(text.get("standard", "mixed")),
-        standard_options=tuple((k, _literal(v)) for k, v in _pairs("--standard-option", given["standard-option"])),
+        standard_options=tuple((k, _literal(v)) for k, v in key_values("--standard-option", given["standard-option"])),
         third_party=text.get("third-party"),
         tier=_one_of("tier", text.get("tier", "standard"), TIERS),
         seed=_integer("--seed", text.get("seed", "0"), low=0),
@@ -79,7 +79,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _pairs(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
+def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
     pairs = []
     for text in texts or ():
         key, equals, value = text.partition("=")

@@ -1,0 +1,191 @@
+"""The sweep itself: rows in a scattered order, progress on disk, and what was wrong so far."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import gmpy2
+import numpy as np
+
+from ..errors import OracleError
+from ..operators import compute, reference
+from ..proof import round_rational
+from ..signature import Array, Call
+from ..status import Status
+from .pairs import CODES, Pairs
+
+ROWS = 32  # rows per call: 2^21 pairs
+SCATTER = 40503  # odd, so every row comes once; neighbours in time are far apart in value
+WORST = 10
+
+
+class Device(Protocol):
+    """A backend, as far as a sweep needs one."""
+
+    def run(self, call: Call) -> Status | None: ...
+
+
+@dataclass
+class Progress:
+    """What a sweep knows; written to disk so that it can go on after an interruption."""
+
+    identity: dict[str, str]
+    rows_done: int = 0
+    pairs: int = 0
+    wrong: int = 0
+    settled_exactly: int = 0
+    unspecified: int = 0
+    budget_used: float = 0.0
+    seconds: float = 0.0
+    worst: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        return self.rows_done == CODES
+
+    def save(self, path: Path) -> None:
+        """Replace the file in one step."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+        part.replace(path)
+
+    @classmethod
+    def load(cls, path: Path, identity: dict[str, str]) -> Progress:
+        """Go on where the file stopped; OracleError if it belongs to another sweep."""
+        if not path.exists():
+            return cls(identity)
+        try:
+            saved = cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise OracleError(f"{path}: no progress of a sweep ({error}); remove it or give --restart") from None
+        if saved.identity != identity:
+            pairs = ((key, saved.identity.get(key), value) for key, value in identity.items())
+            differs = ", ".join(f"{key}: {old!r} there, {new!r} now" for key, old, new in pairs if old != new)
+            raise OracleError(f"{path}: progress of another sweep ({differs}); name another --state or give --restart")
+        return saved
+
+
+def run(
+    todo: Pairs,
+    device: Device | None,
+    progress: Progress,
+    *,
+    rows: int = CODES,
+    stop_after: int = 100,
+    checkpoint: Callable[[Progress], None] = lambda progress: None,
+) -> Progress:
+    """Visit the pairs that are left of the first ``rows`` rows; ``device`` None proves the golden itself.
+
+    Stops early once ``stop_after`` elements are wrong. ``checkpoint`` is called after every block.
+    """
+    check = _prove if device is None else _judge
+    while progress.rows_done < rows and progress.wrong < stop_after:
+        start = time.perf_counter()
+        order = np.arange(progress.rows_done, min(progress.rows_done + ROWS, rows))
+        codes = (order * SCATTER % CODES).astype(np.int64)
+        with np.errstate(all="ignore"):
+            check(todo, codes, device, progress)
+        progress.rows_done += len(codes)
+        progress.pairs += len(codes) * CODES
+        progress.seconds += time.perf_counter() - start
+        checkpoint(progress)
+    return progress
+
+
+def _prove(todo: Pairs, codes: Array, device: Device | None, progress: Progress) -> None:
+    """The golden must lie between the midpoints that enclose the exact result, for every pair."""
+    golden = compute(todo.call(codes), numerics="exact")
+    low, high = todo.enclose(codes)
+    below, above = midpoints(golden)
+    settled = (below < low) & (high < above)
+    for row, column in zip(*np.nonzero(~settled & ~np.isnan(low)), strict=True):
+        exact = todo.exact(int(codes[row]), int(column))
+        progress.settled_exactly += 1
+        expected = round_rational(exact, todo.dtype.format)
+        if float(golden[row, column]) != expected:
+            _note(progress, todo, int(codes[row]), int(column), expected, golden[row, column], float("inf"))
+
+
+def midpoints(values: Array) -> tuple[Array, Array]:
+    """Return the midpoints below and above 16-bit values; beyond the largest finite one the format's next step."""
+    table_low, table_high = _midpoint_tables(values.dtype)
+    codes = values.view(np.uint16)
+    return table_low[codes], table_high[codes]
+
+
+def _midpoint_tables(dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Midpoints by code, exact in float64: a code's neighbours in magnitude are the codes beside it."""
+    codes = np.arange(1 << 15, dtype=np.uint16)
+    with np.errstate(invalid="ignore"):
+        magnitude = codes.view(dtype).astype(np.float64)
+    infinity = int(np.flatnonzero(np.isinf(magnitude))[0])
+    magnitude[infinity] = 2 * magnitude[infinity - 1] - magnitude[infinity - 2]
+    up = np.full(1 << 15, np.nan)
+    up[:infinity] = (magnitude[:infinity] + magnitude[1 : infinity + 1]) / 2
+    down = np.full(1 << 15, np.nan)
+    down[1 : infinity + 1] = up[:infinity]
+    down[0] = -up[0]  # zero, of either sign, is the nearest to everything within half the smallest number
+    up[infinity] = np.inf
+    return np.concatenate([down, -up]), np.concatenate([up, -down])
+
+
+def _judge(todo: Pairs, codes: Array, device: Device | None, progress: Progress) -> None:
+    """The device must stay within the strict bound of every pair, and agree on NaN and infinities."""
+    from ..verdict import compare
+
+    assert device is not None
+    call = todo.call(codes)
+    expected = reference(call)
+    status = device.run(call)
+    if status is not None and not status.ok:
+        raise OracleError(f"sweep: the device answered {status.name} ({status.reason}) to {todo.op}")
+    actual = call.outputs[todo.output]
+    result = compare(expected, actual)
+    progress.unspecified += result.unspecified
+    progress.budget_used = max(progress.budget_used, min(result.budget_used, 1e300))
+    if result.codes is None and result.strict_bad is None:
+        return
+    bad = np.zeros(actual.size, bool)
+    for marks in (result.codes, result.strict_bad):
+        if marks is not None:
+            bad |= marks.astype(bool)
+    error = np.abs(actual.astype(np.float64) - expected.value).reshape(-1) / expected.bound.reshape(-1)
+    indices = np.flatnonzero(bad)
+    progress.wrong += indices.size
+    for index in indices[np.argsort(-np.nan_to_num(error[indices], nan=np.inf), kind="stable")][:WORST]:
+        row, column = divmod(int(index), CODES)
+        golden = expected.golden[row, column]
+        _keep(progress, _element(todo, int(codes[row]), column, float(golden), actual[row, column], error[index]))
+
+
+def _note(progress: Progress, todo: Pairs, row: int, column: int, expected: float, actual: Any, share: float) -> None:
+    progress.wrong += 1
+    _keep(progress, _element(todo, row, column, expected, actual, share))
+
+
+def _keep(progress: Progress, element: dict[str, Any]) -> None:
+    progress.worst.append(element)
+    progress.worst.sort(key=lambda e: -float(e["share"]))
+    del progress.worst[WORST:]
+
+
+def _element(todo: Pairs, row: int, column: int, expected: float, actual: Any, share: float) -> dict[str, Any]:
+    return {
+        "first": f"0x{row:04x}",
+        "second": f"0x{column:04x}",
+        "values": [repr(todo.value(row)), repr(todo.value(column))],
+        "expected": expected.hex() if np.isfinite(expected) else repr(expected),
+        "actual": float(actual).hex() if np.isfinite(float(actual)) else repr(float(actual)),
+        "share": repr(float(share)),
+    }
+
+
+def environment() -> dict[str, str]:
+    """What the proof rests on, for the record."""
+    return {"mpfr": str(gmpy2.mpfr_version()), "gmpy2": str(gmpy2.version()), "numpy": np.__version__}
