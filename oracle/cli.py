@@ -14,7 +14,7 @@ from .errors import OracleError
 # Modules that offer add_parser(subparsers), in the order of --help. One that this version does not have is not listed.
 COMMANDS = (
     "oracle.runner.command",
-    "oracle.fixtures.command",
+    "oracle.fixtures_command",
     "oracle.reporting.command",
     "oracle.defects.command",
     "oracle.sweep",
@@ -53,11 +53,12 @@ def _exists(name: str) -> bool:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     made = parser()
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        args, rest = made.parse_known_args(argv)
+        args, rest = made.parse_known_args(words)
         if rest and not getattr(args, "passes_on", False):
             made.error(f"{args.command}: unrecognised arguments: {' '.join(rest)}")
-        args.rest = rest
+        args.rest, args.words = rest, words[1:]
         return int(args.run(args))
     except OracleError as error:
         print(f"aclnn-oracle: {error}", file=sys.stderr)
