@@ -8,7 +8,6 @@ the command line and claimed by nobody else, and imports NumPy only when there i
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .runner.options import OPTIONS
+from .runner.options import OPTIONS, Invocation
 
 if TYPE_CHECKING:
     from .catalogue.case import Case
@@ -88,11 +87,19 @@ def run_of(config: pytest.Config) -> Run:
         run = Run(
             replace(settings, worker=name),
             **({} if worker else path),
-            command=("pytest", *config.invocation_params.args),
+            command=_command(config),
             backend_name=str(worker.get(PROPERTY, "")),
         )
         config.stash[_RUN] = run
     return config.stash[_RUN]
+
+
+def _command(config: pytest.Config) -> list[str]:
+    """The command that was typed."""
+    for plugin in config.invocation_params.plugins or ():
+        if isinstance(plugin, Invocation):
+            return plugin.command
+    return ["pytest", *map(str, config.invocation_params.args)]
 
 
 # collecting -----------------------------------------------------------------------------------------------------------
@@ -306,7 +313,7 @@ class Recording:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for key, value in report.user_properties:
             if key == PROPERTY:
-                self.run.recorder.case(json.loads(str(value)))
+                self.run.recorder.case(str(value))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         from .errors import OracleError

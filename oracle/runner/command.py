@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OracleError
-from .options import OPTIONS, add_short, spell
+from .options import OPTIONS, Invocation, add_short, spell
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
-_TAKE_VALUE = frozenset("-k -m -p -n -c -o -W -r --tb --maxfail --rootdir --junitxml --dist --ignore --deselect".split())
+_TAKE_VALUE = frozenset(
+    "-k -m -p -n -c -o -W -r --tb --maxfail --rootdir --junitxml --dist --ignore --deselect".split()
+)
 
 _RUN_EPILOG = """\
 examples:
@@ -62,7 +64,9 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     replay.add_argument("case", metavar="CASE-ID")
-    replay.add_argument("--catalogue", type=Path, metavar="PATH", help="file or folder (default: the built-in catalogue)")
+    replay.add_argument(
+        "--catalogue", type=Path, metavar="PATH", help="file or folder (default: the built-in catalogue)"
+    )
     wanted = [option for option in OPTIONS if option.verdict or option.name in ("isolate", "timeout-per-case")]
     add_short(replay.add_argument, wanted)
     replay.set_defaults(run=replay_case)
@@ -83,7 +87,9 @@ def run_catalogue(args: argparse.Namespace) -> int:
     arguments = [*_load_plugin(), *spell(values, prefixed=True), *rest]
     if not _names_paths(rest):
         arguments += _default_catalogue(rest)
-    return int(pytest.main(arguments))
+    # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none to rewrite
+    arguments += ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main(arguments, plugins=[Invocation(["aclnn-oracle", "run", *args.words])]))
 
 
 def _load_plugin() -> list[str]:

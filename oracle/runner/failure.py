@@ -203,7 +203,7 @@ def _text(line: Mapping[str, Any]) -> Iterator[str]:
     if detail.get("rule"):
         yield f"  rule     {detail['rule']}" + (f"   (output {detail['output']})" if detail.get("output") else "")
     for layer, verdict in (line.get("verdicts") or {}).items():
-        if not verdict["passed"]:
+        if not verdict["passed"] and verdict["reason"] not in line["reason"]:
             yield f"  {layer:<9}{verdict['reason']}"
     if detail.get("worst"):
         yield from _table(detail)
@@ -248,7 +248,7 @@ def full_text(line: Mapping[str, Any], *, why: str = "", source: str = "") -> st
     for layer, verdict in line["verdicts"].items():
         metrics = "  ".join(f"{name}={_figure(value, 6)}" for name, value in verdict["metrics"].items())
         word = "passed" if verdict["passed"] else "FAILED"
-        rows.append(f"  {layer:<10}{word}  {'' if verdict['passed'] else verdict['reason'] + '  '}{metrics}".rstrip())
+        rows.append(f"  {layer:<10}{word}  {metrics}".rstrip())
     if line["budget_used"] is not None:
         rows.append(f"  budget used: {_figure(line['budget_used'], 4)} of the error bound")
     rows.append(f"  seconds: golden {line['golden_s']}, backend {line['backend_s']}, in all {line['duration_s']}")

@@ -64,10 +64,11 @@ OPTIONS: tuple[Option, ...] = (
 )  # fmt: skip
 
 
-def add_prefixed(add: Callable[..., Any], options: Iterable[Option] = OPTIONS, **extra: Any) -> None:
-    """Register ``--oracle-NAME`` of every option with an ``add_argument``-like function."""
-    for option in options:
-        add(option.prefixed, **{**option.arguments(), **extra})
+class Invocation:
+    """Passed to pytest.main as a plug-in object: the command a person typed, for the record."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.command = command
 
 
 def add_short(add: Callable[..., Any], options: Iterable[Option] = OPTIONS) -> None:

@@ -33,9 +33,15 @@ def plain(value: Any) -> Any:
     return value
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def dumps(line: Mapping[str, Any]) -> str:
     """Return one line of the record."""
-    return json.dumps(plain(line), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        return _encode(line)
+    except (TypeError, ValueError):  # NumPy scalars or non-finite numbers in it
+        return _encode(plain(line))
 
 
 class Recorder:
@@ -63,12 +69,13 @@ class Recorder:
         except OSError as error:
             raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self._write({"type": "run", "schema": SCHEMA, **header, "started": now, "planned": planned})
+        self._write(dumps({"type": "run", "schema": SCHEMA, **header, "started": now, "planned": planned}))
 
-    def case(self, line: Mapping[str, Any]) -> None:
-        """Write a case line; a second line of the same id (a rerun) replaces the first in the counts."""
+    def case(self, text: str) -> None:
+        """Write a case line as :func:`dumps` made it; a second line of an id (a rerun) replaces the first in the counts."""
+        line = json.loads(text)
         self.statuses[line["id"]] = line["status"]
-        self._write(line)
+        self._write(text)
 
     def counts(self) -> dict[str, int]:
         """Return the number of cases per status, every status present; they add up to ``planned``."""
@@ -83,14 +90,14 @@ class Recorder:
 
     def end(self) -> None:
         """Write the last line and close."""
-        self._write({"type": "end", **self.counts(), "duration_s": round(time.monotonic() - self.started, 3)})
+        self._write(dumps({"type": "end", **self.counts(), "duration_s": round(time.monotonic() - self.started, 3)}))
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _write(self, line: Mapping[str, Any]) -> None:
+    def _write(self, line: str) -> None:
         if self._file is not None:
-            self._file.write(dumps(line) + "\n")
+            self._file.write(line + "\n")
             self._file.flush()
 
 
