@@ -181,13 +181,61 @@ def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, st
         return np.asarray((bits & np.uint64(np.iinfo(word).max)).astype(word).view(numpy_type).astype(np.float64))
 
 
+@generator
+def within(
+    stream: Stream,
+    shape: Shape,
+    dtype: str,
+    *,
+    low: float,
+    high: float,
+    must: list[Any] = (),  # type: ignore[assignment]
+    share: float = 0.25,
+    whole: bool = True,
+    decades: bool = False,
+) -> Array:
+    """Uniform in [low, high], both bounds possible, with the values of ``must`` mixed in at random places.
+
+    They take ``share`` of the places in equal parts, one place each where that is none, and as many of them as fit in
+    a tensor that is too small for all. In an integer dtype every integer of [low, high] is equally likely; with
+    whole=false a real number is cut towards zero, so that the last integer appears only if ``must`` names it. decades:
+    random decimal exponents over the whole range of the dtype, for bounds that cover it.
+    """
+    n, integer = size_of(shape), DTYPES[dtype].kind in ("int", "uint", "bool")
+    if not low <= high:
+        raise OracleError(f"within: low {low} is above high {high}")
+    if decades:
+        fmt = _format(dtype)
+        lowest, count = int(np.log10(fmt.tiny)) + 1, int(np.log10(fmt.max)) - int(np.log10(fmt.tiny))
+        powers = np.asarray([float(f"1e{k}") for k in range(lowest, lowest + count)])
+        values = (2.0 * stream.unit(n) - 1.0) * powers[stream.below(n, count)]
+    elif integer and whole:
+        span = int(high) - int(low) + 1
+        values = (stream.below(n, span) if span < 2**31 else (stream.unit(n) * span).astype(np.int64)) + int(low)
+    else:
+        values = low * (1.0 - (u := stream.unit(n))) + high * u
+        values = np.trunc(values).astype(np.int64) if integer else values
+    return _mixed_in(values, _table(must), share, stream) if len(must) else values
+
+
+def _mixed_in(values: Array, must: Array, share: float, stream: Stream) -> Array:
+    """Overwrite random places with the values of ``must``, the same number of places for each."""
+    n, count = len(values), len(must)
+    each = max(1, int(share * n / count)) if n > count else 1
+    places = np.argsort(stream.raw(n), kind="stable")[: each * count]
+    chosen = np.repeat(must, each)[: len(places)]
+    values = values.astype(np.result_type(values, chosen))
+    values[places] = chosen
+    return values
+
+
 # ---- written values --------------------------------------------------------------------------------------------------
 
 
 @generator
 def constant(stream: Stream, shape: Shape, dtype: str, *, value: float) -> Array:
     """One value everywhere."""
-    return _table([value] * size_of(shape))
+    return np.repeat(_table([value]), size_of(shape))
 
 
 @generator
