@@ -33,6 +33,7 @@ from .summary import Summary, dtype_order
 FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
 CLUSTERS = 100
 MEMBERS = 12
+EXCUSED = 60
 REASON = 400
 
 
@@ -50,8 +51,9 @@ class RunView:
 
     @cached_property
     def shown(self) -> dict[str, CaseRecord]:
-        """The cases with a full view: in turn one of each cluster, the simplest of a cluster first."""
+        """The cases with a full view: in turn one of each cluster, the simplest first, and one expected failure."""
         queues = [[c.simplest, *(x for x in c.cases if x is not c.simplest)] for c in self.summary.clusters]
+        queues.append([case for case in self.record.cases if case.status == "xfail"])
         in_turn = (case for row in zip_longest(*queues) for case in row if case is not None)
         return {case.id: case for case in islice(in_turn, FULL_VIEWS)}
 
@@ -99,6 +101,7 @@ def render(records: Sequence[Record]) -> str:
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             clusters_shown=CLUSTERS,
             members_shown=MEMBERS,
+            excused_shown=EXCUSED,
         )
     )
 

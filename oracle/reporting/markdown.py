@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .fields import Number
-from .record import CaseRecord, Record
+from .record import CaseRecord, Record, RunHeader
+from .replay import command_for
 from .summary import Cell, Cluster, Summary, dtype_order
 from .words import NONE, clip, equation, figure, index, percent
 
@@ -100,13 +101,13 @@ def _failures(summary: Summary, *, named: bool) -> list[str]:
     bad = sum(len(cluster.cases) for cluster in summary.clusters)
     where = f" on {escape(summary.record.label)}" if named else ""
     parts = [f"#### {bad:,} not passed{where}, in {len(summary.clusters):,} kinds"]
-    parts += [_cluster(cluster) for cluster in summary.clusters[:CLUSTERS]]
+    parts += [_cluster(cluster, summary.record.header) for cluster in summary.clusters[:CLUSTERS]]
     if len(summary.clusters) > CLUSTERS:
         parts.append(f"… and {len(summary.clusters) - CLUSTERS:,} more kinds; see the HTML report.")
     return parts
 
 
-def _cluster(cluster: Cluster) -> str:
+def _cluster(cluster: Cluster, header: RunHeader) -> str:
     case = cluster.simplest
     what = " · ".join(escape(clip(p, 200)) for p in (cluster.op, cluster.dtype, cluster.rule, cluster.pattern) if p)
     lines = [f"{cluster.number}. **{len(cluster.cases):,} {cluster.status}**: {what}"]
@@ -116,8 +117,7 @@ def _cluster(cluster: Cluster) -> str:
     worst = _worst(case)
     if worst:
         lines.append(f"   {worst}")
-    if case.detail and case.detail.replay:
-        lines.append(f"   Replay: {code(case.detail.replay)}")
+    lines.append(f"   Replay: {code(command_for(case, header))}")
     return "  \n".join(lines)
 
 

@@ -28,7 +28,11 @@ _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """The first line: what ran, on what, from which command. ``extra`` holds whatever else the writer knew."""
+    """The first line: what ran, on what, from which command.
+
+    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``extra`` holds whatever
+    else the writer knew.
+    """
 
     backend: str
     soc: str
@@ -41,6 +45,7 @@ class RunHeader:
     seed: int | None
     tier: str
     layers: tuple[str, ...]
+    replay_arguments: tuple[str, ...]
     extra: Mapping[str, str]
 
 
@@ -97,6 +102,7 @@ class Detail:
     inputs: Mapping[str, str]
     attrs: Mapping[str, str]
     error_map: tuple[Number, ...]
+    traceback: str
     replay: str
 
 
@@ -262,6 +268,7 @@ def _header(line: Fields) -> RunHeader:
         seed=line.count("seed"),
         tier=line.text("tier"),
         layers=line.words("layers"),
+        replay_arguments=line.words("replay_arguments"),
         extra=Fields(extra, line.where).text_map(),
     )
 
@@ -306,6 +313,7 @@ def _detail(detail: Fields) -> Detail:
         inputs=detail.mapping("inputs").text_map(),
         attrs=detail.mapping("attrs").text_map(),
         error_map=detail.numbers("error_map"),
+        traceback=detail.text("traceback"),
         replay=detail.text("replay"),
     )
 

@@ -8,7 +8,9 @@ from .record import CaseRecord, RunHeader
 
 
 def suffix(header: RunHeader) -> str:
-    """The options after the case id, from what the run line says."""
+    """The options after the case id: those the run line names, or what can be told from its other fields."""
+    if header.replay_arguments:
+        return shlex.join(header.replay_arguments)
     options = {
         "--backend": header.backend,
         "--soc": header.soc,

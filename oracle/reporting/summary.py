@@ -195,6 +195,13 @@ class Summary:
         return clusters(self.record.cases)
 
     @cached_property
+    def excused(self) -> list[tuple[str, str, str, int]]:
+        """Expected failures and skips as (status, operator, reason, cases), the largest first."""
+        cases = [case for case in self.record.cases if case.status in ("xfail", "skip")]
+        counted = Counter((case.status, case.op, case.reason or "(no reason recorded)") for case in cases)
+        return [(*key, n) for key, n in sorted(counted.items(), key=lambda item: (item[0][0] != "xfail", -item[1]))]
+
+    @cached_property
     def dtypes(self) -> list[str]:
         return dtype_order(case.dtype for case in self.record.cases)
 

@@ -21,6 +21,7 @@
   const lower = { op: D.ops, dtype: D.dtypes, family: D.families };
   for (const key in lower) lower[key] = lower[key].map((text) => text.toLowerCase());
   const words = Array.from({ length: N }, (_, row) => (idOf(row) + " " + D.ops[D.cases.op[row]]).toLowerCase());
+  const labels = RUNS.map((run) => run.label.toLowerCase());
   const reasons = D.reasons.map((text) => text.toLowerCase());
 
   function percent(value) {
@@ -31,7 +32,7 @@
     if (p > 0 && p < 0.1) return "<0.1 %";
     let rounded = Number(p.toPrecision(3));
     if (rounded === 100 && p !== 100) rounded = p < 100 ? 99.9 : 100.1;
-    return (p < 1e7 ? rounded.toLocaleString("en-US") : String(rounded)) + " %";
+    return (p < 1e7 ? rounded.toLocaleString("en-US") : rounded.toExponential()) + " %";
   }
   function duration(ms) {
     if (ms === null || !Number.isFinite(ms)) return "–";
@@ -70,8 +71,9 @@
       return (row, run) => wanted.has(statusOf(run, row));
     }
     if (name === "cluster") return (row, run) => values.includes(String(run.cluster[row]));
-    if (name === "run") return (row, run) => values.some((v) => run.label.toLowerCase().includes(v));
-    const hit = lower[name].map((text) => values.some((v) => (v === "" ? text === "" : text.includes(v))));
+    if (name === "run") return (row, run) => values.some((v) => (labels.includes(v) ? run.label.toLowerCase() === v : run.label.toLowerCase().includes(v)));
+    // A whole name means that name (float16 is not bfloat16); anything else is a part of one.
+    const hit = lower[name].map((text) => values.some((v) => (v === "" || lower[name].includes(v) ? text === v : text.includes(v))));
     return (row) => hit[D.cases[name][row]];
   }
   const free = (text) => (row, run) => words[row].includes(text) || (run.reason[row] >= 0 && reasons[run.reason[row]].includes(text));
@@ -99,41 +101,43 @@
       (unknown.length ? `. Not understood: ${unknown.join(" ")}` : "");
   }
 
-  // Drawing one page.
-  const columns = [["status", "status"], ["case", "case"], ["dtype", "type"], ["err", "error / allowed"], ["time", "time"]];
+  // Drawing one page. With several runs the case comes first, and what each run found after it.
+  const TEXT = { status: "status", case: "case", dtype: "type", err: "error / allowed", time: "time" };
+  const columns = RUNS.length > 1
+    ? [["case"], ["dtype"], ...["status", "err", "time"].flatMap((key) => RUNS.map((run) => [key, run]))]
+    : [["status", RUNS[0]], ["case"], ["dtype"], ["err", RUNS[0]], ["time", RUNS[0]]];
   function heads() {
-    const several = RUNS.length > 1, row = make("tr");
-    for (const [key, text] of columns) {
-      const spread = several && (key === "status" || key === "err" || key === "time");
-      for (const run of spread ? RUNS : [null]) {
-        const th = make("th", { scope: "col", className: key === "err" || key === "time" ? "n" : "" });
-        if (key === state.sort.replace("-", "")) th.ariaSort = state.sort.startsWith("-") ? "descending" : "ascending";
-        const mark = th.ariaSort ? (state.sort.startsWith("-") ? " ↑" : " ↓") : "";
-        const button = make("button", { type: "button", textContent: text + mark });
-        button.onclick = () => update({ sort: state.sort === key ? "-" + key : key, page: 0 });
-        th.append(button);
-        if (run) th.append(make("div", { textContent: run.label }));
-        row.append(th);
-      }
+    const row = make("tr"), asked = state.sort.replace("-", ""), back = state.sort.startsWith("-");
+    for (const [key, run] of columns) {
+      const th = make("th", { scope: "col", className: key === "err" || key === "time" ? "n" : "" });
+      if (key === asked) th.setAttribute("aria-sort", back ? "descending" : "ascending");
+      const button = make("button", { type: "button", textContent: TEXT[key] + (key === asked ? (back ? " ↑" : " ↓") : "") });
+      button.onclick = () => update({ sort: state.sort === key ? "-" + key : key, page: 0 });
+      th.append(button);
+      if (run && RUNS.length > 1) th.append(make("div", { textContent: run.label }));
+      row.append(th);
     }
     $("list").tHead.replaceChildren(row);
   }
-  function line(row) {
-    const id = idOf(row), prefix = D.prefixes[D.cases.prefix[row]];
-    const button = make("button", { type: "button", ariaExpanded: String(state.open === id) }, make("span", { className: "head", textContent: prefix }), D.cases.tail[row] || (prefix ? "" : id));
-    button.onclick = () => update({ open: state.open === id ? null : id });
-    const tr = make("tr", { className: state.open === id ? "opened" : "" });
-    for (const run of RUNS) tr.append(make("td", {}, make("span", { className: "chip s-" + statusOf(run, row), textContent: statusOf(run, row) })));
-    tr.append(make("td", { className: "id" }, button), make("td", { textContent: D.dtypes[D.cases.dtype[row]] }));
-    for (const run of RUNS) {
+  const cells = {
+    status: (row, run) => make("td", {}, make("span", { className: "chip s-" + statusOf(run, row), textContent: statusOf(run, row) })),
+    dtype: (row) => make("td", { textContent: D.dtypes[D.cases.dtype[row]] }),
+    time: (row, run) => make("td", { className: "n", textContent: duration(number(run.ms[row])) }),
+    err(row, run) {
       const used = number(run.err[row]);
-      tr.append(make("td", { className: "n" + (used === null || used <= 1 ? "" : " t-fail"), textContent: percent(used) }));
-    }
-    for (const run of RUNS) tr.append(make("td", { className: "n", textContent: duration(number(run.ms[row])) }));
-    return tr;
-  }
+      return make("td", { className: "n" + (used === null || used <= 1 ? "" : " t-fail"), textContent: percent(used) });
+    },
+    case(row) {
+      const id = idOf(row), open = state.open === id, head = make("span", { className: "head", textContent: D.prefixes[D.cases.prefix[row]] });
+      const button = make("button", { type: "button" }, head, D.cases.tail[row]);
+      button.setAttribute("aria-expanded", String(open));
+      button.onclick = () => update({ open: open ? null : id });
+      return make("td", { className: "id" }, button);
+    },
+  };
+  const line = (row) => make("tr", { className: state.open === idOf(row) ? "opened" : "" }, ...columns.map(([key, run]) => cells[key](row, run)));
   function views(row) {
-    const cell = make("td", { colSpan: columns.length + 3 * (RUNS.length - 1) });
+    const cell = make("td", { colSpan: columns.length });
     RUNS.forEach((run, number) => {
       if (RUNS.length > 1) cell.append(make("h4", { textContent: run.label }));
       const source = document.querySelector(`[data-run="${number}"][data-row="${row}"]`);
@@ -174,7 +178,7 @@
     if (state.sort !== "status") hash.set("sort", state.sort);
     if (state.page) hash.set("page", state.page + 1);
     if (state.open) hash.set("case", state.open);
-    history.replaceState(null, "", "#" + (hash.size ? hash : "cases"));
+    history.replaceState(null, "", "#" + (String(hash) || "cases"));
   }
 
   // The address: "#q=...&sort=...&page=...&case=..."; any other is a place in the page.

@@ -40,7 +40,7 @@ def header(**changes: Any) -> dict[str, Any]:
 def case(case_id: str, status: str = "pass", **changes: Any) -> dict[str, Any]:
     slug = case_id.split("/")[0]
     op = next((name for name, s in OPERATORS.items() if s == slug), "aclnnSoftmaxBackward")
-    dtype = next((d for d in DTYPES if d in case_id), "float32")
+    dtype = next((d for d in ("bfloat16", *DTYPES) if d in case_id), "float32")
     return {
         "type": "case",
         "id": case_id,

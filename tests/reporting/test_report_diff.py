@@ -1,0 +1,138 @@
+"""Two records are compared case by case; only something newly failing makes the answer no."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from oracle.reporting import diff
+from oracle.reporting.record import GOOD, STATUSES, read
+
+ID = "softmax_backward/tails[float32-3]"
+
+
+@pytest.fixture
+def compare(tmp_path: Path) -> Any:
+    def make(old: list[dict[str, Any]], new: list[dict[str, Any]], **changes: Any) -> diff.Difference:
+        a = synthetic.write(tmp_path / "old.jsonl", old)
+        b = synthetic.write(tmp_path / "new.jsonl", new, **changes)
+        return diff.Difference(read(a), read(b))
+
+    return make
+
+
+def groups(found: diff.Difference) -> dict[str, list[str]]:
+    return {name: [change.id for change in changes] for name, changes in found.groups.items() if changes}
+
+
+@pytest.mark.parametrize(("old", "new"), list(itertools.product((None, *STATUSES), repeat=2)))
+def test_every_pair_of_statuses_has_one_answer(compare: Any, old: str | None, new: str | None) -> None:
+    found = compare([synthetic.case(ID, old)] if old else [], [synthetic.case(ID, new)] if new else [])
+    was_good, is_good = old is None or old in GOOD, new is None or new in GOOD
+    assert found.ok is (old == new or not was_good or is_good)
+    placed = [name for name, ids in groups(found).items() for _ in ids]
+    assert len(placed) == (0 if old == new else 1)
+    if placed == ["fixed"]:
+        assert new == "pass"
+    assert found.unchanged == (1 if old == new and old is not None else 0)
+
+
+def test_totals_do_not_hide_a_swap(compare: Any) -> None:
+    """One fixed and one broken leave every total as it was."""
+    a, b = "softmax_backward/a[x]", "softmax_backward/b[x]"
+    found = compare([synthetic.case(a), synthetic.case(b, "fail")], [synthetic.case(a, "fail"), synthetic.case(b)])
+    assert groups(found) == {"newly failing": [a], "fixed": [b]}
+    assert not found.ok
+
+
+def test_a_record_compared_with_itself_differs_in_nothing(compare: Any) -> None:
+    cases = [*synthetic.catalogue(50), synthetic.failing(ID)]
+    found = compare(cases, cases)
+    assert found.ok
+    assert groups(found) == {}
+    assert found.sentence == "No case differs; 51 unchanged."
+    assert found.notes == []
+
+
+def test_cases_that_a_dead_run_lost_newly_fail(compare: Any) -> None:
+    cases = synthetic.catalogue(10)
+    found = compare(cases, cases[:7], planned=10, died=True)
+    assert groups(found) == {"newly failing": [case["id"] for case in cases[7:]]}
+    assert {change.after for change in found.groups["newly failing"]} == {"notrun"}
+
+
+def test_cases_left_out_on_purpose_are_removed(compare: Any) -> None:
+    cases = synthetic.catalogue(10)
+    found = compare(cases, cases[:7])
+    assert groups(found) == {"removed": [case["id"] for case in cases[7:]]}
+    assert found.ok
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "regressed"),
+    [
+        (0.2, 0.29, False), (0.2, 0.31, True), (0.01, 0.09, False), (0.01, 0.11, True), (0.0, 0.2, True),
+        (0.5, 0.2, False), (0.2, "nan", True), (0.2, "inf", True), ("nan", 0.3, False), (None, 0.9, False),
+        (0.2, None, False), ("inf", "inf", False),
+    ],
+)  # fmt: skip
+def test_a_budget_regression_is_a_factor_and_a_floor(compare: Any, old: Any, new: Any, regressed: bool) -> None:
+    found = compare([synthetic.case(ID, budget_used=old)], [synthetic.case(ID, budget_used=new)])
+    assert groups(found) == ({"budget regressions": [ID]} if regressed else {})
+    assert found.ok
+
+
+def test_budget_regressions_come_worst_first(compare: Any) -> None:
+    ids = [f"softmax_backward/a[{i}]" for i in range(4)]
+    new = [synthetic.case(i, budget_used=b) for i, b in zip(ids, (0.4, 0.9, 0.5, 0.8), strict=True)]
+    found = compare([synthetic.case(i, budget_used=0.1) for i in ids], new)
+    assert [c.budget_after for c in found.groups["budget regressions"]] == [0.9, 0.8, 0.5, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"seed": 7}, "seeds"), ({"soc": "ascend950"}, "SoCs"), ({"backend": "cpu"}, "backends"),
+        ({"catalogue_sha256": "f" * 64}, "catalogues"), ({"standard": "mixed-v1"}, "standards"),
+        ({"layers": ["structure"]}, "layers"), ({"tier": "full"}, "tiers"),
+    ],
+)  # fmt: skip
+def test_what_makes_runs_incomparable_is_said(compare: Any, change: dict[str, Any], word: str) -> None:
+    (note,) = compare([], [], **change).notes
+    assert note.startswith(f"The {word} differ")
+
+
+def test_the_three_forms_tell_the_same(compare: Any) -> None:
+    old = [synthetic.case(f"softmax_backward/a[{i}]", budget_used=0.2) for i in range(6)]
+    new = [{**old[0], "status": "fail", "reason": "bad | `x`\nsecond"}, {**old[1], "budget_used": 0.6}, *old[2:5]]
+    found = compare(old, [*new, synthetic.case("softmax_backward/new[1]")])
+    told = json.loads(diff.to_json(found))
+    assert [entry["id"] for entry in told["newly_failing"]] == ["softmax_backward/a[0]"]
+    assert told["budget_regressions"][0]["new_budget"] == 0.6
+    assert told["ok"] is False
+    assert told["unchanged"] == 3
+    text, markdown = diff.text(found), diff.markdown(found)
+    for group in told:
+        for entry in told[group] if isinstance(told[group], list) else []:
+            if isinstance(entry, dict):
+                assert entry["id"] in text
+                assert f"`{entry['id']}`" in markdown
+    assert "second" not in markdown
+    assert r"bad \| \`x\`" in markdown
+
+
+def test_a_limit_says_what_it_leaves_out(compare: Any) -> None:
+    cases = synthetic.catalogue(30)
+    found = compare(cases, [{**case, "status": "fail"} for case in cases])
+    assert "... and 25 more" in diff.text(found, limit=5)
+    assert "more" not in diff.text(found, limit=0)
+
+
+def test_control_characters_do_not_reach_the_terminal(compare: Any) -> None:
+    found = compare([], [synthetic.case("a/\x1b[31m[x]", "fail", reason="\x1b]0;title\x07")])
+    assert "\x1b" not in diff.text(found)

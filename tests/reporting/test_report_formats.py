@@ -1,0 +1,161 @@
+"""Markdown, JUnit, CTRF and CSV: nothing lost, nothing green that is not, whatever characters a record holds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from oracle.reporting import exchange, markdown
+from oracle.reporting.record import GOOD, STATUSES, Record, read
+
+NASTY = 'a|b `c` ``d`` <e> & "f" \x00\x0b\x1b[31m \ufffe line\nbreak 尾块,;\t]]>'
+
+
+def record_of(tmp_path: Path, **changes: Any) -> Record:
+    cases = [synthetic.case(f"nll_loss_backward/views[float16-{s}]", s, reason=f"because {s}") for s in STATUSES]
+    failed = synthetic.failing("softmax_backward/wide_row[bfloat16-16x20000-dim=-1]", reason=NASTY, budget_used="inf")
+    return read(synthetic.write(tmp_path / "run.jsonl", [*synthetic.catalogue(20), *cases, failed], **changes))
+
+
+def died_of(tmp_path: Path) -> Record:
+    return read(synthetic.write(tmp_path / "died.jsonl", synthetic.catalogue(5), planned=9, died=True))
+
+
+def test_csv_round_trips(tmp_path: Path) -> None:
+    record = record_of(tmp_path)
+    rows = list(csv.DictReader(io.StringIO(exchange.to_csv([record]))))
+    assert list(rows[0]) == list(exchange.COLUMNS)
+    assert len(rows) == record.planned
+    for row, case in zip(rows, record.cases, strict=True):
+        assert (row["id"], row["status"], row["reason"], row["dtype"]) == (
+            case.id,
+            case.status,
+            case.reason,
+            case.dtype,
+        )
+        assert row["backend"] == "torch"
+        assert bool(row["replay"]) is not case.ok
+        assert (float(row["budget_used"]) if row["budget_used"] else None) == case.budget_used
+    assert rows[-1]["pattern"] == "tail from 16384"
+    assert rows[-1]["bad"] == "3616"
+
+
+def test_junit_holds_every_case_and_counts_them(tmp_path: Path) -> None:
+    record = record_of(tmp_path)
+    (suite,) = ET.fromstring(exchange.to_junit([record]))
+    entries = suite.findall("testcase")
+    assert [entry.get("name") for entry in entries] == [case.id for case in record.cases]
+    assert int(suite.get("tests", "")) == len(entries) == record.planned
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(suite.get(attribute, "")) == len(suite.findall(f"testcase/{tag}"))
+    for entry, case in zip(entries, record.cases, strict=True):
+        red = entry.find("failure") is not None or entry.find("error") is not None
+        assert red is (case.status not in GOOD)
+    message = entries[-1].find("failure")
+    assert message is not None
+    assert "\\u001b[31m" in (message.text or "")
+    assert "尾块" in (message.text or "")
+    assert "aclnn-oracle replay" in (message.text or "")
+
+
+def test_ctrf_holds_every_case_and_counts_them(tmp_path: Path) -> None:
+    record = record_of(tmp_path)
+    results = json.loads(exchange.to_ctrf([record]))["results"]
+    assert [test["name"] for test in results["tests"]] == [case.id for case in record.cases]
+    assert [test["rawStatus"] for test in results["tests"]] == [case.status for case in record.cases]
+    counted = Counter(test["status"] for test in results["tests"])
+    summary = results["summary"]
+    for name in ("passed", "failed", "skipped", "pending", "other"):
+        assert summary[name] == counted[name]
+    assert summary["tests"] == len(record.cases)
+    for test in results["tests"]:
+        assert (test["status"] == "failed") is (test["rawStatus"] not in GOOD)
+        assert isinstance(test["duration"], int)
+    assert summary["start"] == 1792487643000  # 2026-10-20T09:14:03Z
+
+
+CTRF_FIELDS = {
+    "": {"reportFormat", "specVersion", "generatedBy", "results"},
+    "results": {"tool", "summary", "tests", "environment"},
+    "test": {"name", "status", "rawStatus", "duration", "suite", "tags", "message", "trace", "extra"},
+}
+
+
+def test_ctrf_uses_only_fields_of_its_schema(tmp_path: Path) -> None:
+    """The schema (ctrf.schema.json, 1.0) closes every object."""
+    document = json.loads(exchange.to_ctrf([record_of(tmp_path), died_of(tmp_path)]))
+    assert document["reportFormat"] == "CTRF"
+    assert set(document) <= CTRF_FIELDS[""]
+    assert set(document["results"]) <= CTRF_FIELDS["results"]
+    assert all(set(test) <= CTRF_FIELDS["test"] for test in document["results"]["tests"])
+
+
+@pytest.mark.parametrize("started", ["", "yesterday", "2026-10-20T09:14:03", "2026-10-20T09:14:03Z"])
+def test_a_start_that_is_no_time_is_no_error(tmp_path: Path, started: str) -> None:
+    summary = json.loads(exchange.to_ctrf([record_of(tmp_path, started=started)]))["results"]["summary"]
+    assert summary["start"] == (1792487643000 if started.startswith("2026") else 0)
+
+
+def test_a_run_that_died_is_green_nowhere(tmp_path: Path) -> None:
+    died = died_of(tmp_path)
+    rows = list(csv.DictReader(io.StringIO(exchange.to_csv([died]))))
+    assert rows[-1]["status"] == "notrun"
+    assert "4 of 9" in rows[-1]["reason"]
+    (suite,) = ET.fromstring(exchange.to_junit([died]))
+    assert suite.get("errors") == "1"
+    assert json.loads(exchange.to_ctrf([died]))["results"]["summary"]["failed"] == 1
+    assert "❌" in markdown.render([died])
+
+
+@pytest.mark.parametrize("text", [NASTY, "`", "``", "a`", "|", "\\", "*x*", "[a](b)"])
+def test_a_markdown_code_span_holds_anything(text: str) -> None:
+    """As CommonMark reads it: a fence longer than any run of backticks within, one line, pipes escaped for a table."""
+    span = markdown.code(text)
+    fence = re.match("`+", span)
+    assert fence is not None
+    inner = span[len(fence[0]) : -len(fence[0])]
+    assert span.endswith(fence[0])
+    assert fence[0] not in re.findall("`+", inner)
+    assert "\n" not in span
+    assert not re.search(r"(?<!\\)\|", span)
+    assert inner.replace("\\|", "|").strip() == " ".join(text.split()).strip()
+
+
+def cells(row: str) -> list[str]:
+    return re.split(r"(?<!\\)\|", row)[1:-1]
+
+
+def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:
+    text = markdown.render([record_of(tmp_path, backend="odd|name", host=NASTY), died_of(tmp_path)])
+    tables = re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE)
+    assert len(tables) == 2
+    for table in tables:
+        assert len({len(cells(row)) for row in table.splitlines()}) == 1
+
+
+def test_markdown_says_what_matters(tmp_path: Path) -> None:
+    record = record_of(tmp_path)
+    text = markdown.render([record])
+    for said in ("planned =", "aclnnSoftmaxBackward", "Simplest: `softmax_backward/wide_row[bfloat16-16x20000-dim=-1]`",
+                 "Replay: `aclnn-oracle", "allowed error 3.1e-06", "pytest cases --backend", "numpy 2.4.0"):  # fmt: skip
+        assert said in text
+
+
+def test_markdown_fits_into_a_pull_request(tmp_path: Path) -> None:
+    """GitHub takes 65,536 characters; a run in which everything fails differently must stay below."""
+    cases = [
+        synthetic.failing(
+            f"softmax_backward/a[float32-{i}]", rule=f"rule {chr(97 + i % 26)}{chr(97 + i // 26)} " + "x" * 500
+        )
+        for i in range(500)
+    ]
+    assert len(markdown.render([read(synthetic.write(tmp_path / "run.jsonl", cases))])) < 65_536

@@ -1,0 +1,130 @@
+"""What is said about a record: cells add up, failures that look alike are one, holes are seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from oracle.reporting.record import STATUSES, Record, read
+from oracle.reporting.summary import Summary
+from oracle.reporting.words import equation, verdict
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Any:
+    def make(cases: list[dict[str, Any]], **changes: Any) -> Record:
+        return read(synthetic.write(tmp_path / "run.jsonl", cases, **changes))
+
+    return make
+
+
+def test_the_matrix_and_the_coverage_hold_every_case_once(record: Any) -> None:
+    summary = Summary(record(synthetic.catalogue(500)))
+    assert sum(cell.total for row in summary.matrix.values() for cell in row.values()) == 500
+    families = (cell for op in summary.coverage.values() for row in op.values() for cell in row.values())
+    assert sum(cell.total for cell in families) == 500
+
+
+def test_skips_are_not_judged_and_xfail_is_no_pass(record: Any) -> None:
+    ids = [f"softmax_backward/tails[float32-{i}]" for i in range(4)]
+    cases = [synthetic.case(i, s) for i, s in zip(ids, ("pass", "skip", "xfail", "fail"), strict=True)]
+    cell = Summary(record(cases)).matrix["aclnnSoftmaxBackward"]["float32"]
+    assert (cell.total, cell.judged, cell.passed, cell.bad) == (4, 3, 1, 1)
+
+
+@pytest.mark.parametrize(("used", "worst"), [(0.9, 0.9), ("inf", float("inf")), ("nan", float("inf")), (0.1, 0.25)])
+def test_the_worst_error_of_a_cell_is_the_worst_of_its_cases(record: Any, used: object, worst: float) -> None:
+    cases = [
+        synthetic.case("softmax_backward/a[float32]"),
+        synthetic.case("softmax_backward/b[float32]", "fail", budget_used=used),
+    ]
+    assert Summary(record(cases)).matrix["aclnnSoftmaxBackward"]["float32"].worst == worst
+
+
+def test_an_expected_failure_does_not_set_the_worst_error(record: Any) -> None:
+    cases = [
+        synthetic.case("softmax_backward/a[float32]"),
+        synthetic.case("softmax_backward/b[float32]", "xfail", budget_used=99.0),
+    ]
+    assert Summary(record(cases)).matrix["aclnnSoftmaxBackward"]["float32"].worst == 0.25
+
+
+def test_four_hundred_failures_read_as_six(record: Any) -> None:
+    """Same operator, type, rule and pattern are one, whatever the shapes and figures in the words."""
+    kinds = [("float32", "tail from element {} of 20000"), ("float32", "every 8th row from {}"), ("float16", "all")]
+    cases = [
+        synthetic.failing(f"{slug}/f{n % 7}[{dtype}-{n}]", pattern=pattern.format(16384 + n))
+        for n in range(400)
+        for slug in [("softmax_backward", "nll_loss_backward")[n % 2]]
+        for dtype, pattern in [kinds[n // 2 % 3]]
+    ]
+    clusters = Summary(record(cases)).clusters
+    assert len(clusters) == 6
+    assert sum(cluster.size for cluster in clusters) == 400
+    assert {cluster.pattern for cluster in clusters} == {"tail from element N of 20000", "every 8th row from N", "all"}
+    assert [cluster.number for cluster in clusters] == [1, 2, 3, 4, 5, 6]
+
+
+def test_crashes_without_detail_cluster_by_what_was_said(record: Any) -> None:
+    cases = [
+        synthetic.case(
+            f"softmax_backward/tails[float32-{n}]", "crash", reason=f"died with signal 11 after {n} ms\nmore {n}"
+        )
+        for n in range(5)
+    ]
+    (cluster,) = Summary(record(cases)).clusters
+    assert cluster.rule == "died with signal 11 after N ms"
+
+
+def test_every_bad_status_is_in_a_cluster_and_no_good_one(record: Any) -> None:
+    cases = [synthetic.case(f"softmax_backward/tails[float32-{s}]", s) for s in STATUSES]
+    clusters = Summary(record(cases)).clusters
+    assert [c.status for c in clusters] == ["crash", "timeout", "error", "fail", "xpass", "notrun"]
+
+
+def test_the_simplest_case_has_the_fewest_elements(record: Any) -> None:
+    big, small = (synthetic.failing(f"softmax_backward/tails[float32-{n}]") for n in ("a", "b"))
+    big["detail"]["total"], small["detail"]["total"] = 10, 9
+    (cluster,) = Summary(record([big, small])).clusters
+    assert cluster.simplest.id == small["id"]
+
+
+def test_a_hole_is_a_family_without_a_type_that_the_operator_has(record: Any) -> None:
+    cases = [
+        synthetic.case(f"softmax_backward/{f}[{d}]") for f, d in (("a", "float32"), ("a", "float16"), ("b", "float32"))
+    ]
+    assert Summary(record(cases)).holes("aclnnSoftmaxBackward") == [("b", "float16")]
+
+
+def test_closest_lists_passing_cases_by_budget(record: Any) -> None:
+    cases = [synthetic.case(f"softmax_backward/a[{i}]", budget_used=i / 10) for i in range(1, 10)]
+    cases.append(synthetic.case("softmax_backward/a[x]", "fail", budget_used=5.0))
+    assert [case.budget_used for case in Summary(record(cases)).closest(3)] == [0.9, 0.8, 0.7]
+
+
+def of(**counts: int) -> list[dict[str, Any]]:
+    return [synthetic.case(f"softmax_backward/a[{s}-{i}]", s) for s, n in counts.items() for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("cases", "says"),
+    [
+        ([], "No case was planned: nothing was judged."),
+        (of(**{"pass": 1}), "The one case passed."),
+        (of(**{"pass": 3}), "All 3 cases passed."),
+        (of(skip=2), "Nothing was judged: of 2 cases 2 skipped."),
+        (of(**{"pass": 3}, skip=1, xfail=2), "3 of 6 cases passed; 1 skipped, 2 failed as expected."),
+        (of(**{"pass": 3}, fail=1), "1 of 4 cases failed."),
+        (of(**{"pass": 3}, fail=1, crash=2), "3 of 6 cases did not pass: 2 crashed, 1 failed."),
+        (of(**{"pass": 3}, fail=1, notrun=2), "The run stopped early: 2 of 6 cases never ran; 1 failed."),
+    ],
+)
+def test_the_verdict_sentence(record: Any, cases: list[dict[str, Any]], says: str) -> None:
+    assert verdict(record(cases)) == says
+
+
+def test_the_equation_names_all_that_happened(record: Any) -> None:
+    assert equation(record(of(**{"pass": 3}, fail=1), planned=6)) == "6 planned = 3 pass + 2 notrun + 1 fail"
