@@ -40,8 +40,10 @@ class Sink:
             self.formats = [FORMATS[kernel_type]]
             if not self.direct and dtype_of(out.dtype).name in FORMATS:
                 self.formats.append(FORMATS[dtype_of(out.dtype).name])
-            # A kernel type narrower than the output's is visible in it: the standards must then see the rounded value.
-            self.rounded_value = not self.direct and self.kernel.itemsize < out.dtype.itemsize
+            # A kernel type of fewer digits than the output's shows: the standards must then see the rounded value.
+            self.rounded_value = not self.direct and self.formats[0].mant < self.formats[-1].mant
+            self.rounded_value |= not self.direct and len(self.formats) == 1  # float64 and complex outputs are wider
+            self.coarser = kernel_type if self.rounded_value else dtype_of(out.dtype).name
 
     def at(self, index: Index) -> Sink:
         """Return a sink that writes to a basic-slicing view of this one's arrays."""

@@ -1,7 +1,7 @@
 """The verdict on one output: what the structure, standard and strict layers say, element by element and in sum.
 
 structure   NaN where the golden is NaN and nowhere else, infinities of the golden's sign, exact zeros where the
-            operator says zero. (Shape, dtype, guards, inputs and status are seen by the runner, which holds the memory.)
+            operator says zero. (Shape, dtype, guards, inputs and status are the runner's, which holds the memory.)
 strict      |actual - value| <= bound on every element; budget_used is the worst error in units of its bound.
 standard    an official accuracy standard of :mod:`oracle.standards`.
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import FORMATS, find
+from .dtypes import DTYPES, FORMATS, find
 from .operators.base import Reference
 from .signature import Array
 
@@ -102,8 +102,14 @@ class _Flat:
         def flat(array: Array | None) -> Any:
             return None if array is None else np.broadcast_to(array, shape).reshape(-1)
 
-        return cls(actual.reshape(-1), *map(flat, (reference.golden, reference.value, reference.bound)),
-                   flat(reference.unspecified), flat(reference.zeros))  # fmt: skip
+        return cls(
+            actual.reshape(-1),
+            flat(reference.golden),
+            flat(reference.value),
+            flat(reference.bound),
+            flat(reference.unspecified),
+            flat(reference.zeros),
+        )
 
     @property
     def size(self) -> int:
@@ -257,6 +263,10 @@ def standard(
     if comparison.unspecified and reference.unspecified is not None:
         keep = ~reference.unspecified
         actual, value, third = actual[keep], value[keep], None if third is None else third[keep]
+    if reference.coarser and reference.coarser != str(actual.dtype):  # the host rounded to fewer digits than out has
+        narrow = DTYPES[reference.coarser].numpy
+        with np.errstate(over="ignore", invalid="ignore"):
+            actual, third = actual.astype(narrow), None if third is None else third.astype(narrow)
     found = judge(name, golden=value, actual=actual, dtype=actual.dtype, third=third, **(options or {}))
     return Layer(found.passed, found.reason, f"standard {name}", dict(found.metrics))
 

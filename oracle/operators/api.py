@@ -155,16 +155,19 @@ def writes(call: Call) -> bool:
 
 
 def _evaluate(op: Operator, args: Mapping[str, Any], target: Platform, sink: Sink) -> None:
-    """Evaluate; scalars travel as one-element vectors, foreign byte orders as native ones."""
+    op.evaluate(_ready(op, args), target, sink.at((None,)) if sink.out.ndim == 0 else sink)
+
+
+def _ready(op: Operator, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Foreign byte orders become native ones; with a scalar output, scalars travel as one-element vectors."""
     ready = dict(args)
+    scalar = ready[op.out_like].ndim == 0
     for name in op.names("input"):
         array = ready[name]
         if array is not None and not array.dtype.isnative:
-            ready[name] = array.astype(array.dtype.newbyteorder("="))
-    if sink.out.ndim == 0:
-        ready = {k: v.reshape(1) if isinstance(v, np.ndarray) and v.ndim == 0 else v for k, v in ready.items()}
-        sink = sink.at((None,))
-    op.evaluate(ready, target, sink)
+            array = array.astype(array.dtype.newbyteorder("="))
+        ready[name] = array.reshape(1) if scalar and array is not None and array.ndim == 0 else array
+    return ready
 
 
 def reference(call: Call) -> Reference:
@@ -180,7 +183,7 @@ def reference(call: Call) -> Reference:
     out = _empty(op, spec)
     sink = Sink(out, op.kernel_type(args, target), judged=True)
     _evaluate(op, args, target, sink)
-    return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros)
+    return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros, coarser=sink.coarser)
 
 
 def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
@@ -200,7 +203,8 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
         _evaluate(op, args, target, Sink(out, kernel_type))
         return out
     narrow = DTYPES[kernel_type].numpy
-    result = op.kernel(args, target.kernel, narrow if numerics == "native" else np.float32)
+    result = op.kernel(_ready(op, args), target.kernel, narrow if numerics == "native" else np.float32)
+    result = result.reshape(spec.shape)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result, target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)

@@ -27,9 +27,9 @@ class Reference:
     """What a right device may answer: the golden and what the verdict needs around it.
 
     ``golden``: correctly rounded, in the output's dtype. ``value``: float64, the value before the last rounding, which
-    the accuracy standards compare with. ``bound``: float64, the allowed |actual - value| per element.
-    ``unspecified``: elements on which right kernels disagree. ``zeros``: elements that must be exactly zero.
-    ``written``: False where the operator succeeds without touching its output (empty input).
+    the accuracy standards compare with, in the row of the dtype ``coarser``. ``bound``: float64, the allowed
+    |actual - value| per element. ``unspecified``: elements on which right kernels disagree. ``zeros``: elements that
+    must be exactly zero. ``written``: False where the operator succeeds without touching its output (empty input).
     """
 
     golden: Array
@@ -38,6 +38,7 @@ class Reference:
     unspecified: Array | None = None
     zeros: Array | None = None
     written: bool = True
+    coarser: str = ""  # the output's dtype, or the host's intermediate one where that has fewer digits
 
 
 @dataclass(frozen=True)
