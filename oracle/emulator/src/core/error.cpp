@@ -54,7 +54,7 @@ std::string text(const char* format, ...) {
 
 void say(int code, const std::string& message) {
   Messages& mine = messages();
-  mine.pending += std::string(tag(code)) + ": " + message + "\n";
+  mine.pending = (std::string(tag(code)) + ": " + message + "\n" + mine.pending).substr(0, kMessageLimit);
 }
 
 const char* recent_messages() {

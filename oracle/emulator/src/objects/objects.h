@@ -18,7 +18,7 @@ EMU_PUBLIC std::string show(const Dims& dims);  // (2, 3)
 EMU_PUBLIC const char* type_name(aclDataType type);
 
 // A tensor as aclCreateTensor was told. Strides and offset count elements from `address`.
-struct TensorInfo {
+struct EMU_PUBLIC TensorInfo {
   Dims shape, strides, storage;
   int64_t offset = 0;
   aclDataType type = ACL_DT_UNDEFINED;
@@ -32,7 +32,7 @@ struct TensorInfo {
   std::string describe() const;  // float32(2, 3)
 };
 
-struct ScalarInfo {
+struct EMU_PUBLIC ScalarInfo {
   aclDataType type;
   double real = 0;      // the value of every type but the wide integers
   int64_t integer = 0;  // the value of integers, exactly

@@ -82,6 +82,15 @@ Dims Op::array(const char* name, const aclIntArray* handle) {
   return values;
 }
 
+std::vector<Tensor> Op::inputs(const char* name, const aclTensorList* list) {
+  if (list == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, std::string(name) + " is a null pointer"};
+  auto found = lists().find(list);
+  if (found == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, std::string(name) + " is no list, or was destroyed"};
+  std::vector<Tensor> members;
+  for (const void* member : found->members) members.push_back(input(name, static_cast<const aclTensor*>(member)));
+  return members;
+}
+
 void Op::note(const char* name, const std::string& value) {
   arguments_ += std::string(arguments_.empty() ? "" : ", ") + name + "=" + value;
   trace_arguments(arguments_);

@@ -44,6 +44,8 @@ class EMU_PUBLIC Op {
   std::shared_ptr<ScalarInfo> scalar(const char* name, const aclScalar* handle);  // throws 161001 for null
   Dims array(const char* name, const aclIntArray* handle);                        // empty for null
 
+  std::vector<Tensor> inputs(const char* name, const aclTensorList* list);        // throws 161001 for null
+
   // Throws 161001 naming the first of them that is a null pointer.
   void require_present(std::initializer_list<Tensor> given) const;
   // The memory for contiguous copies that the operator makes of these (as CANN does in the workspace), and `more`.

@@ -92,3 +92,4 @@ EMU_C aclError aclGetCompileopt(int, char* value, size_t length) {
   return ACL_SUCCESS;
 }
 EMU_NOTHING(aclSetCompileopt)
+EMU_NOTHING(HcclSetConfig)

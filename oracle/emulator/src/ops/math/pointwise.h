@@ -1,0 +1,97 @@
+// Element-wise helpers: operators that a test or torch_npu needs around the four, computed exactly and rounded once.
+#pragma once
+
+#include <cmath>
+#include <functional>
+
+#include "ops/checks.h"
+#include "ops/numeric.h"
+
+namespace emu {
+
+using RealFunction = std::function<double(double, double)>;
+using IntegerFunction = std::function<int64_t(int64_t, int64_t)>;
+
+inline bool integral(aclDataType type) { return is_integer(type) || type == ACL_BOOL; }
+
+// The shape that two shapes broadcast to; 161002 if they do not.
+inline Dims broadcast_shape(const Tensor& a, const Tensor& b) {
+  size_t rank = std::max(a.rank(), b.rank());
+  Dims out(rank);
+  for (size_t i = 0; i < rank; i++) {
+    int64_t da = i + a.rank() < rank ? 1 : a.shape[i + a.rank() - rank], db = i + b.rank() < rank ? 1 : b.shape[i + b.rank() - rank];
+    check(da == db || da == 1 || db == 1, "%s %s and %s %s do not broadcast", a.name, show(a.shape).c_str(), b.name, show(b.shape).c_str());
+    out[i] = da == 1 ? db : da;
+  }
+  return out;
+}
+
+inline void check_out_shape(const Tensor& out, const Dims& shape) {
+  check(out.shape == shape, "%s has shape %s; it must be %s", out.name, show(out.shape).c_str(), show(shape).c_str());
+}
+
+// out = f(a, b) with broadcasting. Integers stay integers where both inputs are.
+inline void binary(Op& op, const Tensor& a, const Tensor& b, const Tensor& out, RealFunction real, IntegerFunction integer = nullptr) {
+  op.require_present({a, b, out});
+  Dims shape = broadcast_shape(a, b);
+  check_out_shape(out, shape);
+  if (out.empty()) return;
+  bool exact = integer && integral(a.type) && integral(b.type);
+  op.workspace({a, b, out});
+  op.kernel([=](Run& run) {
+    View va = broadcast(run.open(a), shape), vb = broadcast(run.open(b), shape);
+    if (exact) {
+      std::vector<int64_t> xs = read_integers(va), ys = read_integers(vb);
+      for (size_t i = 0; i < xs.size(); i++) xs[i] = integer(xs[i], ys[i]);
+      write(run.open(out), xs);
+    } else {
+      std::vector<double> xs = read_doubles(va), ys = read_doubles(vb);
+      for (size_t i = 0; i < xs.size(); i++) xs[i] = real(xs[i], ys[i]);
+      write(run.open(out), xs);
+    }
+  });
+}
+
+// out = f(a, scalar); the scalar has the precision the tensor's kernel computes with.
+inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const Tensor& out, RealFunction real, IntegerFunction integer = nullptr) {
+  op.require_present({a, out});
+  check_out_shape(out, a.shape);
+  if (out.empty()) return;
+  bool exact = integer && integral(a.type) && scalar.integral();
+  double value = a.type == ACL_DOUBLE || scalar.integral() ? scalar.real : static_cast<double>(static_cast<float>(scalar.real));
+  int64_t whole = scalar.integer;
+  op.workspace({a, out});
+  op.kernel([=](Run& run) {
+    if (exact) {
+      std::vector<int64_t> xs = read_integers(run.open(a));
+      for (int64_t& x : xs) x = integer(x, whole);
+      write(run.open(out), xs);
+    } else {
+      std::vector<double> xs = read_doubles(run.open(a));
+      for (double& x : xs) x = real(x, value);
+      write(run.open(out), xs);
+    }
+  });
+}
+
+// out = f(a).
+inline void unary(Op& op, const Tensor& a, const Tensor& out, std::function<double(double)> real, std::function<int64_t(int64_t)> integer = nullptr) {
+  op.require_present({a, out});
+  check_out_shape(out, a.shape);
+  if (out.empty()) return;
+  bool exact = integer && integral(a.type);
+  op.workspace({a, out});
+  op.kernel([=](Run& run) {
+    if (exact) {
+      std::vector<int64_t> xs = read_integers(run.open(a));
+      for (int64_t& x : xs) x = integer(x);
+      write(run.open(out), xs);
+    } else {
+      std::vector<double> xs = read_doubles(run.open(a));
+      for (double& x : xs) x = real(x);
+      write(run.open(out), xs);
+    }
+  });
+}
+
+}  // namespace emu

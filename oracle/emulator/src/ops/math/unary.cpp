@@ -1,0 +1,43 @@
+// Functions of one tensor: out = f(self).
+#include "ops/math/pointwise.h"
+
+using namespace emu;
+
+namespace {
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+
+}  // namespace
+
+#define EMU_UNARY(name, real, integer)                                                                                          \
+  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) { \
+    static FirstPhase phase("aclnn" #name);                                                                                     \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                                         \
+      Tensor x = op.input("self", self);                                                                                        \
+      unary(op, x, op.output("out", out), real, integer);                                                                       \
+    });                                                                                                                         \
+  }                                                                                                                             \
+  EMU_SECOND_PHASE(aclnn##name)
+
+#define EMU_OF(expression) [](double x) -> double { return expression; }
+#define EMU_OF_INT(expression) [](int64_t x) -> int64_t { return expression; }
+
+EMU_UNARY(Abs, EMU_OF(std::fabs(x)), EMU_OF_INT(x < 0 ? -x : x))
+EMU_UNARY(Neg, EMU_OF(-x), EMU_OF_INT(-x))
+EMU_UNARY(Sign, sign, EMU_OF_INT((x > 0) - (x < 0)))
+EMU_UNARY(Ceil, EMU_OF(std::ceil(x)), EMU_OF_INT(x))
+EMU_UNARY(Floor, EMU_OF(std::floor(x)), EMU_OF_INT(x))
+EMU_UNARY(Trunc, EMU_OF(std::trunc(x)), EMU_OF_INT(x))
+EMU_UNARY(Round, EMU_OF(std::nearbyint(x)), EMU_OF_INT(x))
+EMU_UNARY(Exp, EMU_OF(std::exp(x)), nullptr)
+EMU_UNARY(Log, EMU_OF(std::log(x)), nullptr)
+EMU_UNARY(Log2, EMU_OF(std::log2(x)), nullptr)
+EMU_UNARY(Log10, EMU_OF(std::log10(x)), nullptr)
+EMU_UNARY(Sqrt, EMU_OF(std::sqrt(x)), nullptr)
+EMU_UNARY(Reciprocal, EMU_OF(1 / x), nullptr)
+EMU_UNARY(Sigmoid, sigmoid, nullptr)
+EMU_UNARY(Tanh, EMU_OF(std::tanh(x)), nullptr)
+EMU_UNARY(IsFinite, EMU_OF(std::isfinite(x)), EMU_OF_INT((static_cast<void>(x), 1)))
+EMU_UNARY(LogicalNot, EMU_OF(x == 0), EMU_OF_INT(x == 0))
+EMU_UNARY(BitwiseNot, EMU_OF(x == 0), EMU_OF_INT(~x))

@@ -1,0 +1,42 @@
+// aclnnLogSigmoid and aclnnLogSigmoidForward: min(self, 0) - log1p(exp(-|self|)). The buffer stays as it is.
+#include "aclnnop/aclnn_logsigmoid.h"
+
+#include "ops/checks.h"
+
+using namespace emu;
+
+namespace {
+
+void log_sigmoid(Op& op, const Tensor& x, const Tensor& out) {
+  check_supported_float(x);
+  check_same_shape(out, x);
+  if (x.empty()) return;
+  op.workspace({x, out});
+  op.kernel([=](Run& run) {
+    std::vector<float> xs = read_floats(run.open(x));
+    for (float& v : xs) v = std::min(v, 0.0f) - std::log1p(std::exp(-std::fabs(v)));
+    write(run.open(out), xs);
+  });
+}
+
+}  // namespace
+
+EMU_C aclnnStatus aclnnLogSigmoidGetWorkspaceSize(const aclTensor* self, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  static FirstPhase phase("aclnnLogSigmoid");
+  return phase(workspaceSize, executor, [&](Op& op) {
+    Tensor x = op.input("self", self), out = op.output("out", out_);
+    op.require_present({x, out});
+    log_sigmoid(op, x, out);
+  });
+}
+EMU_SECOND_PHASE(aclnnLogSigmoid)
+
+EMU_C aclnnStatus aclnnLogSigmoidForwardGetWorkspaceSize(const aclTensor* self, aclTensor* out_, aclTensor* buffer, uint64_t* workspaceSize, aclOpExecutor** executor) {
+  static FirstPhase phase("aclnnLogSigmoidForward");
+  return phase(workspaceSize, executor, [&](Op& op) {
+    Tensor x = op.input("self", self), out = op.output("out", out_), unused = op.output("buffer", buffer);
+    op.require_present({x, out, unused});
+    log_sigmoid(op, x, out);
+  });
+}
+EMU_SECOND_PHASE(aclnnLogSigmoidForward)
