@@ -143,11 +143,16 @@ class _Expander:
     def family(self, name: str) -> Iterator[Case]:
         place: Where = ("families", name)
         family = self.layer(self.document.data["families"][name], place, "")
-        axes = family.keys.get("variants", [{}])
-        axes = axes if isinstance(axes, list) else [axes]
-        written = [self.variants(axis, (*place, "variants"), i if len(axes) > 1 else None) for i, axis in enumerate(axes)]
+        written = family.keys.get("variants")
+        where = (*place, "variants")
+        if written is None:
+            axes = [[Layer({}, ())]]
+        elif isinstance(written, list):
+            axes = [self.variants(axis, (*where, i)) for i, axis in enumerate(written)] or [[]]
+        else:
+            axes = [self.variants(written, where)]
         count = 0
-        for combination in product(*written):
+        for combination in product(*axes):
             layer = family.over(self.defaults)
             for variant in combination:
                 layer = variant.over(layer)
@@ -158,10 +163,7 @@ class _Expander:
         if not count:
             raise self.document.error(f"family {name} expands to nothing: one of its axes is empty", place)
 
-    def variants(self, axis: Mapping[str, Any], place: Where, index: int | None) -> list[Layer]:
-        if not axis:
-            return [Layer({}, ())]
-        place = place if index is None else (*place, index)
+    def variants(self, axis: Mapping[str, Any], place: Where) -> list[Layer]:
         return [self.layer(written, (*place, name), name) for name, written in axis.items()]
 
     def cases(self, family: str, layer: Layer, shown: list[str]) -> Iterator[Case]:
@@ -196,12 +198,12 @@ class _Expander:
 
     def check_data(self, layer: Layer) -> None:
         """Check what does not depend on the axes: generators, their parameters, names of dtypes, views, formats."""
-        tensors = {("inputs", name): draft for name, draft in layer.keys.get("inputs", {}).items()}
-        tensors["output",] = layer.keys.get("output", Draft())  # type: ignore[index]
+        tensors: dict[Where, Draft] = {("inputs", k): draft for k, draft in layer.keys.get("inputs", {}).items()}
+        tensors[("output",)] = layer.keys.get("output", Draft())
         for inner, draft in tensors.items():
             if draft.null:
                 continue
-            if inner != ("output",):
+            if inner[0] == "inputs":
                 self.checked(layer, inner, generators.check, {k: _stand_in(v) for k, v in draft.data.items()})
             elif draft.data:
                 raise self.error("the output has no data; remove " + ", ".join(draft.data), layer, inner)

@@ -108,13 +108,14 @@ def arrange(shape: tuple[int, ...], view: str) -> Layout:
 
 def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Buffer:
     """Return a buffer of zeros with at least one guard element before and after the view, whatever the view."""
-    layout, row = arrange(shape, view), dtype_of(dtype)
-    guard = max(1, GUARD_BYTES // row.numpy.itemsize)
-    base = np.zeros(layout.span + 2 * guard, row.numpy)
-    storage = base[guard : guard + layout.span]
-    strides = tuple(s * row.numpy.itemsize for s in layout.strides)
-    start = base[guard + layout.offset :]
-    return Buffer(base, storage, np.lib.stride_tricks.as_strided(start, shape, strides), layout)
+    layout, item = arrange(shape, view), dtype_of(dtype).numpy
+    guard = max(1, GUARD_BYTES // item.itemsize)
+    memory = np.zeros((layout.span + 2 * guard) * item.itemsize, np.uint8)
+    base = memory.view(item)
+    strides = tuple(s * item.itemsize for s in layout.strides)
+    offset = (guard + layout.offset) * item.itemsize
+    inside: Array = np.ndarray(shape, item, memory.data, offset, strides)  # refuses what would leave the memory
+    return Buffer(base, base[guard : guard + layout.span], inside, layout)
 
 
 def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage: tuple[int, ...] | None) -> TensorSpec:

@@ -54,7 +54,7 @@ def files(folder: PathLike) -> list[Path]:
 
 
 def load_all(folder: PathLike | None = None) -> list[Case]:
-    """Return the cases of every catalogue file in a folder (default: the built-in catalogue); ids differ across files."""
+    """Return the cases of every catalogue file in a folder (default: the built-in one); no id appears twice."""
     cases: list[Case] = []
     first: dict[str, str] = {}
     for path in files(default_dir() if folder is None else folder):

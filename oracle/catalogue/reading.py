@@ -76,7 +76,8 @@ def read(path: str | os.PathLike[str]) -> Document:
         data = reader.value(node, ())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise OracleError(f"{name}:{mark.line + 1 if mark else 1}: not YAML: {error.problem or error.context}") from None
+        line = mark.line + 1 if mark else 1
+        raise OracleError(f"{name}:{line}: not YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise OracleError(f"{name}:1: not YAML: {error}") from None
     except RecursionError:
@@ -118,10 +119,11 @@ class _Reader:
                 raise self.error(key_node, "a key must be a plain name")
             if key_node.tag == "tag:yaml.org,2002:merge":
                 raise self.error(key_node, "merge keys (<<) are not supported; use variants")
+            inner = (*place, key)
             if key in result:
-                raise self.error(key_node, f"duplicate key {key!r}; the first is on line {self.lines[(*place, key)]}")
-            self.lines[(*place, key)] = key_node.start_mark.line + 1
-            result[key] = self.value(value_node, (*place, key))
+                raise self.error(key_node, f"duplicate key {key!r}; the first is on line {self.lines[inner]}")
+            self.lines[inner] = key_node.start_mark.line + 1
+            result[key] = self.value(value_node, inner)
         return result
 
     def scalar(self, node: Any) -> Any:
@@ -151,9 +153,9 @@ class _Reader:
                 node, f"{text} is a string in YAML 1.1, not a number; write {_as_yaml_float(text)} (or quote it)"
             )
         if _BARE_SPECIAL.match(text):
-            sign = "-" if text.startswith("-") else ""
-            word = "nan" if "nan" in text.lower() else "inf"
-            raise self.error(node, f"{text} is a string in YAML, not a number; write {sign if word == 'inf' else ''}.{word}")
+            negative = "-" if text.startswith("-") else ""
+            number = ".nan" if "nan" in text.lower() else f"{negative}.inf"
+            raise self.error(node, f"{text} is a string in YAML, not a number; write {number}")
 
 
 _SURPRISE = {

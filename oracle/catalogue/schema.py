@@ -15,9 +15,9 @@ from .reading import Document
 
 def validate(document: Document) -> None:
     """Raise OracleError with ``file:line`` for the first place that does not follow the schema."""
-    errors = sorted(_validator().iter_errors(document.data), key=lambda e: document.lines.get(tuple(e.absolute_path), 0))
+    errors = list(_validator().iter_errors(document.data))
     if errors:
-        raise _told(document, errors[0])
+        raise _told(document, min(errors, key=lambda error: document.lines.get(tuple(error.absolute_path), 0)))
 
 
 @cache
@@ -26,7 +26,8 @@ def _validator() -> Any:
     base = jsonschema.Draft202012Validator
     # JSON Schema calls 1.0 an integer, and Python calls True one; a shape and an attribute take neither.
     strict = base.TYPE_CHECKER.redefine("integer", lambda _, v: isinstance(v, int) and not isinstance(v, bool))
-    return jsonschema.validators.extend(base, type_checker=strict)(schema)
+    extend: Any = jsonschema.validators.extend
+    return extend(base, type_checker=strict)(schema)
 
 
 def _told(document: Document, error: Any) -> OracleError:

@@ -1,7 +1,8 @@
 """The small language of shapes and numbers that refer to the main operand and to attributes.
 
 Shapes of other operands: ``same``, ``leading`` (all but the last axis), ``last`` (the last axis only), a list of
-numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}``, ``{drop: n}``, ``{when: {attr: values}, then:, else:}``.
+numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}`` (the main shape with these axes 1), ``{drop: n}``
+(without its first n axes), ``{when: {attribute: values}, then: shape, else: shape}``.
 Generator parameters: ``$k``, ``$size`` (elements of the main operand), ``$rank``, ``$attribute``.
 """
 
@@ -86,7 +87,7 @@ def _dim(item: Any, main: Shape, attrs: Attrs) -> int:
 
 
 def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
-    """Replace ``$k``, ``$size``, ``$rank`` and ``$attribute``, also inside lists; ``$-1-1`` is one less than ``$-1``."""
+    """Replace ``$k``, ``$size``, ``$rank``, ``$attribute``, also inside lists; ``$-1-1`` is one less than ``$-1``."""
     if isinstance(value, list):
         return tuple(resolve(item, main, attrs) for item in value)
     if not isinstance(value, str) or not value.startswith("$"):

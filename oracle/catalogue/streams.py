@@ -29,16 +29,16 @@ class Stream:
 
     def unit(self, count: int) -> Array:
         """Return float64 values on the grid of 2^-53 in [0, 1)."""
-        return (self.raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return np.asarray((self.raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
     def inner(self, count: int) -> Array:
         """Return float64 values inside (0, 1), symmetric about 1/2."""
-        return ((self.raw(count) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+        return np.asarray(((self.raw(count) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
 
     def below(self, count: int, bound: int) -> Array:
         """Return int64 values in [0, bound), bound at most 2^31."""
-        return (((self.raw(count) >> np.uint64(33)) * np.uint64(bound)) >> np.uint64(31)).astype(np.int64)
+        return np.asarray((((self.raw(count) >> np.uint64(33)) * np.uint64(bound)) >> np.uint64(31)).astype(np.int64))
 
     def signs(self, count: int) -> Array:
         """Return float64 values +1 or -1."""
-        return 1.0 - 2.0 * (self.raw(count) >> np.uint64(63)).astype(np.float64)
+        return np.asarray(1.0 - 2.0 * (self.raw(count) >> np.uint64(63)).astype(np.float64))

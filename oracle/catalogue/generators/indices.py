@@ -1,0 +1,62 @@
+"""Class indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import OracleError, unknown
+from ...signature import Array
+from ..streams import Stream
+from .registry import Shape, generator, size_of
+
+PATTERNS = ("random", "first", "last", "alternate", "runs", "all")
+RUN = 7  # no power of two: runs begin inside tiles
+
+
+@generator
+def classes(
+    stream: Stream,
+    shape: Shape,
+    dtype: str,
+    *,
+    count: int,
+    ignore: int = -100,
+    share: float = 0.0,
+    pattern: str = "random",
+    low: int = 0,
+) -> Array:
+    """Class indices in [low, count), with ``ignore`` in a share of the places.
+
+    pattern: random places; the first or the last; alternate; all; or runs (stretches of 7 places).
+    """
+    n = size_of(shape)
+    if not 0 <= low < count:
+        raise OracleError(f"classes: no class in [{low}, {count})")
+    index = low + stream.below(n, count - low)
+    index[_ignored(stream, n, share, pattern)] = ignore
+    return np.asarray(index)
+
+
+def _ignored(stream: Stream, n: int, share: float, pattern: str) -> Array:
+    place = np.arange(n)
+    if pattern == "random":
+        return np.asarray(stream.unit(n) < share)
+    if pattern == "first":
+        return np.asarray(place < round(share * n))
+    if pattern == "last":
+        return np.asarray(place >= n - round(share * n))
+    if pattern == "alternate":
+        return np.asarray(place % 2 == 1)
+    if pattern == "runs":
+        return np.asarray(stream.unit(n // RUN + 1)[place // RUN] < share)
+    if pattern == "all":
+        return np.asarray(place >= 0)
+    raise unknown("ignore pattern", pattern, PATTERNS)
+
+
+@generator
+def permutation(stream: Stream, shape: Shape, dtype: str, *, count: int) -> Array:
+    """Class indices that visit every class before one repeats, in a random order."""
+    n = size_of(shape)
+    order = np.argsort(stream.raw(count), kind="stable")
+    return np.asarray(order[np.arange(n) % count], np.int64)

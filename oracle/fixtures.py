@@ -1,0 +1,349 @@
+"""Golden fixtures: the inputs and golden of cases as files that need no package of this project to read.
+
+Layout ``npy``: ``DIR/<case id>/<parameter>__<dtype>.npy`` and ``golden_<output>__<dtype>.npy``; bfloat16 (and every
+type NumPy cannot name in a file) as its bits in unsigned integers, the dtype in the file's name and in the manifest.
+Layout ``ttk``: the two-stage files of CANN's ops-test-kit for ``ttk aclnn``: ``DIR/<testcase>/input_0_float32.bin``
+(backing storage, little-endian), ``input_3_none.bin`` (absent optional), ``golden_0_float32__shape_4x2.bin``; nothing
+else may stand in a case's folder (its document Manual_Data_Prepare_and_Replay).
+
+``DIR/manifest.json`` describes every case completely, so that it can be recomputed without the catalogue, and holds
+the sha256 of every file. It is written last: a folder without it is unfinished. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from .catalogue.case import Case
+from .catalogue.inputs import make_buffer, spec_of_plan
+from .catalogue.portable import case_from_json, case_to_json
+from .catalogue.streams import SCHEME
+from .dtypes import DTYPES
+from .errors import OracleError, unknown
+from .operators import reference
+from .platforms import platform
+from .signature import Array, Call
+
+LAYOUTS = ("npy", "ttk")
+FORMAT = "aclnn-oracle fixtures"
+SCHEMA = 1
+MANIFEST = "manifest.json"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_TTK_LONGEST, _TTK_KEPT = 120, 96  # longer testcase names are cut and get the name's digest
+Progress = Callable[[int, int], None]
+
+
+# ---- a case as files -------------------------------------------------------------------------------------------------
+
+
+def case_files(case: Case, *, soc: str, seed: int, layout: str = "npy") -> dict[str, bytes]:
+    """Return the files of one case by name inside its folder; empty for a case without data.
+
+    A case that must be refused on the SoC has no files, and one that leaves its output unwritten has no golden.
+    """
+    if case.expected(soc) != "ACLNN_SUCCESS":
+        return {}
+    buffers = {n: None if p is None else make_buffer(p, case.id, n, seed) for n, p in case.inputs.items()}
+    golden = _golden(case, soc, {n: None if b is None else b.view for n, b in buffers.items()})
+    if layout == "npy":
+        files = {f"{n}__{case_dtype(case, n)}.npy": npy_bytes(b.view) for n, b in buffers.items() if b}
+        return files | {f"golden_{n}__{_name(g)}.npy": npy_bytes(g) for n, g in golden.items()}
+    if not golden:
+        return {}
+    files = {}
+    for index, (name, buffer) in enumerate(buffers.items()):
+        dtype = "none" if buffer is None else case_dtype(case, name)
+        files[f"input_{index}_{dtype}.bin"] = b"" if buffer is None else little_endian(buffer.storage)
+    for index, array in enumerate(golden.values()):
+        dims = "x".join(map(str, array.shape)) or "scalar"
+        files[f"golden_{index}_{_name(array)}__shape_{dims}.bin"] = little_endian(array)
+    return files
+
+
+def case_folder(case_id: str, layout: str = "npy") -> str:
+    """Return the folder of a case relative to the fixtures' folder."""
+    if layout == "npy":
+        return case_id
+    name = ttk_name(case_id)
+    if len(name) <= _TTK_LONGEST:
+        return name
+    return f"{name[:_TTK_KEPT]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
+def ttk_name(case_id: str) -> str:
+    """Return a case id as a TTK ``testcase_name`` that TTK uses as the folder's name unchanged."""
+    return _UNSAFE.sub("_", case_id).strip("._")
+
+
+def npy_bytes(array: Array) -> bytes:
+    """Return the bytes of an ``.npy`` file (version 1.0, C order); types NumPy cannot name travel as their bits."""
+    plain = np.array(array, order="C", copy=True)
+    if DTYPES[_name(array)].numpy.kind not in "fiubc":
+        plain = plain.view(f"u{plain.itemsize}")
+    file = io.BytesIO()
+    np.lib.format.write_array(file, plain, version=(1, 0), allow_pickle=False)
+    return file.getvalue()
+
+
+def little_endian(array: Array) -> bytes:
+    """Return the elements in row-major order, little-endian."""
+    word = array.dtype.newbyteorder("<") if array.dtype.kind in "fiuc" else array.dtype
+    return np.ascontiguousarray(array).astype(word, copy=False).tobytes()
+
+
+def _golden(case: Case, soc: str, inputs: Mapping[str, Any]) -> dict[str, Array]:
+    plans = {**case.inputs, **case.outputs}
+    specs = {n: spec_of_plan(p) for n, p in plans.items() if p is not None}
+    outputs = {n: specs[n] for n in case.outputs if n in specs}
+    found = reference(Call(case.op, soc, dict(inputs), dict(case.attrs), outputs, specs, case.null))
+    return dict.fromkeys(outputs, found.golden) if found.written else {}
+
+
+def case_dtype(case: Case, name: str) -> str:
+    """Return the dtype name of an input."""
+    plan = case.inputs[name]
+    if plan is None:
+        raise OracleError(f"{case.id}: {name} is a null pointer")
+    return plan.dtype
+
+
+def _name(array: Array) -> str:
+    return next(row.name for row in DTYPES.values() if row.numpy == array.dtype)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write(
+    directory: str | Path,
+    cases: Sequence[Case],
+    *,
+    soc: str,
+    seed: int = 0,
+    layout: str = "npy",
+    catalogue_sha256: str = "",
+    progress: Progress | None = None,
+) -> dict[str, int]:
+    """Write fixtures into a new or empty folder; return counts: cases, with golden, unwritten, refused, files, bytes.
+
+    Raises OracleError for a folder that holds something, an unknown layout or SoC, or no case.
+    """
+    directory, soc = Path(directory), platform(soc).soc
+    if layout not in LAYOUTS:
+        raise unknown("format", layout, LAYOUTS)
+    if not cases:
+        raise OracleError("no case is selected; there is nothing to write")
+    _prepare(directory)
+    counts = dict.fromkeys(("cases", "golden", "unwritten", "refused", "files", "bytes"), 0)
+    entries, taken = [], dict[str, str]()
+    for done, case in enumerate(cases):
+        folder = case_folder(case.id, layout)
+        if taken.setdefault(folder.lower(), case.id) != case.id:
+            raise OracleError(f"cases {taken[folder.lower()]} and {case.id} would share the folder {folder}")
+        files = case_files(case, soc=soc, seed=seed, layout=layout)
+        for name, content in files.items():
+            _store(directory / folder / name, content)
+        entries.append(_entry(case, folder, files, soc))
+        counts["cases"] += 1
+        counts["files"] += len(files)
+        counts["bytes"] += sum(map(len, files.values()))
+        counts[_kind(case, files, soc)] += 1
+        if progress:
+            progress(done + 1, len(cases))
+    head = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "layout": layout,
+        "oracle_version": oracle_version(),
+        "catalogue_sha256": catalogue_sha256,
+        "soc": soc,
+        "seed": seed,
+        "seed_scheme": SCHEME,
+        "counts": counts,
+    }
+    _store(directory / MANIFEST, manifest_bytes(head, entries))
+    return counts
+
+
+def manifest_bytes(head: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return the manifest as JSON, one case a line."""
+    lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+    return f'{json.dumps(head, indent=1)[:-2]},\n "cases": [\n{lines}\n]}}\n'.encode()
+
+
+def _kind(case: Case, files: Mapping[str, bytes], soc: str) -> str:
+    if case.expected(soc) != "ACLNN_SUCCESS":
+        return "refused"
+    return "golden" if any(name.startswith("golden_") for name in files) else "unwritten"
+
+
+def _entry(case: Case, folder: str, files: Mapping[str, bytes], soc: str) -> dict[str, Any]:
+    """Describe a case completely: it can be rebuilt from this alone."""
+    return {
+        "id": case.id,
+        "folder": folder,
+        "kind": _kind(case, files, soc),
+        "expected": case.expected(soc),
+        "case": case_to_json(case),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+    }
+
+
+def _prepare(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise OracleError(f"{directory} is a file; fixtures need a folder")
+    if directory.is_dir() and any(directory.iterdir()):
+        raise OracleError(f"{directory} is not empty; fixtures are written into a new or empty folder")
+
+
+def _store(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise OracleError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def oracle_version() -> str:
+    """Return the installed version of this package."""
+    try:
+        return version("aclnn-oracle")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+# ---- verifying -------------------------------------------------------------------------------------------------------
+
+
+def verify(directory: str | Path, *, progress: Progress | None = None) -> list[str]:
+    """Recompute fixtures and return every difference in words, one per file; an empty list means bit for bit equal.
+
+    Raises OracleError where the folder or its manifest cannot be read.
+    """
+    directory = Path(directory)
+    manifest = read_manifest(directory)
+    if manifest["seed_scheme"] != SCHEME:
+        return [f"{MANIFEST}: written with seed scheme {manifest['seed_scheme']}; this version has {SCHEME}"]
+    found = list(_strays(directory, manifest["cases"]))
+    for done, entry in enumerate(manifest["cases"]):
+        found += _differences(directory, manifest, entry)
+        if progress:
+            progress(done + 1, len(manifest["cases"]))
+    return found
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Return a manifest after checking its form; no path in it leaves the folder."""
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError as error:
+        raise OracleError(f"{path}: cannot be read: {error.strerror or error}; not fixtures, or unfinished") from None
+    except ValueError as error:
+        raise OracleError(f"{path}: not JSON: {error}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise OracleError(f"{path}: not a manifest of {FORMAT}")
+    if manifest.get("schema") != SCHEMA:
+        raise OracleError(f"{path}: schema {manifest.get('schema')!r}; this version reads {SCHEMA}")
+    wanted = {"layout": str, "soc": str, "seed": int, "seed_scheme": str, "cases": list}
+    for key, kind in wanted.items():
+        if not isinstance(manifest.get(key), kind):
+            raise OracleError(f"{path}: {key!r} is missing or not of type {kind.__name__}")
+    if manifest["layout"] not in LAYOUTS:
+        raise OracleError(f"{path}: {unknown('layout', manifest['layout'], LAYOUTS)}")
+    platform(manifest["soc"])
+    for entry in manifest["cases"]:
+        _check_entry(path, entry)
+    return manifest
+
+
+def _check_entry(path: Path, entry: Any) -> None:
+    wanted = {"id": str, "folder": str, "case": dict, "files": dict}
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(key), kind) for key, kind in wanted.items()):
+        raise OracleError(f"{path}: a case needs {', '.join(wanted)}, not {str(entry)[:80]}")
+    for name in (entry["folder"], *entry["files"]):
+        pure = PurePosixPath(name)
+        if pure.is_absolute() or ".." in pure.parts or "\\" in name or not name:
+            raise OracleError(f"{path}: case {entry['id']}: the path {name!r} leaves the folder")
+
+
+def _strays(directory: Path, entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Name the files that no manifest entry accounts for."""
+    known = {MANIFEST} | {f"{e['folder']}/{name}" for e in entries for name in e["files"]}
+    for path in sorted(directory.rglob("*")):
+        name = path.relative_to(directory).as_posix()
+        if not path.is_dir() and name not in known:
+            yield f"{name}: not in the manifest"
+
+
+def _differences(directory: Path, manifest: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[str]:
+    case = case_from_json(entry["id"], entry["case"], MANIFEST)
+    soc, layout = platform(manifest["soc"]).soc, manifest["layout"]
+    if entry["folder"] != case_folder(case.id, layout):
+        yield f"{entry['folder']}: the folder of {case.id} is {case_folder(case.id, layout)}"
+    try:
+        computed = case_files(case, soc=soc, seed=manifest["seed"], layout=layout)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:  # a manifest edited by hand
+        raise OracleError(f"{MANIFEST}: case {case.id} is not a call of {case.op} ({error!r})") from None
+    for name in sorted(computed.keys() | entry["files"].keys()):
+        where = f"{entry['folder']}/{name}"
+        path = directory / entry["folder"] / name
+        if name not in entry["files"]:
+            yield f"{where}: missing in the manifest"
+        elif name not in computed:
+            yield f"{where}: this version makes no such file"
+        elif not path.is_file():
+            yield f"{where}: missing"
+        else:
+            stored = path.read_bytes()
+            if hashlib.sha256(stored).hexdigest() != entry["files"][name]:
+                yield f"{where}: sha256 differs from the manifest's ({told(stored, computed[name], name)})"
+            elif stored != computed[name] and not _same_array(stored, computed[name], name):
+                yield f"{where}: {told(stored, computed[name], name)}"
+
+
+def _same_array(stored: bytes, computed: bytes, name: str) -> bool:
+    """Whether two ``.npy`` files hold the same array bit for bit; NumPy versions may pad the header differently."""
+    if not name.endswith(".npy"):
+        return False
+    a, b = _load(stored), _load(computed)
+    return a is not None and b is not None and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _load(content: bytes) -> Array | None:
+    try:
+        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+    except (ValueError, OSError, EOFError, TypeError):
+        return None
+
+
+def told(stored: bytes, computed: bytes, name: str) -> str:
+    """Say how a stored file differs from the computed one."""
+    if stored == computed:
+        return "the content is the recomputed one"
+    if not name.endswith(".npy"):
+        if len(stored) != len(computed):
+            return f"{len(stored)} bytes stored, {len(computed)} computed"
+        differing = np.frombuffer(stored, np.uint8) != np.frombuffer(computed, np.uint8)
+        return f"{int(differing.sum())} of {len(stored)} bytes differ, the first at byte {int(differing.argmax())}"
+    a, b = _load(stored), _load(computed)
+    if a is None or b is None:
+        return "not a readable .npy file"
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f"{a.dtype} {list(a.shape)} stored, {b.dtype} {list(b.shape)} computed"
+    bits = f"V{a.itemsize}"
+    bad = np.flatnonzero(np.ravel(a).view(bits) != np.ravel(b).view(bits)) if a.size else np.empty(0, int)
+    if not bad.size:
+        return "the same values in another form"
+    first = np.unravel_index(bad[0], a.shape) if a.ndim else ()
+    where = [int(i) for i in first]
+    return f"{bad.size} of {a.size} elements differ, the first at {where}: {a[first]} stored, {b[first]} computed"
