@@ -63,10 +63,6 @@ class RunView:
         return frozenset(cluster.simplest.id for cluster in self.summary.clusters[:CLUSTERS])
 
     @property
-    def versions(self) -> str:
-        return ", ".join(f"{name} {version}" for name, version in self.record.header.versions.items())
-
-    @property
     def shares(self) -> list[tuple[str, int, float]]:
         """Every status that occurs, with its count and its share of the planned cases."""
         counts, planned = self.record.counts, self.record.planned

@@ -56,8 +56,7 @@ def _verdicts(summaries: Sequence[Summary]) -> str:
 
 def _environment(summaries: Sequence[Summary]) -> str:
     def column(summary: Summary) -> dict[str, str]:
-        versions = ", ".join(f"{name} {version}" for name, version in summary.record.header.versions.items())
-        return {**summary.facts, "versions": versions, "catalogue": summary.record.header.catalogue_sha256[:12]}
+        return {**summary.facts, "catalogue": summary.record.header.catalogue_sha256[:12]}
 
     columns = [column(summary) for summary in summaries]
     names = dict.fromkeys(name for found in columns for name in found)

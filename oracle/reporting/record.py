@@ -35,6 +35,7 @@ class RunHeader:
     """
 
     backend: str
+    backend_options: Mapping[str, str]
     soc: str
     standard: str
     versions: Mapping[str, str]
@@ -258,6 +259,7 @@ def _header(line: Fields) -> RunHeader:
     }
     return RunHeader(
         backend=line.text("backend", None),
+        backend_options=line.mapping("backend_options").text_map(),
         soc=line.text("soc"),
         standard=line.text("standard"),
         versions=line.mapping("versions").text_map(),

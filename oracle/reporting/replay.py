@@ -11,13 +11,14 @@ def suffix(header: RunHeader) -> str:
     """The options after the case id: those the run line names, or what can be told from its other fields."""
     if header.replay_arguments:
         return shlex.join(header.replay_arguments)
-    options = {
-        "--backend": header.backend,
-        "--soc": header.soc,
-        "--standard": header.standard,
-        "--seed": "" if header.seed is None else str(header.seed),
-    }
-    return " ".join(f"{name} {shlex.quote(value)}" for name, value in options.items() if value)
+    options = [
+        ("--backend", header.backend),
+        *(("--backend-option", f"{key}={value}") for key, value in header.backend_options.items()),
+        ("--soc", header.soc),
+        ("--standard", header.standard),
+        ("--seed", "" if header.seed is None else str(header.seed)),
+    ]
+    return " ".join(f"{name} {shlex.quote(value)}" for name, value in options if value)
 
 
 def command_for(case: CaseRecord, header: RunHeader) -> str:

@@ -229,6 +229,7 @@ class Summary:
         workers = {case.worker for case in record.cases if case.worker}
         known = {
             "backend": head.backend,
+            "options": ", ".join(f"{key}={value}" for key, value in head.backend_options.items()),
             "device": ", ".join(record.devices),
             "SoC": head.soc if product is None else f"{head.soc} ({product.product})",
             "standard": head.standard,
@@ -238,6 +239,8 @@ class Summary:
             "started": head.started,
             "duration": "" if record.duration_s is None else seconds(record.duration_s),
             "workers": str(len(workers)) if len(workers) > 1 else "",
+            "suite": f"aclnn-oracle {head.versions['aclnn-oracle']}" if "aclnn-oracle" in head.versions else "",
+            "versions": ", ".join(f"{k} {v}" for k, v in head.versions.items() if k != "aclnn-oracle"),
             "catalogue": head.catalogue_sha256,
             "record": record.path.name,
         }

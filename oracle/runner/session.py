@@ -113,6 +113,7 @@ class Run:
             "layers": list(settings.layers),
             "overflow": "saturate" if settings.saturates else "inf_nan",
             "third_party": settings.third_party,
+            "replay_arguments": list(settings.replay_arguments),
             "versions": {**versions(), **self.versions},
             "catalogue_sha256": digest(files),
             "command": shlex.join(self.command),
