@@ -1,4 +1,4 @@
-"""Settings of this checkout only. The plug-in itself comes with the installed package (entry point ``aclnn_oracle``)."""
+"""Settings of this checkout only. The plug-in comes with the installed package (entry point ``aclnn_oracle``)."""
 
 from __future__ import annotations
 

@@ -83,15 +83,19 @@ def run_of(config: pytest.Config) -> Run:
         if settings.devices:
             number = int(name.removeprefix("gw")) if name != "main" else 0
             settings = replace(settings, device=settings.devices[number % len(settings.devices)])
-        path = {key: Path(value) if (value := given.get(f"oracle_{key}")) else None for key in ("record", "report")}
         run = Run(
             replace(settings, worker=name),
-            **({} if worker else path),
+            record=None if worker else _path(given.get("oracle_record")),
+            report=None if worker else _path(given.get("oracle_report")),
             command=_command(config),
             backend_name=str(worker.get(PROPERTY, "")),
         )
         config.stash[_RUN] = run
     return config.stash[_RUN]
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
 
 
 def _command(config: pytest.Config) -> list[str]:

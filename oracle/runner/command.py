@@ -16,9 +16,7 @@ from ..errors import OracleError
 from .options import OPTIONS, Invocation, add_short, spell
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
-_TAKE_VALUE = frozenset(
-    "-k -m -p -n -c -o -W -r --tb --maxfail --rootdir --junitxml --dist --ignore --deselect".split()
-)
+_TAKE_VALUE = ("-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--junitxml", "--dist")
 
 _RUN_EPILOG = """\
 examples:
@@ -46,8 +44,8 @@ def add_parser(subparsers: Any) -> None:
         "run",
         help="run the catalogue on a backend and write a report",
         description="Run conformance cases on a device under test and write an HTML report (default: in reports/).\n"
-        "Paths name catalogue files, folders or FILE::CASE-ID (default: the built-in catalogue); anything else goes to\n"
-        "pytest.",
+        "Paths name catalogue files, folders or FILE::CASE-ID (default: the built-in catalogue); anything else goes\n"
+        "to pytest.",
         epilog=_RUN_EPILOG,
         formatter_class=form,
         allow_abbrev=False,

@@ -89,12 +89,10 @@ def _inside(file: str, folder: str) -> bool:
     return Path(file).resolve().is_relative_to(Path(folder).resolve())
 
 
-def elements(
-    output: str, rule: str, reference: Reference, actual: Array, bad: Array | None, ignored: Array | None = None
-) -> dict[str, Any]:
+def elements(output: str, rule: str, reference: Reference, actual: Array, bad: Array | None) -> dict[str, Any]:
     """Return the detail of an output: worst elements, ULP histogram, pattern, cause.
 
-    ``bad`` marks the elements to blame; None (a standard that judges the whole) blames the largest errors.
+    ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is.
     """
     actual, golden, value, bound = _real(actual), _real(reference.golden), reference.value, reference.bound
     judged = np.ones(actual.shape, bool) if reference.unspecified is None else ~reference.unspecified
@@ -109,7 +107,7 @@ def elements(
     detail["ulp_histogram"] = histogram(distance[judged.reshape(-1)])
     detail["bad"], detail["total"] = int(np.count_nonzero(bad)), actual.size
     if bad.any():
-        detail["pattern"] = pattern.describe(bad, ignored)
+        detail["pattern"] = pattern.describe(bad, ignored_rows(reference))
         wide_g, wide_a = golden.astype(np.float64), actual.astype(np.float64)
         detail["cause"] = pattern.likely_cause(detail["pattern"], wide_g, wide_a, bad)
     detail["error_map"] = error_map(np.where(judged, score, 0.0))
@@ -130,7 +128,7 @@ def ignored_rows(reference: Reference) -> Array | None:
     zeros = reference.zeros
     if zeros is None or zeros.ndim != 2 or zeros.shape[1] < 2:
         return None
-    rows = zeros.all(axis=1)
+    rows: Array = np.asarray(zeros.all(axis=1))
     return rows if rows.any() and not rows.all() else None
 
 
@@ -228,10 +226,9 @@ def _table(detail: Mapping[str, Any]) -> Iterator[str]:
     for row in detail["worst"]:
         index = str(row["index"]).replace(" ", "")
         ulp = "nan" if row["ulp"] is None else f"{row['ulp']:.3g}" if row["ulp"] > 10**8 else str(row["ulp"])
-        yield (
-            f"  {index:<20}{_figure(row['expected'], 9):>17}{_figure(row['actual'], 9):>17}{_figure(row['bound'], 3):>11}"
-            f"{ulp:>10}  {row['expected_hex']} {row['actual_hex']}"
-        )
+        expected, actual, bound = (_figure(row[key], n) for key, n in (("expected", 9), ("actual", 9), ("bound", 3)))
+        bits = f"{row['expected_hex']} {row['actual_hex']}"
+        yield f"  {index:<20}{expected:>17}{actual:>17}{bound:>11}{ulp:>10}  {bits}"
 
 
 def _figure(value: Any, digits: int) -> str:

@@ -61,7 +61,7 @@ class Child:
         theirs.close()
         answer = self._answer(START_LIMIT)
         if answer is None:
-            told = self._obituary() if not process.is_alive() else f"no answer in {START_LIMIT:.0f} s"
+            told = self._obituary() if self._dead(process) else f"no answer in {START_LIMIT:.0f} s"
             self.kill()
             raise OracleError(f"backend {self.settings.backend}: its child process did not start: {told}")
         word, said, versions = answer
@@ -76,17 +76,17 @@ class Child:
 
         if self._process is None:
             self.start()
-        assert self._pipe is not None and self._process is not None
+        pipe, process = self._running()
         started = time.perf_counter()
         try:
-            self._pipe.send(case)
+            pipe.send(case)
             answer: dict[str, Any] | None = self._answer(self.settings.timeout)
         except (BrokenPipeError, ConnectionResetError):
             answer = None
         if answer is not None:
             return answer
         seconds = {"duration_s": time.perf_counter() - started}
-        if self._dead():
+        if self._dead(process):
             outcome = Outcome("crash", f"the process running it died: {self._obituary()}", seconds=seconds)
         else:
             told = f"no answer in {self.settings.timeout:g} s; the process running it was killed"
@@ -96,21 +96,25 @@ class Child:
 
     def _answer(self, limit: float | None) -> Any:
         """Return what the child sends, or None if it dies or stays silent."""
-        assert self._pipe is not None and self._process is not None
-        ready = wait([self._pipe, self._process.sentinel], limit)
-        if self._pipe in ready or self._pipe.poll():
+        pipe, process = self._running()
+        ready = wait([pipe, process.sentinel], limit)
+        if pipe in ready or pipe.poll():
             try:
-                return self._pipe.recv()
+                return pipe.recv()
             except (EOFError, ConnectionResetError):
                 return None
         return None
 
-    def _dead(self) -> bool:
-        """Whether the child died; its pipe may close a moment before the process is gone."""
-        assert self._process is not None and self._pipe is not None
-        if self._pipe.closed or self._pipe.poll():
-            self._process.join(5)
-        return not self._process.is_alive()
+    def _running(self) -> tuple[Connection, BaseProcess]:
+        assert self._pipe is not None
+        assert self._process is not None
+        return self._pipe, self._process
+
+    def _dead(self, process: BaseProcess) -> bool:
+        """Whether the child died; its pipe closes a moment before the process is gone."""
+        if self._pipe is None or self._pipe.poll():
+            process.join(5)
+        return not process.is_alive()
 
     def _obituary(self) -> str:
         assert self._process is not None

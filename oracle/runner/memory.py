@@ -33,7 +33,7 @@ class Output:
 
     @property
     def bytes(self) -> Array:
-        return self.base.view(np.uint8)
+        return np.asarray(self.base.view(np.uint8))
 
     def untouched(self) -> bool:
         """Whether not one byte was written."""
@@ -45,7 +45,7 @@ class Output:
         if not view.size:
             return np.zeros(view.shape, bool)
         flat = np.ascontiguousarray(view).reshape(-1).view(np.uint8).reshape(view.size, view.itemsize)
-        first = flat[:, 0] == self.poison  # most elements are settled by one byte
+        first: Array = np.asarray(flat[:, 0] == self.poison)  # most elements are settled by one byte
         if first.any():
             first[first] = (flat[first] == self.poison).all(axis=1)
         return first.reshape(view.shape)

@@ -41,26 +41,46 @@ class Option:
         return {**common, "action": action, "default": None, "metavar": self.metavar}
 
 
+def _value(name: str, metavar: str, help: str, *, verdict: bool = True) -> Option:
+    return Option(name, help, metavar, verdict=verdict)
+
+
+def _append(name: str, metavar: str, help: str) -> Option:
+    return Option(name, help, metavar, "append")
+
+
+def _flag(name: str, help: str, *, verdict: bool = True) -> Option:
+    return Option(name, help, kind="flag", verdict=verdict)
+
+
 OPTIONS: tuple[Option, ...] = (
-    Option("backend", "device under test: cpu (default), torch, torch_npu, aclnn, replay, an installed entry point, or module:attribute", "NAME"),
-    Option("backend-option", "option of the backend, repeatable: numerics=exact (cpu), device=cuda (torch), path=DIR (replay)", "KEY=VALUE", "append"),
-    Option("soc", "SoC whose rules apply: ascend910b (default), ascend910_93, ascend950, ascend910, ascend310p", "NAME"),
-    Option("standard", "accuracy standard of the standard layer (default: mixed)", "NAME"),
-    Option("standard-option", "option of the standard, repeatable, e.g. type=high_performance", "KEY=VALUE", "append"),
-    Option("third-party", "third party of a dual benchmark: another backend, e.g. torch, cpu:native, replay:DIR", "BACKEND"),
-    Option("tier", "which cases: smoke (seconds), standard (default), full", "TIER", verdict=False),
-    Option("seed", "part of every case's data seed (default: 0)", "N"),
-    Option("layers", "layers that decide (default: structure,standard,strict)", "LIST"),
-    Option("overflow", "inf_nan or saturate, instead of the SoC's own mode", "MODE"),
-    Option("determinism", "run every case N times and compare bit for bit (costs N times the device time)", "N"),
-    Option("invariance", "non-contiguous must equal contiguous, and a slice of the batch the batch, bit for bit (costs up to 3 times the device time)", kind="flag"),
-    Option("report", "write the HTML report; its record is written beside it (.jsonl) unless --record says where", "FILE.html", verdict=False),
-    Option("record", "write the run record, one JSON line a case, while it runs", "FILE.jsonl", verdict=False),
-    Option("record-outputs", "save every output for --backend replay", "DIR", verdict=False),
-    Option("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run", kind="flag", verdict=False),
-    Option("timeout-per-case", "kill a case that does not answer in S seconds (runs in a child process, as --isolate does)", "S", verdict=False),
-    Option("devices", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)", "LIST", verdict=False),
-    Option("emulate", "run aclnn or torch_npu on the emulated CANN", kind="flag"),
+    _value("backend", "NAME", "device under test: cpu (default), torch, torch_npu, aclnn, replay, an installed entry "
+           "point, or module:attribute"),
+    _append("backend-option", "KEY=VALUE", "option of the backend, repeatable: numerics=exact (cpu), device=cuda "
+            "(torch), path=DIR (replay)"),
+    _value("soc", "NAME", "SoC whose rules apply: ascend910b (default), ascend910_93, ascend950, ascend910, "
+           "ascend310p"),
+    _value("standard", "NAME", "accuracy standard of the standard layer (default: mixed)"),
+    _append("standard-option", "KEY=VALUE", "option of the standard, repeatable, e.g. type=high_performance"),
+    _value("third-party", "BACKEND", "third party of a dual benchmark: a backend, e.g. torch, cpu:native, replay:DIR"),
+    _value("tier", "TIER", "which cases: smoke (seconds), standard (default), full", verdict=False),
+    _value("seed", "N", "part of every case's data seed (default: 0)"),
+    _value("layers", "LIST", "layers that decide (default: structure,standard,strict)"),
+    _value("overflow", "MODE", "inf_nan or saturate, instead of the SoC's own mode"),
+    _value("determinism", "N", "run every case N times and compare bit for bit (costs N times the device time)"),
+    _flag("invariance", "non-contiguous must equal contiguous, and a slice of the batch the batch, bit for bit (costs "
+          "up to 3 times the device time)"),
+    _value("report", "FILE.html", "write the HTML report; its record is written beside it (.jsonl) unless --record "
+           "says where", verdict=False),
+    _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line a case", verdict=False),
+    _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
+    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run",
+          verdict=False),
+    _value("timeout-per-case", "S", "kill a case that does not answer in S seconds, golden included (runs the cases in "
+           "a child process, as --isolate does)", verdict=False),
+    _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",
+           verdict=False),
+    _flag("emulate", "run aclnn or torch_npu on the emulated CANN"),
 )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ class Recorder:
         self._write(dumps({"type": "run", "schema": SCHEMA, **header, "started": now, "planned": planned}))
 
     def case(self, text: str) -> None:
-        """Write a case line as :func:`dumps` made it; a second line of an id (a rerun) replaces the first in the counts."""
+        """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts."""
         line = json.loads(text)
         self.statuses[line["id"]] = line["status"]
         self._write(text)

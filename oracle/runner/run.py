@@ -141,6 +141,9 @@ class _Run:
         self.memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed)
         self.reference: Reference | None = None
         self.status = SUCCESS
+        self.actual: Array | None = None  # the output, once its values can be judged
+        self.budget_used: float | None = None
+        self.outside: Array | None = None  # elements outside the strict bound, whatever the layers
         self.problems: list[Layer] = []
 
     @contextmanager
@@ -253,16 +256,17 @@ class _Run:
         assert self.reference is not None
         self.actual = actual
         compared = verdict.compare(self.reference, actual, saturates=self.settings.saturates)
-        self.budget_used: float | None = compared.budget_used
+        self.budget_used = compared.budget_used
+        self.outside = None if compared.strict_bad is None else compared.strict_bad.reshape(actual.shape)
         layers = {
             "structure": verdict.values_structure(compared, actual.shape),
             "strict": verdict.strict(compared, actual.shape),
         }
         if "standard" in self.settings.layers:
-            third = self.third()
+            name, options = self.settings.standard, dict(self.settings.standard_options)
             layers["standard"] = verdict.standard(
-                self.settings.standard, self.reference, actual, compared, third=third, options=dict(self.settings.standard_options)
-            )  # fmt: skip
+                name, self.reference, actual, compared, third=self.third(), options=options
+            )
         return layers
 
     def third(self) -> Array | None:
@@ -282,7 +286,7 @@ class _Run:
 
     def options(self) -> None:
         """--determinism and --invariance: more runs of the device, compared bit for bit."""
-        if self.reference is None or not self.reference.written or not hasattr(self, "actual"):
+        if self.actual is None:
             return
         for run in range(2, self.settings.determinism + 1):
             again = self.memory.again()
@@ -305,7 +309,7 @@ class _Run:
             return
         bad = _bits(found) != _bits(expected)
         if bad.any():
-            mask = bad if bad.shape == self.actual.shape else None
+            mask = bad if self.actual is not None and bad.shape == self.actual.shape else None
             self.problem(rule, f"{what}: {np.count_nonzero(bad)} of {bad.size} elements differ", mask)
 
     def problem(self, rule: str, reason: str, bad: Array | None = None) -> None:
@@ -315,7 +319,9 @@ class _Run:
 
     def sum(self, layers: dict[str, Layer]) -> Outcome:
         """A case fails when any enabled layer fails; the first one is told in detail."""
-        outcome = Outcome("pass", layers=layers, budget_used=getattr(self, "budget_used", None))
+        if not layers:
+            return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
+        outcome = Outcome("pass", layers=layers, budget_used=self.budget_used)
         if "standard" in layers:
             outcome.metrics = layers["standard"].metrics
         failed = [(name, layer) for name, layer in layers.items() if not layer.passed]
@@ -324,11 +330,10 @@ class _Run:
         name, layer = failed[0]
         outcome.status, outcome.reason = "fail", f"{name}: {layer.reason}"
         outcome.detail = {"rule": layer.rule}
-        if self.reference is not None and hasattr(self, "actual"):
+        if self.reference is not None and self.actual is not None:
             (output,) = self.memory.outputs
-            outcome.detail = failure.elements(
-                output, layer.rule, self.reference, self.actual, layer.bad, failure.ignored_rows(self.reference)
-            )
+            bad = self.outside if layer.bad is None and name == "standard" else layer.bad
+            outcome.detail = failure.elements(output, layer.rule, self.reference, self.actual, bad)
         return outcome
 
 
@@ -352,11 +357,8 @@ def _first(problems: list[Layer], values: Layer | None) -> Layer:
 
 
 def _bits(array: Array) -> Array:
-    return (
-        np.ascontiguousarray(array)
-        .view(f"V{array.itemsize}" if array.itemsize > 8 else f"u{array.itemsize}")
-        .reshape(array.shape)
-    )
+    kind = f"V{array.itemsize}" if array.itemsize > 8 else f"u{array.itemsize}"
+    return np.asarray(np.ascontiguousarray(array).view(kind).reshape(array.shape))
 
 
 @lru_cache(maxsize=4)

@@ -56,7 +56,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value."""
     given = {option.name: values.get(option.dest) for option in OPTIONS}
     text = {name: value for name, value in given.items() if isinstance(value, str)}
-    settings = Settings(
+    return Settings(
         backend=text.get("backend", "cpu"),
         backend_options=tuple(key_values("--backend-option", given["backend-option"])),
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
@@ -76,7 +76,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         emulate=bool(given["emulate"]),
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
-    return settings
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
