@@ -103,7 +103,7 @@ def elements(output: str, rule: str, reference: Reference, actual: Array, bad: A
         ulp_distance(actual, golden) if find(actual.dtype) and _is_float(actual) else _integer_distance(actual, golden)
     )
     detail: dict[str, Any] = {"rule": rule, "output": output}
-    detail["worst"] = [_element(i, actual, golden, bound, distance) for i in _worst(score, bad)]
+    detail["worst"] = [_element(i, actual, golden, bound, distance, score) for i in _worst(score, bad)]
     detail["ulp_histogram"] = histogram(distance[judged.reshape(-1)])
     detail["bad"], detail["total"] = int(np.count_nonzero(bad)), actual.size
     if bad.any():
@@ -169,7 +169,7 @@ def _worst(score: Array, bad: Array) -> list[int]:
     return [int(i) for i in candidates[np.argsort(-scores, kind="stable")[:WORST]]]
 
 
-def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Array) -> dict[str, Any]:
+def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Array, score: Array) -> dict[str, Any]:
     index = np.unravel_index(flat, actual.shape)
     allowed = np.broadcast_to(bound, actual.shape)[index]
     ulp = int(distance[flat])
@@ -178,6 +178,7 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
         "expected": float(golden[index]),
         "actual": float(actual[index]),
         "bound": float(allowed),
+        "budget": float(f"{score.reshape(-1)[flat]:.4g}"),
         "expected_hex": _hex(golden[index]),
         "actual_hex": _hex(actual[index]),
         "ulp": None if ulp == np.iinfo(np.uint64).max else ulp,
