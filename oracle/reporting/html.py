@@ -251,8 +251,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=words.percent, seconds=words.seconds, figure=words.figure, index=words.index, clip=words.clip
-    )
+        percent=words.percent, seconds=words.seconds, figure=words.figure, short=words.short, index=words.index,
+        clip=words.clip,
+    )  # fmt: skip
     environment.globals.update(
         did=words.DID, meaning=words.MEANING, order=words.ORDER, equation=words.equation, query=query, atom=atom,
         bars=bars, map_parts=map_parts, split_id=split_id, command_for=command_for,

@@ -64,7 +64,11 @@ class LayerVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WorstElement:
-    """One element: its index, the golden, what the device gave, the allowed error, both bit patterns."""
+    """One element: its index, the golden, what the device gave, the allowed error, both bit patterns.
+
+    ``budget``: error / allowed error, 1 at the bound. Measured from the unrounded value where the record says so, else
+    from the golden.
+    """
 
     index: tuple[int, ...]
     expected: Number | None
@@ -73,16 +77,7 @@ class WorstElement:
     expected_hex: str
     actual_hex: str
     ulp: Number | None
-
-    @property
-    def budget(self) -> float | None:
-        """|actual - expected| / bound: 1 is exactly at the bound, inf where one of the two is not finite."""
-        if self.expected is None or self.actual is None or self.bound is None:
-            return None
-        error = abs(float(self.actual) - float(self.expected))
-        if not math.isfinite(error):
-            return 0.0 if self.actual == self.expected else math.inf
-        return error / float(self.bound) if self.bound else (math.inf if error else 0.0)
+    budget: Number | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,15 +316,28 @@ def _detail(detail: Fields) -> Detail:
 
 
 def _worst(row: Fields) -> WorstElement:
+    expected, actual, bound = row.number("expected"), row.number("actual"), row.number("bound")
+    budget = row.number("budget")
     return WorstElement(
         index=tuple(int(i) for i in row.numbers("index")),
-        expected=row.number("expected"),
-        actual=row.number("actual"),
-        bound=row.number("bound"),
+        expected=expected,
+        actual=actual,
+        bound=bound,
         expected_hex=row.text("expected_hex"),
         actual_hex=row.text("actual_hex"),
         ulp=row.number("ulp"),
+        budget=budget_of(expected, actual, bound) if budget is None else budget,
     )
+
+
+def budget_of(expected: Number | None, actual: Number | None, bound: Number | None) -> float | None:
+    """|actual - expected| / bound; inf where one of the two is not finite, None where a figure is missing."""
+    if expected is None or actual is None or bound is None:
+        return None
+    error = abs(float(actual) - float(expected))
+    if not math.isfinite(error):
+        return 0.0 if actual == expected else math.inf
+    return error / float(bound) if bound else (math.inf if error else 0.0)
 
 
 def _notes(record: Record, end: Fields | None, half: str, reruns: Mapping[str, int]) -> Iterator[str]:

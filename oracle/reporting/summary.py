@@ -195,11 +195,14 @@ class Summary:
         return clusters(self.record.cases)
 
     @cached_property
-    def excused(self) -> list[tuple[str, str, str, int]]:
-        """Expected failures and skips as (status, operator, reason, cases), the largest first."""
-        cases = [case for case in self.record.cases if case.status in ("xfail", "skip")]
-        counted = Counter((case.status, case.op, case.reason or "(no reason recorded)") for case in cases)
-        return [(*key, n) for key, n in sorted(counted.items(), key=lambda item: (item[0][0] != "xfail", -item[1]))]
+    def excused(self) -> list[tuple[str, str, dict[str, int]]]:
+        """Expected failures, then skips, as (status, reason, cases by operator), the most cases first."""
+        reasons: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for case in self.record.cases:
+            if case.status in ("xfail", "skip"):
+                reasons[case.status, case.reason or "(no reason recorded)"][case.op] += 1
+        ordered = sorted(reasons.items(), key=lambda item: (item[0][0] != "xfail", -item[1].total()))
+        return [(status, reason, dict(counted)) for (status, reason), counted in ordered]
 
     @cached_property
     def dtypes(self) -> list[str]:

@@ -109,6 +109,11 @@ def figure(value: Number | None) -> str:
     return f"{value:d}" if isinstance(value, int) else repr(float(value))
 
 
+def short(value: Number) -> str:
+    """A measured figure to six digits: enough to compare, few enough to read."""
+    return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
+
+
 def index(value: tuple[int, ...]) -> str:
     """An element's index, written as one indexes an array; a scalar has none."""
     return f"[{', '.join(map(str, value))}]"

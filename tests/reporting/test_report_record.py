@@ -10,7 +10,7 @@ import pytest
 import synthetic
 
 from oracle.errors import OracleError
-from oracle.reporting.record import STATUSES, WorstElement, read, split_id
+from oracle.reporting.record import STATUSES, budget_of, read, split_id
 from oracle.reporting.words import percent, verdict
 
 
@@ -207,7 +207,7 @@ def test_ids_split_and_join(case_id: str, parts: tuple[str, str, str]) -> None:
     ],
 )  # fmt: skip
 def test_the_budget_of_an_element(expected: float, actual: float, bound: float | None, budget: float | None) -> None:
-    assert WorstElement((0,), expected, actual, bound, "", "", None).budget == budget
+    assert budget_of(expected, actual, bound) == budget
 
 
 @pytest.mark.parametrize(
