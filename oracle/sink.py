@@ -83,7 +83,8 @@ class Sink:
         convert(values, converted)
         np.atleast_2d(self.out)[where] = converted
         if self.judged:
-            np.atleast_2d(self.value)[where] = table.value[chosen]
+            value = widen(converted.real) if self.rounded_value else table.value[chosen]
+            np.atleast_2d(self.value)[where] = value
             np.atleast_2d(self.bound)[where] = table.bound[chosen]
             np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
             assert self.zeros is not None  # clear() came first
@@ -99,7 +100,7 @@ class Sink:
         if target is not block:
             convert(target, block)
         if self.judged:
-            self.value[index] = widen(target) if self.rounded_value else value
+            self.value[index] = widen(self.out[index].real) if self.rounded_value else value
 
     def put_bound(self, index: Index, value: Array, error: Array, unspecified: Array) -> None:
         """Record what a right float32 kernel may lose: ``error`` before the final roundings, absolute.
