@@ -12,7 +12,7 @@ from ..rounding import round_to
 from ..signature import Array, TensorSpec
 from .case import Case, TensorPlan
 from .generators import GENERATORS, size_of
-from .layout import Buffer, allocate, arrange, describe, parse
+from .layout import Buffer, allocate, arrange, describe
 from .streams import Stream
 
 _MODIFIERS = ("gen", "scale", "spots", "stream")
@@ -50,7 +50,7 @@ def make_buffer(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
     buffer = allocate(plan.shape, plan.dtype, plan.view)
     if DTYPES[plan.dtype].kind in ("float", "narrow"):
         buffer.base.fill(np.nan)
-    stored = _stored_shape(plan.shape, plan.view)
+    stored = stored_shape(plan.shape, plan.view)
     values = make_values(plan.data or {}, stored, plan.dtype, case_id, name, seed)
     target = buffer.view if stored == plan.shape else _once(buffer.view, stored)
     target[...] = values.reshape(stored)
@@ -88,17 +88,15 @@ def store(values: Array, dtype: str) -> Array:
     return np.asarray(stored)
 
 
-def _stored_shape(shape: tuple[int, ...], view: str) -> tuple[int, ...]:
-    """The shape of the distinct elements: an expanded axis has one."""
-    name, number = parse(view)
-    if name != "expanded":
+def stored_shape(shape: tuple[int, ...], view: str) -> tuple[int, ...]:
+    """Return the shape of the distinct elements: an axis of stride 0 has one."""
+    if view.partition(":")[0] not in ("expanded", "as"):
         return shape
-    axis = number % len(shape)
-    return (*shape[:axis], min(1, shape[axis]), *shape[axis + 1 :])
+    return tuple(min(1, n) if s == 0 else n for n, s in zip(shape, arrange(shape, view).strides, strict=True))
 
 
 def _once(view: Array, stored: tuple[int, ...]) -> Array:
     return view[tuple(slice(0, n) for n in stored)]
 
 
-__all__ = ["arrange", "make_buffer", "make_inputs", "make_values", "spec_of_plan", "store"]
+__all__ = ["arrange", "make_buffer", "make_inputs", "make_values", "spec_of_plan", "store", "stored_shape"]

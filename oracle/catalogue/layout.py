@@ -9,10 +9,12 @@ padded:k      rows of a wider buffer, k elements between them (5); rank 2 and up
 transposed    the last two axes are swapped in memory; rank 2 and up
 permuted      all axes are reversed in memory (column-major); rank 2 and up
 expanded:a    stride 0 along axis a (-1): one element is read many times; inputs only
+as:s,s@o/n    strides s, offset o, in a storage of n elements: any other layout; outputs only where no element is shared
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +35,7 @@ VIEWS: dict[str, tuple[int | None, int]] = {
     "permuted": (None, 2),
     "expanded": (-1, 1),
 }
+_EXPLICIT = re.compile(r"as:(?P<strides>\d+(?:,\d+)*)?@(?P<offset>\d+)/(?P<span>\d+)\Z")
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,12 @@ class Buffer:
 def parse(view: str) -> tuple[str, int]:
     """Split ``name:number``; OracleError for an unknown view or a number where none belongs."""
     name, colon, number = view.partition(":")
-    if name not in VIEWS:
-        raise unknown("view", view, VIEWS)
+    if name not in (*VIEWS, "as"):
+        raise unknown("view", view, (*VIEWS, "as"))
+    if name == "as":
+        if not _EXPLICIT.match(view):
+            raise OracleError(f"view {view!r}: write as:STRIDE,STRIDE@OFFSET/SPAN")
+        return name, 0
     default = VIEWS[name][0]
     if not colon:
         return name, default or 0
@@ -74,6 +81,8 @@ def parse(view: str) -> tuple[str, int]:
 def arrange(shape: tuple[int, ...], view: str) -> Layout:
     """Return the layout of a shape; OracleError where the view does not fit the rank or its number is impossible."""
     name, number = parse(view)
+    if name == "as":
+        return _explicit(shape, view)
     rank, least = len(shape), VIEWS[name][1]
     if rank < least:
         raise OracleError(f"view {view!r} needs rank {least} or more, not shape {shape}")
@@ -104,6 +113,47 @@ def arrange(shape: tuple[int, ...], view: str) -> Layout:
         strides[order[-1]] *= step
     offset = number if name == "offset" else 0
     return Layout(tuple(strides), offset, offset + _size(tuple(wide)))
+
+
+def _explicit(shape: tuple[int, ...], view: str) -> Layout:
+    match = _EXPLICIT.match(view)
+    assert match is not None  # parse has seen it
+    strides = tuple(map(int, (match["strides"] or "").split(","))) if match["strides"] else ()
+    offset, span = int(match["offset"]), int(match["span"])
+    if len(strides) != len(shape):
+        raise OracleError(f"view {view!r} has {len(strides)} strides for shape {shape}")
+    if reach(shape, strides, offset) > span:
+        raise OracleError(f"view {view!r}: shape {shape} ends at element {reach(shape, strides, offset)} of {span}")
+    return Layout(strides, offset, span)
+
+
+def reach(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> int:
+    """Return how many elements a storage needs for a view to lie inside it."""
+    return offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if _size(shape) else 0
+
+
+def as_view(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, span: int) -> str:
+    """Return the view of a layout, by its name where it has one."""
+    rank = len(shape)
+    names = ["contiguous", f"offset:{max(offset, 1)}"]
+    if rank:
+        names += [f"strided:{max(strides[-1], 2)}", *(f"expanded:{a}" for a in range(-1, -rank - 1, -1))]
+    if rank > 1:
+        names += [f"padded:{max(strides[-2] - shape[-1], 1)}", "transposed", "permuted"]
+    wanted = Layout(strides, offset, span)
+    explicit = f"as:{','.join(map(str, strides))}@{offset}/{span}"
+    return next((name for name in names if arrange(shape, name) == wanted), explicit)
+
+
+def shares_elements(shape: tuple[int, ...], view: str) -> bool:
+    """Tell whether two elements of a view may lie in the same place; such a tensor can be no output."""
+    axes = sorted((s, n) for n, s in zip(shape, arrange(shape, view).strides, strict=True) if n > 1)
+    end = 1
+    for stride, length in axes:
+        if stride < end:
+            return True
+        end = stride * (length - 1) + end
+    return False
 
 
 def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Buffer:

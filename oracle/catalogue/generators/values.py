@@ -116,15 +116,17 @@ def within(
 ) -> Array:
     """Uniform in [low, high], both bounds possible, with the values of ``must`` mixed in at random places.
 
-    They take ``share`` of the places in equal parts, one place each where that is none, and as many of them as fit in
-    a tensor that is too small for all. In an integer dtype every integer of [low, high] is equally likely; with
-    whole=false a real number is cut towards zero, so that the last integer appears only if ``must`` names it. decades:
-    random decimal exponents over the whole range of the dtype, for bounds that cover it.
+    They take ``share`` of the places in equal parts, one place each where that is none; in a tensor too small for all,
+    chance chooses among them and random values. In an integer dtype every integer of [low, high] is equally likely;
+    with whole=false a real number is cut towards zero, so that the last integer appears only if ``must`` names it.
+    decades: random decimal exponents over the whole range of the dtype, for bounds that cover it.
     """
     n, integer = size_of(shape), DTYPES[dtype].kind in ("int", "uint", "bool")
-    if not low <= high:
+    if low == high or (low != low and high != high):
+        values = np.repeat(_table([low]), n)
+    elif not low <= high:
         raise OracleError(f"within: low {low} is above high {high}")
-    if decades:
+    elif decades:
         fmt = _format(dtype)
         lowest, count = int(np.log10(fmt.tiny)) + 1, int(np.log10(fmt.max)) - int(np.log10(fmt.tiny))
         powers = np.asarray([float(f"1e{k}") for k in range(lowest, lowest + count)])
@@ -141,12 +143,12 @@ def within(
 def _mixed_in(values: Array, must: Array, share: float, stream: Stream) -> Array:
     """Overwrite random places with the values of ``must``, the same number of places for each."""
     n, count = len(values), len(must)
-    must = must[np.argsort(stream.raw(count), kind="stable")]  # where not all fit, chance decides which do
-    each = max(1, int(share * n / count)) if n > count else 1
-    places = np.argsort(stream.raw(n), kind="stable")[: each * count]
-    chosen = np.repeat(must, each)[: len(places)]
-    values = values.astype(np.result_type(values, chosen))
-    values[places] = chosen
+    values = values.astype(np.result_type(values, must))
+    if n <= count:
+        candidates = np.concatenate([values, must])
+        return candidates[np.argsort(stream.raw(n + count), kind="stable")[:n]]
+    each = max(1, int(share * n / count))
+    values[np.argsort(stream.raw(n), kind="stable")[: each * count]] = np.repeat(must, each)
     return values
 
 

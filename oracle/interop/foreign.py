@@ -1,0 +1,184 @@
+"""Foreign cases become ours: what the operator says of them decides where they run, whether they run, and as what.
+
+A foreign file describes calls that succeed unless it says otherwise. One that the operator refuses on every SoC, that
+is too large, or whose result nobody specifies cannot be run as it is meant: it is skipped, and counted by the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..catalogue.case import Case, TensorPlan
+from ..catalogue.generators import size_of
+from ..catalogue.inputs import spec_of_plan
+from ..catalogue.layout import shares_elements
+from ..errors import OracleError
+from ..operators import validate
+from ..operators.base import Operator
+from ..platforms import PLATFORMS
+
+LIMIT = 2**24  # elements of one tensor; a float64 golden of more needs gigabytes
+UNINFORMATIVE = "as the vendor ships it"
+Inputs = Mapping[str, TensorPlan | None]
+
+
+@dataclass
+class Foreign:
+    """One case as read from a foreign file, in aclnn's terms.
+
+    ``inputs`` may leave out what the format cannot say; ``output`` None: as the operator documents it. ``refused``: the
+    file expects an error. ``socs`` None: the file does not choose.
+    """
+
+    operator: Operator
+    label: str
+    inputs: dict[str, TensorPlan | None]
+    attrs: dict[str, int]
+    where: str
+    why: str
+    output: TensorPlan | None = None
+    refused: bool = False
+    socs: tuple[str, ...] | None = None
+
+    @property
+    def told(self) -> str:
+        """Where the case stands and what its file calls it."""
+        return f"{self.where}: case {self.label}" if self.label else self.where
+
+
+@dataclass
+class Loaded:
+    """The cases of a foreign file. ``skipped`` counts by reason; ``first`` tells of each reason's first case."""
+
+    cases: list[Case] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+
+    def skip(self, reason: str, where: str, told: str = "") -> None:
+        """Count a case that is not run."""
+        self.skipped[reason] += 1
+        self.first.setdefault(reason, f"{where}: {told}" if told else where)
+
+    @property
+    def told(self) -> str:
+        """One line: how many cases there are and why the others are not among them."""
+        total = len(self.cases) + self.skipped.total()
+        reasons = "; ".join(f"{n} {reason}" for reason, n in self.skipped.most_common())
+        return f"{len(self.cases)} of {total} cases" + (f" ({reasons})" if reasons else "")
+
+
+class Collector:
+    """Turns foreign cases into ours, one file at a time. ``kind`` (``atk``, ``ttk``) becomes the family."""
+
+    def __init__(self, kind: str, limit: int) -> None:
+        self.kind, self.limit = kind, limit
+        self.loaded = Loaded()
+        self._ids: set[str] = set()
+
+    def add(self, foreign: Foreign) -> None:
+        """Take a case over, or count why not."""
+        case = self._case(foreign)
+        plans = [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
+        largest = max((size_of(p.shape) for p in plans), default=0)
+        if largest > self.limit:
+            told = f"{largest} elements"
+            return self.loaded.skip(f"larger than {self.limit} elements", foreign.told, told)
+        statuses = {soc: validate(case.op, soc=soc, **_parameters(case)) for soc in foreign.socs or PLATFORMS}
+        good = [soc for soc, status in statuses.items() if status.ok != foreign.refused]
+        if foreign.socs == ():
+            return self.loaded.skip("for none of the SoCs modelled here", foreign.told)
+        if not good:
+            status = next(iter(statuses.values()))
+            if foreign.refused:
+                return self.loaded.skip("expecting an error the operator does not give", foreign.told)
+            return self.loaded.skip("refused by the operator", foreign.told, f"{status.name}: {status.reason}")
+        if any(p is not None and shares_elements(p.shape, p.view) for p in case.outputs.values()):
+            return self.loaded.skip("whose output elements share memory", foreign.told)
+        if told := _unspecified(case):
+            return self.loaded.skip("with targets outside [0, C): the result is unspecified", foreign.told, told)
+        expect = {soc: statuses[soc].name for soc in good} if foreign.refused else {}
+        self.loaded.cases.append(
+            replace(case, soc=() if len(good) == len(PLATFORMS) else tuple(good), expect=_merged(expect))
+        )
+        return None
+
+    def _case(self, foreign: Foreign) -> Case:
+        op = foreign.operator
+        inputs = _completed(foreign)
+        like = inputs[op.out_like]
+        output = foreign.output
+        if output is None and like is not None:
+            output = TensorPlan(like.shape, like.dtype)
+        if foreign.refused:
+            inputs = {n: p and replace(p, spec_only=True) for n, p in inputs.items()}
+            output = output and replace(output, spec_only=True)
+        dtype = "" if like is None else like.dtype
+        return Case(
+            id=self._id(foreign, like),
+            op=op.name,
+            family=self.kind,
+            why=foreign.why,
+            tier="smoke",  # a file that was named is run whole, whatever the tier
+            dtype=dtype,
+            inputs=inputs,
+            attrs={name: foreign.attrs[name] for name in op.names("attr")},
+            outputs={op.output: output},
+            uninformative=UNINFORMATIVE,
+            source=foreign.where,
+        )
+
+    def _id(self, foreign: Foreign, like: TensorPlan | None) -> str:
+        """Name and parameters; as in ops-test-kit, a name used again gets a suffix."""
+        dims = [] if like is None else [like.dtype, "x".join(map(str, like.shape)) or "scalar"]
+        attrs = [f"{name}={value}" for name, value in foreign.attrs.items()]
+        words = "-".join(filter(None, [re.sub(r"[\s\[\]:]+", "_", foreign.label), *dims, *attrs]))
+        made = base = f"{foreign.operator.slug}/{self.kind}[{words}]"
+        count = 1
+        while made in self._ids:
+            count += 1
+            made = f"{base[:-1]}~{count}]"
+        self._ids.add(made)
+        return made
+
+
+def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
+    """Every input by its aclnn name. ``buffer``, which no kernel has and none reads, is the empty one of op-plugin."""
+    op, given = foreign.operator, dict(foreign.inputs)
+    if "buffer" not in given and (like := given.get(op.out_like)) is not None:
+        given["buffer"] = TensorPlan((0,), like.dtype, {"gen": "constant", "value": 0})
+    for parameter in op.parameters:
+        needed = parameter.kind == "attr" or (parameter.kind == "input" and not parameter.optional)
+        if needed and parameter.name not in given and parameter.name not in foreign.attrs:
+            raise OracleError(f"{foreign.told}: {parameter.name} of {op.name} is missing")
+    return {name: given.get(name) for name in op.names("input")}
+
+
+def _parameters(case: Case) -> dict[str, Any]:
+    tensors = {**case.inputs, **case.outputs}
+    return {**case.attrs, **{name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}}
+
+
+def _merged(expect: dict[str, str]) -> dict[str, str]:
+    """One status for all is the default."""
+    names = set(expect.values())
+    return {"default": names.pop()} if len(names) == 1 else expect
+
+
+def _unspecified(case: Case) -> str:
+    """NLLLossBackward with a class that is neither in [0, C) nor ignoreIndex has no specified result."""
+    target, self = case.inputs.get("target"), case.inputs.get("self")
+    if "ignoreIndex" not in case.attrs or target is None or self is None or target.spec_only or not target.data:
+        return ""
+    if not size_of(target.shape) or not size_of(self.shape):
+        return ""
+    classes, ignored, data = self.shape[-1], case.attrs["ignoreIndex"], target.data
+    named = [*data.get("must", ()), *data.get("values", ()), *([data["value"]] if "value" in data else [])]
+    if "low" in data:
+        low, high = int(data["low"]), int(data["high"])
+        named += [*range(low, min(0, low + 2)), *range(max(classes, high - 1), high + 1)]  # the ends tell of the rest
+    wrong = [v for v in named if v != ignored and not 0 <= v < classes]
+    return f"target may be {wrong[0]}, self has {classes} classes" if wrong else ""

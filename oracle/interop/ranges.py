@@ -1,0 +1,172 @@
+"""Value ranges of other catalogues as our generators, and ours as ranges.
+
+TTK (ops-test-kit, Test_Case_Generation.md and ttk/utilities/data.py): ``(low, high, must, ...)`` is a closed interval;
+None stands for -2 and 2; both bounds and every further value appear, together in a quarter of the places, unless the
+tensor has more than 10^7 elements; integers are real numbers cut towards zero; an infinite bound is the dtype's largest
+number, a NaN bound 0; equal bounds are a constant; float bounds that cover the dtype give random decimal exponents.
+
+ATK (the published case files): a number or a list of one is a constant, ``[low, high]`` uniform.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..catalogue.case import TensorPlan
+from ..catalogue.generators import size_of
+from ..catalogue.inputs import make_values, stored_shape
+from ..dtypes import DTYPES, FORMATS
+from ..errors import OracleError
+
+Number = int | float
+Data = dict[str, Any]
+
+
+class Unfit(OracleError):
+    """A value the tensor's integer dtype cannot hold: the case cannot be made as it is meant."""
+
+
+TTK_DEFAULT = (-2, 2)
+TTK_MIXED = 10_000_000  # elements; larger tensors are not given their must values
+_COVERS = 0.99  # of the dtype's largest number: decimal exponents instead of a uniform draw
+_WORDS = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def number(value: Any) -> Number:
+    """Return a number written as such or as ``inf``, ``-inf``, ``nan``. Raises OracleError for anything else."""
+    if isinstance(value, str) and value.strip().lower() in _WORDS:
+        return _WORDS[value.strip().lower()]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise OracleError(f"{value!r} is not a number; write a number, 'inf', '-inf' or 'nan'")
+    return value
+
+
+def constant(value: Number) -> Data:
+    """The generator of one value everywhere."""
+    return {"gen": "constant", "value": value}
+
+
+def from_atk(values: Any, dtype: str) -> Data:
+    """Return the generator of ATK's ``range_values``. Raises OracleError."""
+    listed = [number(v) for v in (values if isinstance(values, list) else [values])]
+    if len(listed) == 1 or (len(listed) == 2 and _same(*listed)):
+        return constant(_storable(listed[0], dtype))
+    if len(listed) != 2:
+        raise OracleError(f"range_values {values!r}: a number, [value] or [low, high] is needed")
+    low, high = (_finite(v, dtype) for v in listed)
+    if low > high:
+        raise OracleError(f"range_values {values!r}: low is above high")
+    return {"gen": "within", "low": low, "high": high}
+
+
+def from_ttk(cell: Any, plan: TensorPlan) -> Data:
+    """Return the generator of one entry of TTK's ``input_data_ranges``. Raises OracleError."""
+    values = list(TTK_DEFAULT) if cell is None else list(cell) if isinstance(cell, (tuple, list)) else None
+    if values is None or len(values) < 2:
+        raise OracleError(f"range {cell!r}: (low, high) or (low, high, must, ...) is needed")
+    defaults = (*TTK_DEFAULT, *values[2:])
+    listed = [number(d if v is None else v) for v, d in zip(values, defaults, strict=True)]
+    low, high = listed[:2]
+    must = _distinct(_storable(v, plan.dtype) for v in listed) if size_of(plan.shape) <= TTK_MIXED else []
+    if _same(low, high):
+        low = high = _storable(low, plan.dtype)
+        return constant(low) if len(must) < 2 else {"gen": "within", "low": low, "high": high, "must": must}
+    low, high = _finite(low, plan.dtype), _finite(high, plan.dtype)
+    if low > high:
+        raise OracleError(f"range {cell!r}: low is above high")
+    data: Data = {"gen": "within", "low": low, "high": high, "whole": False, "must": must}
+    largest = _largest(plan.dtype)
+    if DTYPES[plan.dtype].kind == "float" and low < 0 < high and max(-low, high) >= _COVERS * largest:
+        data["decades"] = True
+    return data
+
+
+def _same(low: Number, high: Number) -> bool:
+    return low == high or (low != low and high != high)
+
+
+def _largest(dtype: str) -> float:
+    return FORMATS[dtype].max if dtype in FORMATS else float(np.iinfo(DTYPES[dtype].numpy).max)
+
+
+def _finite(value: Number, dtype: str) -> Number:
+    """A bound that numbers can be drawn between."""
+    if value != value:
+        return 0
+    return _storable(math.copysign(_largest(dtype), value) if math.isinf(value) else value, dtype)
+
+
+def _storable(value: Number, dtype: str) -> Number:
+    """An integer tensor holds whole numbers only."""
+    if DTYPES[dtype].kind == "float":
+        return value
+    if not math.isfinite(value):
+        raise Unfit(f"{value} cannot be a value of {dtype}")
+    info = np.iinfo(DTYPES[dtype].numpy)
+    if not info.min <= int(value) <= info.max:
+        raise Unfit(f"{value} does not fit into {dtype}")
+    return int(value)
+
+
+def _distinct(values: Any) -> list[Number]:
+    """Each value once; 0 and -0 are two, all NaNs are one."""
+    found: dict[str, Number] = {}
+    for value in values:
+        found.setdefault(repr(value + 0.0) if value or value != value else repr(math.copysign(1, value) * 0.0), value)
+    return list(found.values())
+
+
+def bounds(plan: TensorPlan, case_id: str, name: str, seed: int = 0) -> tuple[Number, Number, list[Number], bool]:
+    """Return (low, high, must, exact): the range that says what a plan's data is.
+
+    ``exact``: the range means the same data; otherwise it spans the values that this seed gives, infinities and NaN
+    among them as ``must``.
+    """
+    data = plan.data or {}
+    plain = not set(data) & {"scale", "spots", "stream", "decades", "share"}
+    if plain and data.get("gen") in _EXACT:
+        low, high, must = _EXACT[data["gen"]](data)
+        return low, high, must, True
+    if plain and data.get("gen") in ("classes", "permutation"):
+        ignored = [data["ignore"]] if data.get("share") and "ignore" in data else []
+        return data.get("low", 0), data["count"] - 1, ignored, False
+    values = (
+        make_values(data, stored_shape(plan.shape, plan.view), plan.dtype, case_id, name, seed)
+        .astype(np.float64)
+        .reshape(-1)
+    )
+    finite = values[np.isfinite(values)]
+    special = [float(v) for v in (math.inf, -math.inf) if (values == v).any()]
+    special += [math.nan] if np.isnan(values).any() else []
+    if not finite.size:
+        low = special[0] if special else 0
+        return low, low, special, len(special) == 1
+    low, high = float(finite.min()), float(finite.max())
+    whole = DTYPES[plan.dtype].kind != "float"
+    ends = (int(low), int(high)) if whole else (low, high)
+    return *ends, special, low == high and not special
+
+
+def _constant(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
+    return data["value"], data["value"], []
+
+
+def _uniform(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
+    return data.get("low", -1.0), data.get("high", 1.0), []
+
+
+def _within(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
+    ends = [data["low"], data["high"]]
+    return data["low"], data["high"], [v for v in data.get("must", ()) if not any(_same(v, e) for e in ends)]
+
+
+def _probabilities(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
+    margin = data.get("margin", 0.05)
+    return margin, 1.0 - margin, []
+
+
+_EXACT = {"constant": _constant, "uniform": _uniform, "within": _within, "probabilities": _probabilities}

@@ -1,0 +1,345 @@
+"""TTK CSV: a row a case, each cell a Python literal. A header with ``api_name`` is the aclnn form, else the kernel's.
+
+Source: ops-test-kit, Test_Case_Generation.md, Kernel_Case_Writing.md and ACLNN_Case_Writing.md, and the case files
+published in ops-nn. Cells are read with ``ast.literal_eval`` (the kit itself evaluates them); the bare words nan and
+inf, which its files contain, are numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..catalogue.case import TensorPlan
+from ..catalogue.generators import size_of
+from ..catalogue.layout import as_view, row_major
+from ..catalogue.reading import display
+from ..errors import OracleError
+from ..operators import OPERATORS
+from ..operators.base import Operator
+from ..signature import FORMAT_ENUM
+from .foreign import LIMIT, Collector, Foreign, Loaded
+from .names import dtype_named, integer, kernel_named, operator_named, plain, reduction, same_name, socs_named
+from .ranges import Unfit, from_ttk
+
+KIND = "ttk"
+_KERNEL_HEADER, _ACLNN_HEADER = ("op_name", "input_shapes"), ("api_name", "tensor_view_shapes")
+_NUMBERS = {"nan": math.nan, "inf": math.inf}
+_BINARIES = ("manual_input_binaries", "manual_tensor_binaries")
+
+
+def load(path: Path, *, limit: int = LIMIT) -> Loaded:
+    """Return the cases of a TTK CSV. Raises OracleError with ``file:line: case NAME`` and the cell."""
+    collector = Collector(KIND, limit)
+    for row in _rows(path):
+        if row.skip_empty():
+            continue
+        read = _aclnn if "api_name" in row.cells else _kernel
+        try:
+            if (reason := _not_run(row)) is not None:
+                collector.loaded.skip(reason, row.told)
+            elif (foreign := read(row)) is None:
+                collector.loaded.skip("of other operators", row.told, row.text("api_name") or row.text("op_name"))
+            else:
+                collector.add(foreign)
+        except Unfit as error:
+            collector.loaded.skip("with values the dtype cannot hold", row.told, str(error))
+    return collector.loaded
+
+
+def recognises(head: bytes) -> bool:
+    """Tell by its first line whether a file is a TTK CSV of either form."""
+    line = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
+    names = {name.strip().strip('"') for name in line.split(",")}
+    return names.issuperset(_KERNEL_HEADER) or names.issuperset(_ACLNN_HEADER)
+
+
+# rows and cells -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Row:
+    """One row by column name, and where it stands."""
+
+    where: str
+    cells: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.text("testcase_name")
+
+    @property
+    def told(self) -> str:
+        return f"{self.where}: case {self.name}" if self.name else self.where
+
+    def skip_empty(self) -> bool:
+        return not any(cell.strip() for cell in self.cells.values())
+
+    def error(self, column: str, message: str) -> OracleError:
+        return OracleError(f"{self.told}: {column}: {message}")
+
+    def text(self, column: str) -> str:
+        return self.cells.get(column, "").strip()
+
+    def value(self, column: str, default: Any = None) -> Any:
+        """Return a cell's literal; ``default`` for an empty or missing one."""
+        text = self.text(column)
+        if not text:
+            return default
+        try:
+            tree = ast.parse(text, mode="eval")
+            return ast.literal_eval(_Numbers().visit(tree))
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            raise self.error(column, f"{text[:80]!r} is not a Python literal") from None
+
+    def listed(self, column: str, count: int | None = None, default: Any = ()) -> list[Any]:
+        """Return a tuple cell as a list; a single element stands for all ``count``."""
+        value = self.value(column, default)
+        if not isinstance(value, (tuple, list)):
+            raise self.error(column, f"{value!r} must be a tuple")
+        if count is None or not value:
+            return list(value) or [None] * (count or 0)
+        if len(value) == 1 and count != 1:
+            return list(value) * count
+        if len(value) < count:
+            raise self.error(column, f"{len(value)} entries for {count} tensors")
+        return list(value[:count])
+
+
+class _Numbers(ast.NodeTransformer):
+    """Turns the bare names nan and inf into numbers; every other name stays, and is refused."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(ast.Constant(_NUMBERS[node.id]), node) if node.id in _NUMBERS else node
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    name = display(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise OracleError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise OracleError(f"{name}: not UTF-8: byte {error.start}") from None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [cell.strip() for cell in next(reader, [])]
+        line = reader.line_num + 1
+        for cells in reader:
+            if len(cells) > len(header):
+                raise OracleError(f"{name}:{line}: {len(cells)} cells for {len(header)} columns")
+            yield Row(f"{name}:{line}", dict(zip(header, cells, strict=False)))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise OracleError(f"{name}:{reader.line_num}: not CSV: {error}") from None
+
+
+def _not_run(row: Row) -> str | None:
+    """Why a row is no case to run here, in the words of a count; None if it is."""
+    if row.text("is_enabled").lower() in ("false", "0"):
+        return "not enabled"
+    if any(row.value(column, ()) for column in _BINARIES):
+        return "with data from binary files"
+    return None
+
+
+# the two forms --------------------------------------------------------------------------------------------------------
+
+
+def _kernel(row: Row) -> Foreign | None:
+    """Read a row of the kernel form; None for a kernel of another operator."""
+    kernel = kernel_named(row.text("op_name"))
+    if kernel is None:
+        return None
+    operator, column = OPERATORS[kernel.op], "input_shapes"
+    shapes = row.listed("input_ori_shapes") if row.text("input_ori_shapes") else row.listed(column)
+    required = sum(not _optional(operator, name) for name in kernel.inputs)
+    if not required <= len(shapes) <= len(kernel.inputs):
+        raise row.error(column, f"{len(shapes)} inputs; {kernel.name} has {', '.join(kernel.inputs)}")
+    stored = row.listed(column, len(shapes)) if row.text(column) else shapes
+    dtypes, formats = row.listed("input_dtypes", len(shapes)), row.listed("input_formats", len(shapes))
+    values = _attributes(row)
+    inputs: dict[str, TensorPlan | None] = dict.fromkeys(kernel.inputs)
+    for i, name in enumerate(kernel.inputs[: len(shapes)]):
+        plan = _plan(row, column, shapes[i], dtypes[i], formats[i], stored[i])
+        inputs[name] = plan and _with_data(row, plan, i, len(shapes), _given(values, name))
+    attrs = {a.aclnn: a.default for a in kernel.attributes.values()}
+    for key, value in values.items():
+        found = same_name(key, kernel.attributes)
+        if found is not None:
+            attribute = kernel.attributes[found]
+            attrs[attribute.aclnn] = _attribute(row, attribute.aclnn, value)
+    return _foreign(row, operator, inputs, attrs, _kernel_output(row))
+
+
+def _kernel_output(row: Row) -> TensorPlan | None:
+    column = "output_ori_shapes" if row.text("output_ori_shapes") else "output_shapes"
+    shapes, dtypes = row.listed(column), row.listed("output_dtypes")
+    if not shapes or not dtypes or shapes[0] is None:
+        return None
+    return _plan(row, column, shapes[0], dtypes[0], (row.listed("output_formats") or [None])[0], None)
+
+
+def _aclnn(row: Row) -> Foreign | None:
+    """Read a row of the aclnn form: tensors in the order of GetWorkspaceSize, the output among them."""
+    operator = operator_named(row.text("api_name"))
+    if operator is None:
+        return None
+    column = "tensor_view_shapes"
+    shapes = row.listed(column)
+    names = operator.names("input", "output")
+    if len(shapes) not in (len(names), len(names) - 1):
+        raise row.error(column, f"{len(shapes)} tensors; {operator.name} has {', '.join(names)}")
+    count = len(shapes)
+    dtypes, formats = row.listed("tensor_dtypes", count), row.listed("tensor_formats", count)
+    stored, offsets = row.listed("tensor_storage_shapes", count), row.listed("tensor_view_offsets", count)
+    strides = row.listed("tensor_view_strides", count)
+    values = _attributes(row)
+    plans: dict[str, TensorPlan | None] = {}
+    for i, name in enumerate(names[:count]):
+        plan = _plan(row, column, shapes[i], dtypes[i], formats[i], None)
+        if plan is not None:
+            plan = _laid_out(row, plan, strides[i], offsets[i], stored[i])
+            if name != operator.output:
+                plan = _with_data(row, plan, i, count, _given(values, name))
+        plans[name] = plan
+    output = plans.pop(operator.output, None)
+    attrs = {found: _attribute(row, found, value) for key, value in values.items()
+             if (found := same_name(key, operator.names("attr")))}  # fmt: skip
+    return _foreign(row, operator, plans, attrs, output)
+
+
+def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None], attrs: dict[str, int],
+             output: TensorPlan | None) -> Foreign:  # fmt: skip
+    tolerances = row.text("precision_tolerances")
+    return Foreign(
+        operator=operator,
+        label=row.name,
+        inputs=inputs,
+        attrs=attrs,
+        where=row.where,
+        why=f"TTK case {row.name}" + (f", tolerances {tolerances}" if tolerances else ""),
+        output=output,
+        socs=_socs(row),
+    )
+
+
+# cells to plans -------------------------------------------------------------------------------------------------------
+
+
+def _optional(operator: Operator, name: str) -> bool:
+    return any(p.name == name and p.optional for p in operator.parameters)
+
+
+def _attributes(row: Row) -> dict[str, Any]:
+    values = row.value("attributes", {})
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise row.error("attributes", f"{values!r} must be a dict with names as keys")
+    return values
+
+
+def _attribute(row: Row, name: str, value: Any) -> int:
+    """An attribute's number; ``axes`` may be a list of one, ``reduction`` a word."""
+    if isinstance(value, (tuple, list)) and len(value) == 1:
+        value = value[0]
+    try:
+        return reduction(value) if name == "reduction" else integer(name, value)
+    except OracleError as error:
+        raise row.error("attributes", str(error)) from None
+
+
+def _given(values: Mapping[str, Any], name: str) -> Any:
+    """A small tensor's values may stand among the attributes, by its name."""
+    return next((v for key, v in values.items() if plain(key) == plain(name)), None)
+
+
+def _plan(row: Row, column: str, shape: Any, dtype: Any, form: Any, stored: Any) -> TensorPlan | None:
+    """Return a tensor without data; None for an absent one."""
+    if shape is None:
+        return None
+    shape = _dims(row, column, shape)
+    form = "ND" if form is None else str(form).upper().removeprefix("ACL_FORMAT_")
+    if form not in FORMAT_ENUM:
+        raise row.error(column.rpartition("_")[0] + "_formats", f"unknown format {form!r}")
+    try:
+        name = dtype_named(dtype)
+    except OracleError as error:
+        raise row.error(column.partition("_")[0] + "_dtypes", str(error)) from None
+    storage = None if stored is None else _dims(row, column, stored)
+    return TensorPlan(shape, name, None, "contiguous", form, None if storage == shape else storage)
+
+
+def _dims(row: Row, column: str, shape: Any) -> tuple[int, ...]:
+    dims = (shape,) if isinstance(shape, int) else shape
+    if not isinstance(dims, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in dims):
+        raise row.error(column, f"{shape!r} is no shape of one tensor")
+    return tuple(dims)
+
+
+def _laid_out(row: Row, plan: TensorPlan, strides: Any, offset: Any, stored: Any) -> TensorPlan:
+    """Apply strides and offset, in elements, and the storage shape they lie in."""
+    column = "tensor_view_strides"
+    given = row_major(plan.shape) if strides is None or strides == () else strides
+    if not isinstance(given, (tuple, list)) or not all(isinstance(s, int) for s in given):
+        raise row.error(column, f"{strides!r} must be a tuple of integers")
+    if len(given) != len(plan.shape) or any(s < 0 for s in given):
+        raise row.error(column, f"{strides!r} does not fit the shape {plan.shape}")
+    if offset is not None and not (isinstance(offset, int) and offset >= 0):
+        raise row.error("tensor_view_offsets", f"{offset!r} must be an integer of 0 or more")
+    storage = None if stored is None or stored == () else _dims(row, "tensor_storage_shapes", stored)
+    start = offset or 0
+    needed = start + 1 + sum((n - 1) * s for n, s in zip(plan.shape, given, strict=True)) if size_of(plan.shape) else 0
+    if storage is not None and size_of(storage) < needed:
+        raise row.error(
+            "tensor_storage_shapes", f"{storage} holds {size_of(storage)} elements, the view ends at {needed}"
+        )
+    view = as_view(plan.shape, tuple(given), start, needed if storage is None else size_of(storage))
+    shown = None if storage is None or (view == "contiguous" and storage == plan.shape) else storage
+    return replace(plan, view=view, storage_shape=shown)
+
+
+def _with_data(row: Row, plan: TensorPlan, index: int, count: int, given: Any) -> TensorPlan:
+    """Give a tensor its values: those written among the attributes, else its range."""
+    if given is not None:
+        values = list(_flat(given))
+        if len(values) not in (1, size_of(plan.shape)):
+            raise row.error("attributes", f"{len(values)} values for a tensor of shape {plan.shape}")
+        cycle = {
+            "gen": "literal",
+            "values": values * (1 if len(values) == size_of(plan.shape) else size_of(plan.shape)),
+        }
+        return replace(plan, data=cycle)
+    ranges = row.listed("input_data_ranges", None)
+    ranges = ranges * count if len(ranges) == 1 else ranges
+    try:
+        return replace(plan, data=from_ttk(ranges[index] if index < len(ranges) else None, plan))
+    except Unfit:
+        raise
+    except OracleError as error:
+        raise row.error("input_data_ranges", str(error)) from None
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    if isinstance(values, (tuple, list)):
+        for value in values:
+            yield from _flat(value)
+    else:
+        yield values
+
+
+def _socs(row: Row) -> tuple[str, ...] | None:
+    text = row.text("soc_series")
+    value = row.value("soc_series") if text.startswith(("(", "[", "'", '"')) else text.split(",")
+    names = [value] if isinstance(value, str) else [str(name).strip() for name in value]
+    if not any(names):
+        return None
+    try:
+        return socs_named(names)
+    except OracleError as error:
+        raise row.error("soc_series", str(error)) from None
