@@ -108,10 +108,11 @@
     : [["status", RUNS[0]], ["case"], ["dtype"], ["err", RUNS[0]], ["time", RUNS[0]]];
   function heads() {
     const row = make("tr"), asked = state.sort.replace("-", ""), back = state.sort.startsWith("-");
-    for (const [key, run] of columns) {
+    for (const [place, [key, run]] of columns.entries()) {
       const th = make("th", { scope: "col", className: key === "err" || key === "time" ? "n" : "" });
       if (key === asked) th.setAttribute("aria-sort", back ? "descending" : "ascending");
       const button = make("button", { type: "button", textContent: TEXT[key] + (key === asked ? (back ? " ↑" : " ↓") : "") });
+      button.dataset.key = "column " + place;
       button.onclick = () => update({ sort: state.sort === key ? "-" + key : key, page: 0 });
       th.append(button);
       if (run && RUNS.length > 1) th.append(make("div", { textContent: run.label }));
@@ -131,6 +132,7 @@
       const id = idOf(row), open = state.open === id, head = make("span", { className: "head", textContent: D.prefixes[D.cases.prefix[row]] });
       const button = make("button", { type: "button" }, head, D.cases.tail[row]);
       button.setAttribute("aria-expanded", String(open));
+      button.dataset.key = "row " + row;
       button.onclick = () => update({ open: open ? null : id });
       return make("td", { className: "id" }, button);
     },
@@ -168,11 +170,12 @@
     $("next").disabled = state.page === last;
   }
   function update(change) {
-    const before = state.q + "\n" + state.sort, old = found;
+    const before = state.q + "\n" + state.sort, old = found, focus = document.activeElement?.dataset.key;
     Object.assign(state, change);
     if (before !== state.q + "\n" + state.sort || !old.length) select();
     heads();
     draw();
+    if (focus) document.querySelector(`[data-key="${focus}"]`)?.focus(); // the button that was pressed was drawn anew
     const hash = new URLSearchParams();
     if (state.q) hash.set("q", state.q);
     if (state.sort !== "status") hash.set("sort", state.sort);
