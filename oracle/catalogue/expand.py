@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..signature import FORMAT_ENUM
 from ..status import CODES
 from . import generators
 from .case import Case, TensorPlan
-from .layout import arrange, parse
+from .layout import arrange, parse, shares_elements
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, operand_shape, resolve
 
@@ -39,6 +40,11 @@ class Draft:
         """Return this draft laid over another one; a new generator forgets the old one's parameters."""
         data = self.data if "gen" in self.data else {**below.data, **self.data}
         return Draft({**below.plan, **self.plan}, data, self.null)
+
+    @cached_property
+    def refers(self) -> bool:
+        """Whether a parameter refers to the main shape or an attribute, here or inside a list."""
+        return any(isinstance(v, list) or (isinstance(v, str) and v.startswith("$")) for v in self.data.values())
 
 
 @dataclass(frozen=True)
@@ -168,10 +174,15 @@ class _Expander:
 
     def cases(self, family: str, layer: Layer, shown: list[str]) -> Iterator[Case]:
         keys = layer.keys
-        for key in ("dtype", "shape"):
+        for key in ("dtype", "shape", "inputs"):
             if key not in keys:
                 raise self.error(f"family {family} has no {key}", layer, ())
         self.check_data(layer)
+        settled = {
+            "expect": self.checked(layer, ("expect",), _expectations, keys.get("expect")),
+            "soc": self.checked(layer, ("soc",), _platforms, keys.get("soc", [])),
+        }
+        layer = replace(layer, keys={**keys, **settled})
         attributes = [_listed(keys["attrs"][a]) if a in keys.get("attrs", {}) else [None] for a in self.attrs]
         for dtype, shape in product(self.dtypes(layer), main_shapes(keys["shape"])):
             for values in product(*attributes):
@@ -198,7 +209,10 @@ class _Expander:
 
     def check_data(self, layer: Layer) -> None:
         """Check what does not depend on the axes: generators, their parameters, names of dtypes, views, formats."""
-        tensors: dict[Where, Draft] = {("inputs", k): draft for k, draft in layer.keys.get("inputs", {}).items()}
+        for parameter in self.operator.parameters:
+            if parameter.kind == "input" and not parameter.optional and parameter.name not in layer.keys["inputs"]:
+                raise self.error(f"input {parameter.name} is not described; null makes it a null pointer", layer, ())
+        tensors: dict[Where, Draft] = {("inputs", k): draft for k, draft in layer.keys["inputs"].items()}
         tensors[("output",)] = layer.keys.get("output", Draft())
         for inner, draft in tensors.items():
             if draft.null:
@@ -233,12 +247,13 @@ class _Expander:
         self, family: str, layer: Layer, dtype: str, shape: Shape, attrs: dict[str, int], shown: list[str]
     ) -> Case:
         keys = layer.keys
-        drafts = keys.get("inputs", {})
+        drafts = keys["inputs"]
         inputs = {name: self.plan(drafts.get(name), dtype, shape, attrs) for name in self.tensors}
         output = self.plan(keys.get("output", Draft()), dtype, shape, attrs, is_output=True)
         plans = [p for p in (*inputs.values(), output) if p is not None]
-        expect = _expectations(keys.get("expect"))
-        soc = _platforms(keys.get("soc"), restrict="expect" not in keys and any(p.dtype == "bfloat16" for p in plans))
+        soc, expect = keys["soc"], keys["expect"]
+        if not expect and any(p.dtype == "bfloat16" for p in plans):
+            soc = _with_bfloat16(soc)
         refused = all((expect.get(s) or expect.get("default") or SUCCESS) != SUCCESS for s in soc or tuple(PLATFORMS))
         if refused:
             inputs = {n: p and replace(p, spec_only=True) for n, p in inputs.items()}
@@ -270,13 +285,14 @@ class _Expander:
         view = plan.get("view", "contiguous")
         if view != "contiguous":
             arrange(shape, view)
-            if is_output and view.startswith("expanded"):
-                raise OracleError("an output cannot be expanded: its elements would share memory")
+            if is_output and shares_elements(shape, view):
+                raise OracleError(f"an output of shape {shape} cannot be {view}: its elements would share memory")
         storage = plan.get("storage_shape")
+        data = {k: resolve(v, main, attrs) for k, v in draft.data.items()} if draft.refers else draft.data
         return TensorPlan(
             shape=shape,
             dtype=plan.get("dtype", dtype),
-            data=None if is_output else {k: resolve(v, main, attrs) for k, v in draft.data.items()},
+            data=None if is_output else data,
             view=view,
             format=plan.get("format", "ND"),
             storage_shape=None if storage is None else tuple(storage),
@@ -298,10 +314,12 @@ def _expectations(written: Any) -> dict[str, str]:
     return expect
 
 
-def _platforms(written: Any, *, restrict: bool) -> tuple[str, ...]:
-    names = tuple(platform(name).soc for name in _listed(written)) if written is not None else ()
-    if not restrict:
-        return names
+def _platforms(written: Any) -> tuple[str, ...]:
+    return tuple(platform(name).soc for name in _listed(written))
+
+
+def _with_bfloat16(names: tuple[str, ...]) -> tuple[str, ...]:
+    """A call with bfloat16 that says nothing of its status is planned where bfloat16 exists."""
     able = tuple(name for name in names or PLATFORMS if PLATFORMS[name].bfloat16)
     if not able:
         raise OracleError(f"bfloat16, but none of {', '.join(names)} has it; write expect if that is the point")

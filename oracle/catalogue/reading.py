@@ -20,6 +20,7 @@ from ..errors import OracleError
 
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_DEPTH = 50
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?\Z")
 _EXPONENT = re.compile(r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*[eE][-+]?[0-9]+\Z")
@@ -69,6 +70,7 @@ def read(path: str | os.PathLike[str]) -> Document:
     except UnicodeDecodeError as error:
         raise OracleError(f"{name}: not UTF-8: byte {error.start} is {error.object[error.start]:#04x}") from None
     try:
+        _check_depth(name, text)
         node = yaml.compose(text, Loader=_LOADER)
         if node is None:
             raise OracleError(f"{name}:1: the file is empty; a catalogue begins with 'aclnn_oracle: 1'")
@@ -80,9 +82,20 @@ def read(path: str | os.PathLike[str]) -> Document:
         raise OracleError(f"{name}:{line}: not YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise OracleError(f"{name}:1: not YAML: {error}") from None
-    except RecursionError:
-        raise OracleError(f"{name}:1: nested too deeply to be a catalogue") from None
     return Document(name, data, reader.lines)
+
+
+def _check_depth(name: str, text: str) -> None:
+    """Refuse deep nesting before libyaml's recursive composer meets it and takes the process down."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                mark: Any = event.start_mark
+                raise OracleError(f"{name}:{mark.line + 1}: nested more than {MAX_DEPTH} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 class _Reader:
@@ -99,7 +112,10 @@ class _Reader:
     def value(self, node: Any, place: Where) -> Any:
         self.lines.setdefault(place, node.start_mark.line + 1)
         if id(node) in self.seen:
-            raise self.error(node, "aliases (*name) are not supported; write the value out or use variants")
+            raise self.error(
+                node,
+                "this anchor is used again; aliases (*name) are not supported, write the value out or use variants",
+            )
         self.seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, place)

@@ -64,7 +64,7 @@ def _length(shape: Shape, dim: int) -> tuple[int, int]:
 
 def _rows_last(values: Array, shape: Shape, axis: int) -> Array:
     """Return a (rows, length) copy with the axis last."""
-    moved = np.moveaxis(values.reshape(_full(shape)), axis, -1)
+    moved: Array = np.moveaxis(values.reshape(_full(shape)), axis, -1)
     rows = size_of(moved.shape[:-1])
     return np.asarray(moved.reshape(rows, moved.shape[-1]).copy())
 

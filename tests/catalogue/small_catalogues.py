@@ -1,0 +1,36 @@
+"""Small catalogues for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oracle.catalogue import Case, load
+
+HEAD = """\
+aclnn_oracle: 1
+operator: aclnnSoftmaxBackward
+defaults:
+  main: gradOutput
+  attrs: {dim: -1}
+  inputs: {gradOutput: normal, output: {gen: softmax, dim: $dim}}
+  output: {}
+families:
+"""  # 8 lines: a family begins on line 9
+
+
+def catalogue(folder: Path, families: str, head: str = HEAD, name: str = "c.yaml") -> Path:
+    """Write a catalogue; the first line of ``families`` is line 9."""
+    path = folder / name
+    path.write_text(head + families, encoding="utf-8")
+    return path
+
+
+def cases(folder: Path, families: str, head: str = HEAD) -> list[Case]:
+    """Write and load."""
+    return load(catalogue(folder, families, head))
+
+
+def family(**keys: object) -> str:
+    """One family ``f`` in flow style; keys are YAML text."""
+    written = {"why": "a reason to be", "dtype": "float32", "shape": "[[4, 6]]", **keys}
+    return "  f: {" + ", ".join(f"{k}: {v}" for k, v in written.items() if v is not None) + "}\n"
