@@ -45,7 +45,7 @@ def look(tmp_path: Path) -> Any:
 
 
 def rows(page: str) -> list[str]:
-    return re.findall(r'aria-expanded="\w+"><span class="head">(.*?)</span>(.*?)</button>', page)
+    return re.findall(r'aria-expanded="\w+"[^>]*><span class="head">(.*?)</span>(.*?)</button>', page)
 
 
 def found(page: str) -> str:
