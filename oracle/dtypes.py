@@ -68,7 +68,7 @@ class DType:
 
 def _row(name: str, acl: str, enum: int, kind: str) -> DType | None:
     native = not hasattr(ml_dtypes, name)
-    if native and not hasattr(np, name):  # a type that only a newer ml_dtypes has
+    if native and name not in np.sctypeDict:  # a type that only a newer ml_dtypes has (np.bool is NumPy 2's)
         return None
     return DType(name, f"ACL_{acl}", enum, np.dtype(name if native else getattr(ml_dtypes, name)), kind)
 

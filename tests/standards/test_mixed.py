@@ -84,6 +84,17 @@ def test_limit_is_the_larger_of_a_and_32_ulp_of_the_narrowed_golden(dtype, golde
     assert mixed(dtype, [golden], [golden]).metrics["max_abs_error_limit"] == limit
 
 
+@pytest.mark.parametrize("anchor", ["g_low", "per_element"])
+def test_an_error_of_exactly_the_limit_passes(anchor):
+    golden, actual = np.full(100, 1e6), np.full(100, 1e6)
+    for error, passed in ((2.0, True), (2.0625, False)):  # 32 ULP of 1e6 is 2
+        actual[0] = 1e6 + error
+        assert mixed("float32", golden, actual, anchor=anchor).passed is passed
+    small = np.ones(100)
+    small[0] = 1.15  # between A and 2 A
+    assert not mixed("float16", np.ones(100), small, anchor=anchor).passed
+
+
 def test_limit_is_anchored_at_the_first_largest_error():
     golden, actual = [1.0, 1000.0, 1000.0, 1.0], [1.0, 1010.0, 1000.0, 1.5]
     verdict = mixed("float16", golden, actual)
@@ -106,7 +117,7 @@ def test_limit_is_anchored_at_the_first_largest_error():
 def test_other_anchors(anchor, limit, passed):
     golden, actual = np.ones(400), np.ones(400)
     golden[:2], actual[:2] = (1000.0, 2048.0), (1010.0, 2048.0)
-    actual[2] = 1.2
+    actual[2] = 1.15
     verdict = mixed("float16", golden, actual, anchor=anchor)
     assert verdict.metrics["max_abs_error_limit"] == limit
     assert verdict.passed is passed

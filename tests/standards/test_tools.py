@@ -219,6 +219,9 @@ def test_msprobe_skips_float64_in_stage_2():
         ("float32", [1000.0, 1.0], [1000.0625, 1.0], "pass"),  # both shares 1
         ("float32", [0.0, 0.0], [0.0, 0.0], "pass"),
         ("float32", [0.0, 0.0], [0.0, 1e-5], "error"),  # one side all zero
+        ("float16", [10.0] * 100, [10.125] + [10.0] * 99, "error"),  # share(1e-2) is 0.99, not above
+        ("float16", [10.0] * 1000, [10.0625] + [10.0] * 999, "Warning"),  # share(1e-3) is 0.999, not above
+        ("float16", [10.0] * 1001, [10.0625] + [10.0] * 1000, "pass"),
         ("float32", [7.0], [7.5], "error"),  # one element: no cosine, shares decide
         ("float32", [NAN, 1.0], [NAN, 1.0], "error"),  # special values count as errors
     ],
