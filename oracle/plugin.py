@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .runner.session import Run
 
 SUFFIXES = (".yaml", ".yml")
+FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
 PROPERTY = "aclnn_oracle"  # the record line's place in a report's user_properties
 MARKER = b"aclnn_oracle"  # in the first key of every catalogue
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
@@ -119,7 +120,15 @@ def pytest_collect_file(
         named = parent.session.isinitpath(file_path)
         if _is_catalogue(file_path) or (named and not found):
             found.append(CatalogueFile.from_parent(parent, path=file_path))
+    elif file_path.suffix in FOREIGN and parent.session.isinitpath(file_path) and _is_foreign(file_path):
+        found.append(CatalogueFile.from_parent(parent, path=file_path))
     return found
+
+
+def _is_foreign(path: Path) -> bool:
+    from .interop import is_foreign_catalogue
+
+    return is_foreign_catalogue(path)
 
 
 def _is_catalogue(path: Path) -> bool:
@@ -286,10 +295,11 @@ def _cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, 
     ours: dict[str, bool] = {}
     for nodeid in ids:
         file, separator, name = nodeid.partition("::")
-        if not separator or not file.endswith(SUFFIXES):
+        if not separator or not file.endswith(SUFFIXES + FOREIGN):
             continue
         if file not in ours:
-            ours[file] = _is_catalogue(config.rootpath / file)
+            path = config.rootpath / file
+            ours[file] = _is_foreign(path) if file.endswith(FOREIGN) else _is_catalogue(path)
         if ours[file]:
             yield config.rootpath / file, name
 

@@ -181,9 +181,3 @@ class _Entry:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "..."
-
-
-def recognises(head: bytes) -> bool:
-    """Tell by its first bytes whether a file is an ATK catalogue: a JSON list of objects with an aclnn name."""
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return text.startswith(b"[") and text[1:].lstrip().startswith(b"{") and b'"aclnn_name"' in text

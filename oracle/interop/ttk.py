@@ -29,7 +29,6 @@ from .names import dtype_named, integer, kernel_named, operator_named, plain, re
 from .ranges import Unfit, from_ttk
 
 KIND = "ttk"
-_KERNEL_HEADER, _ACLNN_HEADER = ("op_name", "input_shapes"), ("api_name", "tensor_view_shapes")
 _NUMBERS = {"nan": math.nan, "inf": math.inf}
 _BINARIES = ("manual_input_binaries", "manual_tensor_binaries")
 
@@ -51,13 +50,6 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
         except Unfit as error:
             collector.loaded.skip("with values the dtype cannot hold", row.told, str(error))
     return collector.loaded
-
-
-def recognises(head: bytes) -> bool:
-    """Tell by its first line whether a file is a TTK CSV of either form."""
-    line = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
-    names = {name.strip().strip('"') for name in line.split(",")}
-    return names.issuperset(_KERNEL_HEADER) or names.issuperset(_ACLNN_HEADER)
 
 
 # rows and cells -------------------------------------------------------------------------------------------------------

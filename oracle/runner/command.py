@@ -139,8 +139,13 @@ def replay_case(args: argparse.Namespace) -> int:
 def find_case(case_id: str, path: Path | None = None) -> Any:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
     from ..catalogue import load, load_all
+    from ..interop import is_foreign_catalogue
+    from ..interop import load as load_foreign
 
-    cases = load(path) if path is not None and path.is_file() else load_all(path)
+    if path is not None and is_foreign_catalogue(path):
+        cases = load_foreign(path).cases
+    else:
+        cases = load(path) if path is not None and path.is_file() else load_all(path)
     for case in cases:
         if case.id == case_id:
             return case

@@ -17,7 +17,10 @@ from typing import Any
 
 from ..catalogue import digest, load, load_all, select
 from ..catalogue.case import Case
+from ..catalogue.reading import display
 from ..errors import OracleError
+from ..interop import Loaded, is_foreign_catalogue
+from ..interop import load as load_foreign
 from .bench import Bench
 from .expectations import Expectations, expectations_file, load_expectations
 from .record import GOOD, Recorder, summary
@@ -42,6 +45,7 @@ class Run:
             self.record = self.report.with_suffix(".jsonl")
         self.recorder = Recorder(self.record)
         self._cases: dict[Path, list[Case]] = {}
+        self._foreign: dict[Path, Loaded] = {}
         self._expectations: dict[Path, Expectations] = {}
 
     # collecting ------------------------------------------------------------------------------------------------------
@@ -49,8 +53,14 @@ class Run:
     def cases(self, file: Path, *, every_tier: bool = False) -> list[Case]:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
         if file not in self._cases:
-            self._cases[file] = load(file)
+            self._cases[file] = self.foreign(file).cases if is_foreign_catalogue(file) else load(file)
         return select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
+
+    def foreign(self, file: Path) -> Loaded:
+        """Return what another tool's catalogue file holds; how many of its cases cannot be run is told at the end."""
+        if file not in self._foreign:
+            self._foreign[file] = load_foreign(file)
+        return self._foreign[file]
 
     def open(self) -> None:
         """Load the backend and learn its name. Raises OracleError."""
@@ -98,6 +108,8 @@ class Run:
                 raise OracleError(f"the id {case_id} is planned twice: in {first[case_id]} and in {file}")
         files = sorted({file for file, _ in planned})
         self.check_expectations(file.parent for file in files)
+        for file in filter(is_foreign_catalogue, files):
+            self.foreign(file)  # a process with workers collects nothing itself
         self.recorder.begin(len(planned), self.header(files))
 
     def header(self, files: Sequence[Path]) -> dict[str, Any]:
@@ -128,7 +140,8 @@ class Run:
         """End the record, write the report, release the backend; return what the terminal should say at the end."""
         self.recorder.end()
         self.bench.close()
-        told = [summary(self.recorder.counts())]
+        told = [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        told.append(summary(self.recorder.counts()))
         if self.record is not None:
             told.append(f"record: {self.record}")
         if self.report is not None and self.record is not None:
