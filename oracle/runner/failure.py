@@ -165,7 +165,7 @@ def _worst(score: Array, bad: Array) -> list[int]:
     if candidates.size > 4096:
         top = np.partition(scores, -WORST)[-WORST]
         keep = scores >= top
-        candidates, scores = candidates[keep][:4096], scores[keep][:4096]
+        candidates, scores = candidates[keep], scores[keep]
     return [int(i) for i in candidates[np.argsort(-scores, kind="stable")[:WORST]]]
 
 

@@ -1,15 +1,19 @@
 """Cases in a child process: one that dies is a crash, one that does not answer a timeout, and the run goes on.
 
-The child is started once and keeps its backend; after a crash or a timeout the next case gets a new one.
+The child is started once and keeps its backend; after a crash or a timeout the next case gets a new one. It is a fresh
+interpreter and not a fork (device runtimes do not survive one), and it does not import the parent's main module.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import json
+import os
 import signal
+import subprocess
+import sys
 import time
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 from ..catalogue.case import Case
@@ -17,14 +21,20 @@ from ..errors import OracleError
 from .settings import Settings
 
 START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
+GLANCE = 0.2  # seconds between looks at whether the child lives, where a grandchild keeps its pipe open
+_CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from oracle.runner.isolate import serve; serve()"
 
 
-def serve(pipe: Connection, settings: Settings) -> None:
+def serve() -> None:
     """The child's life: load the backend, say so, run cases until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends this process by closing the pipe
+    number = int(sys.argv[1])
+    os.set_inheritable(number, False)
+    pipe: Connection[Any, Any] = Connection(number)
     from .bench import load_backend
     from .run import run_case
 
+    settings = pipe.recv()
     try:
         backend = load_backend(settings)
     except OracleError as error:
@@ -42,29 +52,37 @@ def serve(pipe: Connection, settings: Settings) -> None:
         close()
 
 
+class Died(Exception):
+    """The child is gone; the text says how."""
+
+
+class Silent(Exception):
+    """The child did not answer in time."""
+
+
 class Child:
     """A child process that runs cases. ``name`` and ``versions`` are its backend's."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.name, self.versions = settings.backend, {}  # type: str, dict[str, str]
-        self._process: BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self.name = settings.backend
+        self.versions: dict[str, str] = {}
+        self._running: tuple[subprocess.Popen[bytes], Connection[Any, Any]] | None = None
 
     def start(self) -> None:
         """Start the process. Raises OracleError if its backend cannot be loaded."""
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, self.settings), name="aclnn-oracle-case", daemon=False)
-        self._process = process
-        process.start()
+        pipe, theirs = Pipe()
+        command = [sys.executable, "-c", _CODE, str(theirs.fileno()), json.dumps(sys.path)]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),))
         theirs.close()
-        answer = self._answer(START_LIMIT)
-        if answer is None:
-            told = self._obituary() if self._dead(process) else f"no answer in {START_LIMIT:.0f} s"
+        self._running = process, pipe
+        try:
+            word, said, versions = self._ask(self.settings, START_LIMIT)
+        except Died as error:
+            raise OracleError(f"backend {self.settings.backend}: its child process did not start: {error}") from None
+        except Silent:
             self.kill()
-            raise OracleError(f"backend {self.settings.backend}: its child process did not start: {told}")
-        word, said, versions = answer
+            raise OracleError(f"backend {self.settings.backend} was not loaded within {START_LIMIT:.0f} s") from None
         if word == "refused":
             self.kill()
             raise OracleError(said)
@@ -74,72 +92,73 @@ class Child:
         """Run one case; a death or a silence becomes its status."""
         from .run import Outcome, case_line
 
-        if self._process is None:
+        if self._running is None:
             self.start()
-        pipe, process = self._running()
         started = time.perf_counter()
         try:
-            pipe.send(case)
-            answer: dict[str, Any] | None = self._answer(self.settings.timeout)
-        except (BrokenPipeError, ConnectionResetError):
-            answer = None
-        if answer is not None:
+            answer: dict[str, Any] = self._ask(case, self.settings.timeout)
             return answer
-        seconds = {"duration_s": time.perf_counter() - started}
-        if self._dead(process):
-            outcome = Outcome("crash", f"the process running it died: {self._obituary()}", seconds=seconds)
-        else:
+        except Died as error:
+            outcome = Outcome("crash", f"the process running it died: {error}")
+        except Silent:
             told = f"no answer in {self.settings.timeout:g} s; the process running it was killed"
-            outcome = Outcome("timeout", told, seconds=seconds)
-        self.kill()
+            outcome = Outcome("timeout", told)
+            self.kill()
+        outcome.seconds = {"duration_s": time.perf_counter() - started}
         return case_line(case, self.settings, outcome)
 
-    def _answer(self, limit: float | None) -> Any:
-        """Return what the child sends, or None if it dies or stays silent."""
-        pipe, process = self._running()
-        ready = wait([pipe, process.sentinel], limit)
-        if pipe in ready or pipe.poll():
-            try:
-                return pipe.recv()
-            except (EOFError, ConnectionResetError):
-                return None
-        return None
+    def _ask(self, question: Any, limit: float | None) -> Any:
+        """Send a question and return the answer. Raises Died or Silent."""
+        assert self._running is not None
+        process, pipe = self._running
+        deadline = time.monotonic() + (float("inf") if limit is None else limit)
+        try:
+            pipe.send(question)
+            while not pipe.poll(max(0.0, min(GLANCE, deadline - time.monotonic()))):
+                if process.poll() is not None and not pipe.poll():
+                    raise EOFError
+                if time.monotonic() > deadline:
+                    raise Silent
+            return pipe.recv()
+        except (EOFError, OSError):
+            raise Died(self._obituary(process)) from None
+        finally:
+            if process.poll() is not None:
+                self.kill()
 
-    def _running(self) -> tuple[Connection, BaseProcess]:
-        assert self._pipe is not None
-        assert self._process is not None
-        return self._pipe, self._process
-
-    def _dead(self, process: BaseProcess) -> bool:
-        """Whether the child died; its pipe closes a moment before the process is gone."""
-        if self._pipe is None or self._pipe.poll():
-            process.join(5)
-        return not process.is_alive()
-
-    def _obituary(self) -> str:
-        assert self._process is not None
-        code = self._process.exitcode
-        if code is not None and code < 0:
-            try:
-                return f"signal {-code} ({signal.Signals(-code).name})"
-            except ValueError:
-                return f"signal {-code}"
-        return f"exit status {code}"
+    def _obituary(self, process: subprocess.Popen[bytes]) -> str:
+        """Say how the child ended; its pipe closes a moment before it does."""
+        try:
+            code = process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return "its pipe closed"
+        if code >= 0:
+            return f"exit status {code}"
+        try:
+            return f"signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"signal {-code}"
 
     def close(self) -> None:
         """End the child in order, or by force if it does not follow."""
-        if self._pipe is not None:
-            self._pipe.close()
-        if self._process is not None:
-            self._process.join(5)
-        self.kill()
+        if self._running is None:
+            return
+        process, pipe = self._running
+        pipe.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self.kill()
 
     def kill(self) -> None:
         """End the child at once."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._process.close()
-        if self._pipe is not None:
-            self._pipe.close()
-        self._process = self._pipe = None
+        if self._running is None:
+            return
+        process, pipe = self._running
+        self._running = None
+        process.kill()
+        process.wait()
+        pipe.close()

@@ -56,12 +56,15 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value."""
     given = {option.name: values.get(option.dest) for option in OPTIONS}
     text = {name: value for name, value in given.items() if isinstance(value, str)}
+    standard = text.get("standard", "mixed")
+    options = {key: _literal(value) for key, value in key_values("--standard-option", given["standard-option"])}
+    _check_standard(standard, options, text.get("third-party"))
     return Settings(
         backend=text.get("backend", "cpu"),
         backend_options=tuple(key_values("--backend-option", given["backend-option"])),
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
-        standard=_standard(text.get("standard", "mixed")),
-        standard_options=tuple((k, _literal(v)) for k, v in key_values("--standard-option", given["standard-option"])),
+        standard=standard,
+        standard_options=tuple(options.items()),
         third_party=text.get("third-party"),
         tier=_one_of("tier", text.get("tier", "standard"), TIERS),
         seed=_integer("--seed", text.get("seed", "0"), low=0),
@@ -106,10 +109,21 @@ def _one_of(kind: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _standard(name: str) -> str:
+def _check_standard(name: str, options: Mapping[str, Any], third_party: str | None) -> None:
     from ..standards import STANDARDS
 
-    return _one_of("standard", name, tuple(STANDARDS))
+    found = STANDARDS[_one_of("standard", name, tuple(STANDARDS))]
+    for key, value in options.items():
+        if key not in found.options:
+            raise unknown(f"option of standard {name!r}", key, tuple(found.options) or "none")
+        try:
+            found.options[key].convert(value)
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+            raise OracleError(f"--standard-option {key}={value}: must be {found.options[key].rule}") from None
+    if found.third and third_party is None:
+        raise OracleError(f"--standard {name} compares with a third party: it needs --third-party BACKEND")
+    if third_party is not None and not found.third:
+        raise OracleError(f"--third-party {third_party}: standard {name!r} has no third party; give --standard dual-L1")
 
 
 def _integer(option: str, text: str, *, low: int) -> int:

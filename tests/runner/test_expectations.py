@@ -1,0 +1,124 @@
+"""Expectation files: which cases an entry names, what a status becomes, and every fault told with its line."""
+
+from __future__ import annotations
+
+import pytest
+from misbehaving import log_sigmoid, softmax
+
+from oracle.errors import OracleError
+from oracle.runner.expectations import Expectation, Expectations, expectations_file, load_expectations
+
+CASE = log_sigmoid()  # log_sigmoid_backward/plain[float32]
+
+
+def entry(pattern="*", status="fail", **options):
+    return Expectation(pattern, status, "known", "x.yaml:1", **options)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        ("log_sigmoid_backward/plain[float32]", True),
+        ("log_sigmoid_backward/plain[*]", True),
+        ("log_sigmoid_backward/*", True),
+        ("*", True),
+        ("log_sigmoid_backward/plain[float3?]", True),
+        ("log_sigmoid_backward/plain[float?]", False),
+        ("log_sigmoid_backward/plain[fla-z]", False),
+        ("log_sigmoid_backward/plain", False),
+        ("log_sigmoid_backward/plain[float32]x", False),
+        ("log.sigmoid_backward/*", False),
+    ],
+)
+def test_only_star_and_question_mark_are_special(pattern, named):
+    assert entry(pattern).names(CASE) is named
+
+
+@pytest.mark.parametrize(
+    ("expected", "may", "status", "counts"),
+    [
+        ("fail", False, "fail", "xfail"),
+        ("fail", False, "pass", "xpass"),
+        ("fail", True, "pass", "pass"),
+        ("fail", True, "fail", "xfail"),
+        ("fail", False, "error", "error"),
+        ("fail", False, "crash", "crash"),
+        ("fail", False, "skip", "skip"),
+        ("crash", False, "crash", "xfail"),
+        ("timeout", False, "timeout", "xfail"),
+        ("error", False, "error", "xfail"),
+    ],
+)
+def test_only_the_expected_status_is_forgiven(expected, may, status, counts):
+    assert entry(status=expected, may=may, measured="0 to 3" if may else "").resolve(status, "why")[0] == counts
+
+
+def test_the_first_entry_that_applies_counts():
+    found = Expectations((entry(soc=("ascend910",)), entry(dtype=("float16",)), entry("log*"), entry("*", "crash")))
+    assert found.of(CASE, "ascend910b").pattern == "log*"
+    assert found.of(CASE, "ascend910").soc == ("ascend910",)
+    assert found.of(softmax(), "ascend910b").status == "crash"
+    assert Expectations().of(CASE, "ascend910") is None
+
+
+def test_an_entry_that_names_no_case_is_an_error_with_its_place():
+    with pytest.raises(OracleError, match=r"x\.yaml:1: id 'gone\*' matches no case"):
+        Expectations((entry("*"), entry("gone*"))).require_matches([CASE])
+    Expectations((entry("*", soc=("ascend910",)),)).require_matches([CASE])
+
+
+GOOD = """\
+- id: "log_sigmoid_backward/plain[*]"
+  status: fail
+  reason: a reason
+  link: https://example.com/1
+- id: "softmax_backward/*"
+  status: skip
+  reason: another
+  may: true
+  measured: 0 to 3 elements
+  soc: [ascend910b]
+  dtype: [float16, bfloat16]
+"""
+
+
+def test_a_file_is_read(tmp_path):
+    path = expectations_file(tmp_path, "torch")
+    path.parent.mkdir()
+    path.write_text(GOOD)
+    first, second = load_expectations(path).entries
+    assert first.where.endswith("torch.yaml:1")
+    assert (second.where.rpartition(":")[2], second.soc, second.dtype) == (
+        "5",
+        ("ascend910b",),
+        ("float16", "bfloat16"),
+    )
+    assert "https://example.com/1" in first.told
+    assert "measured: 0 to 3 elements" in second.told
+
+
+def test_an_absent_file_is_no_expectations(tmp_path):
+    assert load_expectations(expectations_file(tmp_path, "module:attribute")).entries == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "words"),
+    [
+        (("status: fail", "status: broken"), 2, "'broken' is not one of"),
+        (("reason: a reason\n", "\n"), 1, "'reason' is a required property"),
+        (("reason: a reason", "reason: a reason\n  note: x"), 1, "'note' was unexpected"),
+        (("measured: 0 to 3 elements\n", "\n"), 8, "may: true needs measured:"),
+        (("  may: true\n", ""), 8, "measured: belongs to may: true"),
+        (("soc: [ascend910b]", "soc: [ascend42]"), 10, "'ascend42' is not one of"),
+        (("link: https://example.com/1", "link: example"), 4, "does not match"),
+        (("status: fail", "status: fail\n  status: fail"), 3, "duplicate key"),
+        (("- id", "id"), 2, "not YAML"),
+    ],
+)
+def test_a_fault_is_told_with_file_and_line(tmp_path, change, line, words):
+    path = tmp_path / "torch.yaml"
+    assert change[0] in GOOD
+    path.write_text(GOOD.replace(*change, 1))
+    with pytest.raises(OracleError, match=words) as told:
+        load_expectations(path)
+    assert f"torch.yaml:{line}:" in str(told.value)

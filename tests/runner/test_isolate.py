@@ -1,0 +1,52 @@
+"""A child process per backend: a death is a crash, a silence a timeout, and the next case runs all the same."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from misbehaving import log_sigmoid
+
+from oracle.errors import OracleError
+from oracle.runner import Settings
+from oracle.runner.bench import Bench
+
+
+@pytest.fixture(autouse=True)
+def _misbehaving_is_importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+
+
+def test_the_run_goes_on_after_deaths_and_silence():
+    bench = Bench(Settings(backend="misbehaving:Dies", timeout=3.0))
+    bench.open()
+    assert bench.name == "device"
+    try:
+        lines = {name: bench.run(log_sigmoid(name)) for name in ("plain", "dies", "exits", "hangs", "after")}
+    finally:
+        bench.close()
+    assert {name: line["status"] for name, line in lines.items()} == {
+        "plain": "pass", "dies": "crash", "exits": "crash", "hangs": "timeout", "after": "pass",
+    }  # fmt: skip
+    assert "signal 9 (SIGKILL)" in lines["dies"]["reason"]
+    assert "exit status 7" in lines["exits"]["reason"]
+    assert "no answer in 3 s" in lines["hangs"]["reason"]
+    assert lines["hangs"]["detail"]["replay"].startswith("aclnn-oracle replay ")
+
+
+def test_close_ends_a_child_that_is_idle_at_once():
+    bench = Bench(Settings(backend="misbehaving:Device", isolate=True))
+    bench.open()
+    started = time.monotonic()
+    bench.close()
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize(
+    ("backend", "words"),
+    [("misbehaving:CannotBeMade", "OSError: no device"), ("misbehaving:Nothing", "has no attribute 'Nothing'")],
+)
+def test_a_backend_that_cannot_be_loaded_is_told_not_a_crash(backend, words):
+    with pytest.raises(OracleError, match=words):
+        Bench(Settings(backend=backend, isolate=True)).open()

@@ -1,0 +1,86 @@
+"""Options: one table, wrong values told in one sentence, and spelled again as they were meant."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+import pytest
+
+from oracle.errors import OracleError
+from oracle.runner.options import OPTIONS, add_short, spell
+from oracle.runner.settings import Settings, settings_of
+
+
+def parsed(*words):
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    add_short(parser.add_argument)
+    return vars(parser.parse_args(words))
+
+
+def test_nothing_given_is_the_default():
+    assert settings_of({}) == settings_of(parsed()) == Settings()
+
+
+def test_every_option_reaches_the_settings():
+    words = shlex.split(
+        "--backend replay --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch --tier full "
+        "--seed 7 --layers strict,structure --overflow saturate --determinism 2 --invariance --isolate "
+        "--timeout-per-case 1.5 --record-outputs O --devices 2,0 --emulate"
+    )
+    got = settings_of(parsed(*words))
+    default = Settings()
+    set_by = set(vars(got)) - {"worker", "device", "replay_arguments", "standard_options"}
+    assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
+    assert got.soc == "ascend950"
+    assert got.layers == ("structure", "strict")
+    options = parsed("--standard", "single-bm", "--standard-option", "type=high_performance")
+    assert dict(settings_of(options).standard_options) == {"type": "high_performance"}
+
+
+@pytest.mark.parametrize("prefixed", [False, True])
+def test_spelling_is_the_inverse_of_parsing(prefixed):
+    words = ["--backend", "torch", "--backend-option", "device=cuda", "--seed", "3", "--invariance", "--tier", "full"]
+    again = spell(parsed(*words), prefixed=prefixed)
+    assert (parsed(*again) == parsed(*words)) if not prefixed else all(w.startswith("--oracle-") for w in again)
+
+
+def test_a_replay_repeats_what_decides_the_verdict_only():
+    words = ["--backend", "torch", "--tier", "full", "--report", "x.html", "--seed", "3", "--isolate"]
+    assert settings_of(parsed(*words)).replay_arguments == ("--backend", "torch", "--seed", "3")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--soc ascend42", "unknown SoC 'ascend42'; known: ascend910, "),
+        ("--standard exactly", "unknown standard 'exactly'; known: mixed"),
+        ("--tier all", "unknown tier 'all'"),
+        ("--layers strict,loose", "unknown layer 'loose'"),
+        ("--layers=", "unknown layer ''"),
+        ("--overflow wrap", "unknown overflow mode 'wrap'"),
+        ("--seed one", "--seed 'one': must be an integer"),
+        ("--seed -1", "--seed -1: must be at least 0"),
+        ("--determinism 0", "must be at least 1"),
+        ("--timeout-per-case 0", "must be a positive number of seconds"),
+        ("--timeout-per-case nan", "must be a positive number of seconds"),
+        ("--timeout-per-case soon", "must be a number of seconds"),
+        ("--devices 0,0", "named twice"),
+        ("--devices a", "must be an integer"),
+        ("--backend-option numerics", "must be KEY=VALUE"),
+        ("--backend-option a=1 --backend-option a=2", "'a' is given twice"),
+        ("--standard-option tpye=x", "unknown option of standard 'mixed'"),
+        ("--third-party torch", "has no third party"),
+        ("--standard dual-L1", "needs --third-party"),
+    ],
+)
+def test_a_wrong_value_is_named(words, told):
+    with pytest.raises(OracleError) as error:
+        settings_of(parsed(*words.split()))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_every_option_has_a_help_and_its_own_name():
+    assert len({option.dest for option in OPTIONS}) == len(OPTIONS)
+    assert all(len(option.help) > 15 for option in OPTIONS)

@@ -1,0 +1,201 @@
+"""Laws of the comparison: blocks, special values, saturation, and that a larger error never turns fail into pass."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracle import verdict
+from oracle.operators import Reference
+from oracle.verdict import BLOCK, compare, overflow_threshold, strict, uninformative, values_structure
+
+NAN, INF = math.nan, math.inf
+DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
+
+
+def reference(value, bound=0.5, dtype=np.float32, **masks):
+    value = np.asarray(value, np.float64)
+    with np.errstate(over="ignore"):
+        golden = value.astype(np.float32).astype(dtype)
+    masks = {name: np.asarray(mask, bool) for name, mask in masks.items()}
+    return Reference(golden, value, np.broadcast_to(np.float64(bound), value.shape).copy(), **masks)
+
+
+def judged(ref, actual, **options):
+    """(structure passed, strict passed, budget used)"""
+    actual = np.asarray(actual, ref.golden.dtype)
+    found = compare(ref, actual, **options)
+    return values_structure(found, actual.shape).passed, strict(found, actual.shape).passed, found.budget_used
+
+
+ONE = [
+    # value, actual, saturates, (structure, strict)
+    (1.0, 1.0, False, (True, True)),
+    (1.0, 1.5, False, (True, True)),
+    (1.0, 1.75, False, (True, False)),
+    (0.0, -0.0, False, (True, True)),
+    (NAN, NAN, False, (True, True)),
+    (NAN, 1.0, False, (False, False)),
+    (NAN, INF, False, (False, False)),
+    (1.0, NAN, False, (False, False)),
+    (INF, INF, False, (True, True)),
+    (INF, -INF, False, (False, False)),
+    (-INF, -INF, False, (True, True)),
+    (INF, NAN, False, (False, False)),
+    (INF, 65504.0, False, (False, False)),
+    (1.0, INF, False, (False, False)),
+    (1e6, INF, False, (True, True)),  # overflows float16
+    (1e6, 65504.0, False, (False, False)),
+    (1e6, 65504.0, True, (True, True)),
+    (1e6, INF, True, (True, True)),
+    (1e6, -65504.0, True, (False, False)),
+    (1e6, 65472.0, True, (False, False)),
+    (-INF, -65504.0, True, (True, True)),
+    (NAN, 0.0, True, (True, True)),
+    (NAN, 1.0, True, (False, False)),
+    (1.0, 65504.0, True, (True, False)),
+]
+
+
+@pytest.mark.parametrize(("value", "actual", "saturates", "expected"), ONE)
+def test_one_element(value, actual, saturates, expected):
+    assert judged(reference([value], dtype=np.float16), [actual], saturates=saturates)[:2] == expected
+
+
+@pytest.mark.parametrize(("value", "actual", "expected"), [(v, a, e) for v, a, s, e in ONE if not s])
+@pytest.mark.parametrize("place", [0, BLOCK - 1, BLOCK, 2 * BLOCK + 6])
+def test_the_place_in_a_large_tensor_does_not_matter(value, actual, expected, place):
+    values = np.linspace(1, 2, 2 * BLOCK + 7)
+    values[place] = value
+    ref = reference(values, 0.5, np.float16)
+    got = ref.golden.copy()
+    got[place] = actual
+    found = compare(ref, got)
+    assert (found.codes is None, found.strict_bad is None) == expected
+    if not expected[1]:
+        assert np.flatnonzero(found.strict_bad).tolist() == [place]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_the_threshold_is_where_rounding_turns_to_infinity(name):
+    limit = overflow_threshold(np.dtype(DTYPES[name]))
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.float64(limit).astype(np.float32).astype(DTYPES[name]))
+        below = np.nextafter(np.float32(limit), np.float32(0)) if name != "float32" else np.nextafter(limit, 0.0)
+        assert np.isfinite(below.astype(DTYPES[name]))
+
+
+def test_near_the_threshold_both_sides_are_right():
+    """65519 lies within 2 of 65520, from where float16 rounds to infinity."""
+    near = reference([65519.0, 65521.0], 2.0, np.float16)
+    for answer in ([65504.0, 65504.0], [INF, INF], [65504.0, INF]):
+        assert judged(near, answer)[:1] == (True,)
+    assert judged(reference([65519.0], 0.5, np.float16), [INF])[0] is False
+
+
+def test_unspecified_elements_are_judged_by_no_layer():
+    ref = reference([1.0, NAN, INF], unspecified=[False, True, True])
+    found = compare(ref, np.asarray([1.0, 5.0, NAN], np.float32))
+    assert (found.codes, found.strict_bad, found.unspecified) == (None, None, 2)
+    assert verdict.standard("mixed", ref, np.asarray([1.0, 5.0, NAN], np.float32), found).passed
+
+
+def test_exact_zeros_are_structure_even_within_the_bound():
+    ref = reference([0.0, 1.0], 0.5, zeros=[True, False])
+    assert judged(ref, [-0.0, 1.0])[:2] == (True, True)
+    assert judged(ref, [1e-30, 1.0])[:2] == (False, True)
+
+
+def test_a_saturated_overflow_passes_the_standard_too():
+    ref = reference([1e6, 1.0], 0.5, np.float16)
+    actual = np.asarray([65504.0, 1.0], np.float16)
+    for saturates in (True, False):
+        found = compare(ref, actual, saturates=saturates)
+        assert verdict.standard("mixed", ref, actual, found).passed is saturates
+
+
+def test_a_bound_of_zero_allows_nothing_and_an_infinite_one_every_finite_number():
+    assert judged(reference([1.0], 0.0), [1.0]) == (True, True, 0.0)
+    assert judged(reference([1.0], 0.0), [np.nextafter(np.float32(1), np.float32(2))])[1:] == (False, INF)
+    assert judged(reference([1.0], INF), [3e38])[:2] == (True, True)
+    assert judged(reference([1.0], INF), [NAN])[:2] == (False, False)
+
+
+def test_complex_outputs_are_judged_by_their_real_part_and_need_a_zero_imaginary_one():
+    ref = reference([1.0, 2.0], dtype=np.complex64)
+    assert judged(ref, [1.0, 2.0])[:2] == (True, True)
+    assert judged(ref, [1.0, 2.0 + 1e-3j])[:2] == (False, False)
+    assert judged(ref, [1.0, 9.0])[:2] == (True, False)
+
+
+finite = st.floats(-1e4, 1e4, width=32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(finite, finite), min_size=1, max_size=20), st.floats(1.0, 8.0), st.floats(0.0, 100.0))
+def test_a_larger_error_never_turns_fail_into_pass(pairs, factor, bound):
+    value, error = np.asarray(pairs, np.float64).T
+    ref = reference(value, bound)
+    ref.golden, actual = value, value + error
+    worse = value + factor * error
+    small, large = compare(ref, actual), compare(ref, worse)
+    assert small.budget_used <= large.budget_used * (1 + 1e-9)
+    assert small.strict_bad is None or large.strict_bad is not None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(finite, finite, st.sampled_from([0.0, 1.0, NAN, INF])), min_size=1, max_size=20), st.randoms()
+)
+def test_the_order_of_elements_does_not_matter(rows, random):
+    shuffled = rows[:]
+    random.shuffle(shuffled)
+    answers = []
+    for table in (rows, shuffled):
+        value, error, special = np.asarray(table, np.float64).T
+        actual = np.where(special == 1.0, value + error, np.where(special == 0.0, value, special)).astype(np.float32)
+        found = compare(reference(value, 10.0), actual)
+        bad = 0 if found.strict_bad is None else int(found.strict_bad.sum())
+        codes = [] if found.codes is None else sorted(found.codes.tolist())
+        answers.append((found.budget_used, bad, codes))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("golden", "told"),
+    [
+        ([], ""),
+        ([1.0], ""),
+        ([0.0], "only element is 0"),
+        ([NAN], "not finite"),
+        ([1.0, 1.0], "all 2 elements"),
+        ([0.0, -0.0], "all 2 elements"),
+        ([1.0, 2.0], ""),
+        ([1.0, 1.0, NAN], ""),
+        ([1.0, NAN, INF], "2 of 3"),
+        ([1.0, 2.0, NAN, NAN], ""),
+    ],
+)
+def test_what_proves_nothing(golden, told):
+    found = uninformative(reference(golden))
+    assert told in found
+    assert bool(told) == bool(found)
+
+
+def test_unspecified_elements_do_not_make_a_golden_informative():
+    assert uninformative(reference([1.0, 1.0, 5.0], unspecified=[False, False, True]))
+
+
+def test_strided_outputs_are_judged_where_they_lie():
+    ref = reference(np.arange(12.0).reshape(3, 4))
+    base = np.zeros((3, 8), np.float32)
+    base[:, ::2] = ref.golden
+    assert judged(ref, base[:, ::2]) == (True, True, 0.0)
+    base[2, 2] = 99
+    found = compare(ref, base[:, ::2])
+    assert np.argwhere(strict(found, (3, 4)).bad).tolist() == [[2, 1]]
