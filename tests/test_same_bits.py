@@ -1,0 +1,106 @@
+"""The same bytes on every machine: SIMD level, block size, thread count and NumPy version never show.
+
+GOLDENS was computed once; whoever runs this test compares with it, so machines and NumPy versions compare with each
+other. The catalogue's own inputs and goldens change with the catalogue: their digest is compared between environments.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import oracle
+
+GOLDENS = "25745612069fcf6b8166a6433cf68581d705df3d23dd8c295ab1592712edbb34"
+
+SCRIPT = """
+import hashlib
+from oracle.catalogue import default_dir, load_all, make_inputs, select
+from oracle.operators import OPERATORS, golden
+
+digest = hashlib.sha256()
+for case in select(load_all(default_dir()), tier="smoke", soc="ascend910b"):
+    if case.expected("ascend910b") != "ACLNN_SUCCESS":
+        continue
+    inputs, _ = make_inputs(case, seed=7)
+    for array in inputs.values():
+        if array is not None:
+            digest.update(array.tobytes())
+    (output,) = case.outputs.items()
+    out = golden(case.op, **inputs, **case.attrs, **{output[0]: output[1].dtype})
+    digest.update(out[output[0]].tobytes())
+
+print(digest.hexdigest())
+
+import numpy as np
+from ml_dtypes import bfloat16
+digest = hashlib.sha256()
+bits = np.random.Philox(key=5).random_raw(1 << 17).view(np.uint32)
+with np.errstate(all="ignore"):
+    for dtype in (np.float16, bfloat16, np.float32):
+        g, x = (half.view(np.uint16 if np.dtype(dtype).itemsize == 2 else np.uint32).view(dtype)
+                for half in np.array_split(bits, 2))
+        g, x = (np.where(np.isfinite(t), t, np.ones((), dtype))[: 1 << 16] for t in (g, x))
+        for op, more in (
+            ("aclnnLogSigmoidBackward", {"self": x, "buffer": x}),
+            ("aclnnBinaryCrossEntropyBackward", {"self": x, "target": g, "reduction": 1}),
+            ("aclnnSoftmaxBackward", {"output": x, "dim": 0}),
+            ("aclnnSoftmaxBackward", {"output": np.abs(x).reshape(64, -1).T, "dim": 0}),
+        ):
+            grad = g if more.get("output", x).ndim == 1 else g.reshape(64, -1).T
+            result = golden(op, gradOutput=grad, **more)
+            for out in result.values():
+                digest.update(np.where(np.isnan(out), np.zeros((), out.dtype), out).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def digests(**environment: str) -> tuple[str, str]:
+    """Return the digests of the catalogue's smoke tier and of the fixed goldens, computed in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    catalogue, goldens = done.stdout.split()
+    return catalogue, goldens
+
+
+@pytest.fixture(scope="module")
+def here() -> tuple[str, str]:
+    return digests()
+
+
+def dispatched() -> str:
+    """The SIMD features that NumPy chose at run time on this machine."""
+    try:
+        from numpy._core import _multiarray_umath as core
+    except ImportError:
+        from numpy.core import _multiarray_umath as core  # NumPy 1.26
+    return " ".join(name for name in core.__cpu_dispatch__ if core.__cpu_features__[name])
+
+
+def test_this_machine_computes_everybodys_goldens(here):
+    assert here[1] == GOLDENS
+
+
+@pytest.mark.skipif(not dispatched(), reason="NumPy dispatches no SIMD feature on this machine: nothing to disable")
+def test_without_simd(here):
+    assert digests(NPY_DISABLE_CPU_FEATURES=dispatched()) == here
+
+
+@pytest.mark.parametrize(("block", "threads"), [(64, 1), (1000, 3), (1 << 20, 2)])
+def test_block_size_and_threads(here, block, threads):
+    assert digests(ACLNN_ORACLE_BLOCK=str(block), ACLNN_ORACLE_THREADS=str(threads)) == here
+
+
+@pytest.mark.parametrize("variable", ["ACLNN_ORACLE_BLOCK", "ACLNN_ORACLE_THREADS"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", ""])
+def test_a_wrong_setting_is_named(monkeypatch, variable, value):
+    monkeypatch.setenv(variable, value)
+    x = np.ones(3, np.float32)
+    with pytest.raises(oracle.OracleError, match=variable):
+        oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)
