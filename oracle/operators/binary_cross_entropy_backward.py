@@ -121,19 +121,20 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
 def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[Array, Array]:
     """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
     g, x, y, w = np.abs(operands[0]), operands[1], operands[2], np.abs(operands[3])
-    a, b, c = np.abs(x - y), np.maximum((1 - x) * x, CLAMP), 1.0 / count
+    a, b = np.abs(x - y), np.maximum((1 - x) * x, CLAMP)
     relative = (12 + (4 + 2 * rank) * (count != 1)) * UNIT
-    # One underflow anywhere, multiplied by the factors still to come in the order of each form.
-    lost = (w / b + w + g + 1 + a / b * w) * c + 1
+    # One underflow anywhere, multiplied by the factors still to come in the order of each form. The mean's factor may
+    # come first, and weight may be multiplied to the gradient before the quotient: then 1 / b or w / b follows.
+    lost = (1 + w) / b + w + g + a / b * w + 2
     error = np.abs(v) * relative + QUANTUM * lost
-    partial = np.maximum.reduce(np.broadcast_arrays(g * a, g * a / b, g * a / b * w, a / b, a / b * w))
+    partial = np.maximum.reduce(np.broadcast_arrays(g * a, g * a / b, g * a / b * w, a / b, a / b * w, g * w, g * w * a))
     odd = ~(np.isfinite(partial) & np.isfinite(lost)) | (partial >= LARGEST * (1 - relative))
     unspecified = np.zeros(v.shape, bool)
     if odd.any():
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
         gs, xs, ys, ws = (np.broadcast_to(o, v.shape)[odd].astype(np.float32) for o in operands)
         factor = np.float32(1) / np.float32(count)
-        forms = [form(gs, xs, ys, ws, factor, np.float32(CLAMP)) for form in FORMS.values()]
+        forms = [form(gs, xs, ys, ws, factor, np.float32(CLAMP)) for form in (*FORMS.values(), kernel_document)]
         unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)])
     return error, unspecified
 
@@ -147,6 +148,11 @@ def kernel_tbe(g: Array, x: Array, y: Array, w: Any, c: Any, clamp: Any) -> Arra
     """Built-in TBE kernels before ascend950: quotient, then weight, then gradient."""
     one = clamp.dtype.type(1)
     return np.asarray((x - y) / np.maximum(x * (x * -one + one), clamp) * w * g * c)
+
+
+def kernel_document(g: Array, x: Array, y: Array, w: Any, c: Any, clamp: Any) -> Array:
+    """The document's order: gradient times weight first. No public kernel does so, and a right one may."""
+    return np.asarray(g * w * (x - y) / np.maximum((clamp.dtype.type(1) - x) * x, clamp) * c)
 
 
 FORMS = {"950": kernel_950, "tbe": kernel_tbe}
