@@ -169,7 +169,7 @@ class Standard:
     def judge(self, golden: Any, actual: Any, dtype: Any, third: Any, options: Mapping[str, Any]) -> Verdict:
         """Check the arguments and apply the rule; see ``oracle.standards.judge``."""
         kind = self._output_type(dtype)
-        settings = self._settings(options)
+        settings = self.settings(options)
         golden = self._golden(golden, kind)
         third = self._third(third, golden.shape, kind)
         actual = _array(self.name, "actual", actual)
@@ -192,7 +192,8 @@ class Standard:
             )
         return kind
 
-    def _settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every option's value, checked and converted; OracleError for an unknown option or a wrong value."""
         settings = {name: option.default for name, option in self.options.items()}
         for name, value in options.items():
             if name not in self.options:

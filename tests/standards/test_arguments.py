@@ -1,5 +1,7 @@
 """What judge answers to wrong arguments: one message that names the standard, the parameter, the value and the rule."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,12 @@ def test_hifloat32_travels_in_float32():
 @pytest.mark.parametrize("value", [True, "true", "1", "TRUE", np.True_])
 def test_flags_may_come_from_a_command_line(value):
     assert judge("mixed", golden=ONE, actual=HALF, dtype="float16", inf_narrow=value).passed
+
+
+def test_document_names_every_standard_and_option():
+    text = (Path(__file__).resolve().parents[2] / "docs/standards.md").read_text()
+    headings = " ".join(line for line in text.splitlines() if line.startswith("## "))
+    for name, standard in STANDARDS.items():
+        assert name in headings
+        for option in standard.options:
+            assert f"`{option}`" in text
