@@ -241,7 +241,7 @@ class Standard:
             return None
         if value is None:
             raise OracleError(
-                f"standard {self.name!r} compares with a third party: give third=, the benchmark's output of dtype"
+                f"standard {self.name!r} compares with a third party: give third= (--third), the benchmark's output of dtype"
                 f" {kind.name}{_container(kind)} and shape {shape}"
             )
         third = _array(self.name, "third", value)

@@ -61,7 +61,7 @@ def judge_dual(
     ratios = floored if denominator_floor else literal
     broken = over_limit(ratios, LEVELS[level]) + over_small(npu.small, third.small)
     if special_fail:
-        broken.append(f"{special_fail} special positions are wrong")
+        broken.append(f"special values are wrong at {special_fail} of {sample.size} positions")
     metrics = {
         **ratios,
         "err_npu": float(npu.small),
@@ -75,7 +75,9 @@ def judge_dual(
         "eb": npu.eb,
     }
     if special_investigate:
-        broken.append(f"INVESTIGATE: golden, actual and third all differ at {special_investigate} special positions")
+        broken.append(
+            f"INVESTIGATE: golden, actual and third all differ at {special_investigate} of {sample.size} positions"
+        )
     return Verdict(not broken, metrics, "; ".join(broken))
 
 

@@ -41,7 +41,7 @@ def judge_mere_mare(sample: Sample, *, epsilon: float, skip_equal: bool, inf_nar
             mare = max(mare, float(re.max(initial=0.0)))
             n += int(np.count_nonzero(re)) if skip_equal else re.size
     mere = total / n if n else 0.0
-    broken = [f"{mismatch} positions differ in being NaN, inf, -inf or finite"] if mismatch else []
+    broken = [f"NaN, inf, -inf or finite differ at {mismatch} of {sample.size} positions"] if mismatch else []
     if not mere < threshold:
         broken.append(f"MERE {mere:.6g} is not below {threshold:.6g}")
     if not mare < 10 * threshold:

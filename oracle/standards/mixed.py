@@ -234,7 +234,7 @@ def _special_reason(sample: Sample, found: Scan) -> str:
     at = found.first_mismatch
     golden, actual = float(flat(sample.golden)[at]), float(flat(sample.actual)[at])
     return (
-        f"{found.special_mismatch} positions differ in being NaN, inf, -inf or finite,"
+        f"NaN, inf, -inf or finite differ at {found.special_mismatch} of {sample.size} positions,"
         f" first {sample.index(at)}: golden {golden:.9g}, actual {actual:.9g}"
     )
 

@@ -79,7 +79,7 @@ def judge_single_bm(
     if not eb <= eb_limit:
         broken.append(f"EB {eb:.6g} > {eb_limit:.6g}")
     if mismatch and specials == "compare":
-        broken.append(f"{mismatch} positions differ in being NaN, inf, -inf or finite")
+        broken.append(f"NaN, inf, -inf or finite differ at {mismatch} of {sample.size} positions")
     metrics = {
         "matched_ratio": matched / sample.size if sample.size else 1.0,
         "eb": eb,

@@ -42,7 +42,9 @@ def judge_cross_check(sample: Sample, *, level: str, inf_narrow: bool) -> Verdic
     }
     broken = over_limit(ratios, LEVELS[level]) + over_small(npu.small, third.small)
     if wrong:
-        broken.append(f"{wrong} special positions equal neither the third party nor a special golden")
+        broken.append(
+            f"at {wrong} of {sample.size} positions special values equal neither the third party's nor the golden's"
+        )
     metrics = {
         **ratios,
         "small_npu": float(npu.small),
