@@ -241,8 +241,8 @@ class Standard:
             return None
         if value is None:
             raise OracleError(
-                f"standard {self.name!r} compares with a third party: give third= (--third), the benchmark's output of dtype"
-                f" {kind.name}{_container(kind)} and shape {shape}"
+                f"standard {self.name!r} compares with a third party: give third= (--third), the benchmark's output"
+                f" of dtype {kind.name}{_container(kind)} and shape {shape}"
             )
         third = _array(self.name, "third", value)
         if third.shape != shape or _native(third.dtype) != kind.numpy:
