@@ -260,7 +260,10 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             raise OracleError(f"{path}: {key!r} is missing or not of type {kind.__name__}")
     if manifest["layout"] not in LAYOUTS:
         raise OracleError(f"{path}: {unknown('layout', manifest['layout'], LAYOUTS)}")
-    platform(manifest["soc"])
+    try:
+        platform(manifest["soc"])
+    except OracleError as error:
+        raise OracleError(f"{path}: {error}") from None
     for entry in manifest["cases"]:
         _check_entry(path, entry)
     return manifest
@@ -292,6 +295,8 @@ def _differences(directory: Path, manifest: Mapping[str, Any], entry: Mapping[st
         yield f"{entry['folder']}: the folder of {case.id} is {case_folder(case.id, layout)}"
     try:
         computed = case_files(case, soc=soc, seed=manifest["seed"], layout=layout)
+    except OracleError as error:
+        raise OracleError(f"{MANIFEST}: case {case.id}: {error}") from None
     except (KeyError, TypeError, AttributeError, IndexError) as error:  # a manifest edited by hand
         raise OracleError(f"{MANIFEST}: case {case.id} is not a call of {case.op} ({error!r})") from None
     for name in sorted(computed.keys() | entry["files"].keys()):

@@ -78,7 +78,12 @@ def store(values: Array, dtype: str) -> Array:
     """Store float64 or int64 values in a dtype: floats rounded once, integers only where they fit."""
     row = DTYPES[dtype]
     if row.name in ("float16", "bfloat16", "float32", "float64"):
-        return round_to(values.astype(np.float64), dtype)
+        values = values.astype(np.float64, copy=False)
+        rounded = round_to(values, dtype)
+        unordered = np.isnan(values)
+        if unordered.any():
+            rounded[unordered] = np.nan  # one NaN: payloads differ between libraries
+        return rounded
     with np.errstate(over="ignore", invalid="ignore"):
         stored = values.astype(row.numpy)
     if row.kind in ("int", "uint") and size_of(values.shape):

@@ -4,32 +4,275 @@ from __future__ import annotations
 
 import hashlib
 import math
+from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
+from small_catalogues import cases, family
 
 from oracle import OracleError
-from oracle.catalogue import elementary
+from oracle.catalogue import elementary, make_inputs
 from oracle.catalogue.case import TensorPlan
 from oracle.catalogue.generators import GENERATORS
 from oracle.catalogue.inputs import make_buffer, make_values, store
 from oracle.catalogue.streams import SCHEME, Stream
 from oracle.dtypes import DTYPES, FLOATS, FORMATS
 
-# generator and parameters -> first 16 hex digits of the sha256 of float16, bfloat16 and float32 data of shape (5, 67)
-# (of int64 for class indices), little-endian. A change here is a change of every recorded result: raise SCHEME.
-DIGESTS: dict[str, tuple[dict[str, object], str]] = {}
+# Generator, parameters, first 16 hex digits of the sha256 of its float16, bfloat16 and float32 data (class indices:
+# int64) of shape (5, 67), little-endian. A change here changes every recorded result: raise streams.SCHEME with it.
+DIGESTS: list[tuple[str, dict[str, Any], str]] = [
+    ("uniform", {"low": -5, "high": 5}, "3a06e0e457e562f1"),
+    ("normal", {"mean": 0.5, "std": 2.0}, "9c6f0be98dccb6f0"),
+    ("nonzero", {}, "f0ea03e97caf9baa"),
+    ("probabilities", {}, "0368c20eb20db633"),
+    ("bernoulli", {"p": 0.3}, "f704707ba38bfafb"),
+    ("magnitudes", {"low": -12, "high": 12}, "8f3b8b1319c3d59a"),
+    ("subnormals", {}, "8b9f5f77e3a184da"),
+    ("large", {}, "1ecea6d2c6d53492"),
+    ("around", {"points": [0, 1], "steps": 3}, "c70e6e87dd3e0608"),
+    ("bit_patterns", {"start": 7, "step": 97}, "9a2c14cbd90d14d3"),
+    ("constant", {"value": 0.1}, "566654e07a4bac41"),
+    ("literal", {"values": list(range(335))}, "9e29a89ef6c8c9f4"),
+    ("cycle", {"values": [0.1, -0.0, 3], "repeat": 2}, "e7f141ec50961c5d"),
+    ("ramp", {"start": 0.25, "step": 0.5}, "a9a9876f05ae3379"),
+    ("softmax", {"dim": 1, "std": 2.0}, "5e1895d7944b3a0d"),
+    ("softmax", {"dim": 0}, "b0e5d5abdcd00612"),
+    ("softmax_edges", {"dim": -1}, "4c8e00a68e37395b"),
+    ("onehot", {"dim": -1}, "e032f03e673c0da1"),
+    ("classes", {"count": 100}, "545c4329cf1e1f38"),
+    ("classes", {"count": 9, "ignore": -3, "share": 0.4, "pattern": "runs"}, "ceb6a7b81d6b3421"),
+    ("permutation", {"count": 50}, "0c3dba48c9419abf"),
+    ("within", {"low": -2, "high": 3, "must": [7]}, "ee0c2dc71d084e4e"),
+]
 SHAPE = (5, 67)
 
 
-def data(name: str, shape: tuple[int, ...] = SHAPE, dtype: str = "float32", seed: int = 0, **parameters: object):
+def data(name: str, shape: tuple[int, ...] = SHAPE, dtype: str = "float32", seed: int = 0, **parameters: Any) -> Any:
     return make_values({"gen": name, **parameters}, shape, dtype, "some/case[x]", "p", seed)
 
 
-def digest(name: str, parameters: dict[str, object]) -> str:
+def digest(name: str, parameters: dict[str, Any]) -> str:
     total = hashlib.sha256()
     for dtype in ("int64",) if name in ("classes", "permutation") else FLOATS:
         values = data(name, dtype=dtype, **parameters)
         total.update(np.ascontiguousarray(values).view(f"<u{values.itemsize}").tobytes())
     return total.hexdigest()[:16]
+
+
+@pytest.mark.parametrize(("name", "parameters", "expected"), DIGESTS, ids=[f"{n}{p}" for n, p, _ in DIGESTS])
+def test_the_bytes_of_every_generator_are_the_recorded_ones(
+    name: str, parameters: dict[str, Any], expected: str
+) -> None:
+    assert SCHEME == "philox4x64-sha256-v1"
+    assert digest(name, parameters) == expected
+
+
+def test_every_generator_has_a_recorded_digest() -> None:
+    assert {name for name, _, _ in DIGESTS} == set(GENERATORS)
+
+
+def test_seed_case_and_parameter_decide_the_data() -> None:
+    def drawn(seed: int, case: str, parameter: str) -> bytes:
+        return make_values({"gen": "uniform"}, (9,), "float32", case, parameter, seed).tobytes()
+
+    variants = [(0, "a", "p"), (1, "a", "p"), (0, "b", "p"), (0, "a", "q"), (0, "a\n", "p"), (-1, "a", "p")]
+    assert len({drawn(*v) for v in variants}) == len(variants)
+    assert drawn(0, "a", "p") == drawn(0, "a", "p")
+    borrowed = make_values({"gen": "uniform", "stream": "p"}, (9,), "float32", "a", "q", 0)
+    assert borrowed.tobytes() == drawn(0, "a", "p"), "stream: equal data in two tensors"
+
+
+def test_a_longer_tensor_begins_with_the_shorter_ones_words() -> None:
+    assert Stream(0, "c", "p").raw(100)[:40].tolist() == Stream(0, "c", "p").raw(40).tolist()
+
+
+# ---- what the names promise ------------------------------------------------------------------------------------------
+
+N = (400, 11)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_ranges(dtype: str) -> None:
+    fmt = FORMATS[dtype]
+
+    def made(name: str, **parameters: Any) -> Any:
+        return data(name, N, dtype, **parameters).astype(np.float64)
+
+    assert ((made("uniform", low=-5, high=5) >= -5) & (made("uniform", low=-5, high=5) <= 5)).all()
+    assert ((made("probabilities", margin=0.01) > 0) & (made("probabilities", margin=0.01) < 1)).all()
+    assert set(np.unique(made("bernoulli", p=0.5))) == {0.0, 1.0}
+    nonzero = np.abs(made("nonzero", low=0.5, high=4))
+    assert ((nonzero >= 0.5) & (nonzero <= 4)).all()
+    subnormal = np.abs(made("subnormals"))
+    assert ((subnormal > 0) & (subnormal < fmt.tiny)).all()
+    assert subnormal.min() == fmt.quantum
+    large = np.abs(made("large", binades=4))
+    assert ((large >= fmt.max / 32) & (large <= fmt.max)).all()
+    assert large.max() == fmt.max
+    magnitudes = made("magnitudes", low=-6, high=6)
+    assert ((np.abs(magnitudes) >= 2.0**-6) & (np.abs(magnitudes) <= 2.0**6)).all()
+    assert 0.4 < np.mean(magnitudes > 0) < 0.6
+    assert (made("magnitudes", signed=False) > 0).all()
+
+
+def test_normal_data_has_the_moments_asked_for() -> None:
+    values = data("normal", (200_000,), "float64", mean=2, std=3)
+    # four standard errors of the mean and of the standard deviation
+    assert abs(values.mean() - 2) < 4 * 3 / math.sqrt(values.size)
+    assert abs(values.std() - 3) < 4 * 3 / math.sqrt(2 * values.size)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_around_holds_the_neighbours_of_its_points(dtype: str) -> None:
+    values = data("around", (10,), dtype, points=[0, 1], steps=2)
+    numpy_type = DTYPES[dtype].numpy.type
+    zero, one = values[:5].astype(np.float64), values[5:]
+    quantum = FORMATS[dtype].quantum
+    assert zero.tolist() == [-quantum, -0.0, 0.0, quantum, 2 * quantum]
+    assert np.signbit(zero).tolist() == [True, True, False, False, False]
+    assert one[2] == numpy_type(1)
+    bits = one.view(f"u{one.itemsize}").astype(np.int64)
+    assert np.diff(bits).tolist() == [1, 1, 1, 1], "neighbours"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_bit_patterns_hold_every_number_of_a_16_bit_type(dtype: str) -> None:
+    values = data("bit_patterns", (65536,), dtype)
+    finite = ~np.isnan(values.astype(np.float32))
+    assert (values.view(np.uint16)[finite] == np.arange(65536)[finite]).all()
+    assert np.isinf(values.astype(np.float32)).sum() == 2
+
+
+@pytest.mark.parametrize("name", ["softmax", "softmax_edges", "onehot"])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_rows_of_softmax_outputs_sum_to_one(name: str, dim: int) -> None:
+    values = data(name, (7, 50, 9), "float64", dim=dim)
+    assert (values > 0).all()
+    # a row of at most 50 terms, each rounded once, and one division
+    assert np.abs(values.sum(axis=dim) - 1).max() < 60 * 2.0**-53
+
+
+def test_edges_carry_weight() -> None:
+    values = data("softmax_edges", (64, 5000), "float64", dim=-1)
+    assert (values[:, -1] > 0.01).all(), "the last element of every row"
+    for edge in (255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097):
+        heavy = values[:, edge] > 0.005
+        assert 10 < heavy.sum() < 54, f"element {edge} is heavy in about half of the rows"
+
+
+def test_onehot_rows_are_nearly_one_hot_in_different_places() -> None:
+    values = data("onehot", (50, 40), "float64", dim=-1, gap=12)
+    assert (values.max(axis=1) > 0.9).mean() > 0.9
+    assert len(set(values.argmax(axis=1))) > 10
+
+
+@pytest.mark.parametrize("pattern", ["random", "first", "last", "alternate", "runs", "all"])
+def test_ignored_places(pattern: str) -> None:
+    values = data("classes", (1000,), "int64", count=50, ignore=-9, share=0.3, pattern=pattern)
+    hit = values == -9
+    rest = values[~hit]
+    assert ((rest >= 0) & (rest < 50)).all()
+    share = {"alternate": 0.5, "all": 1.0}.get(pattern, 0.3)
+    assert abs(hit.mean() - share) < 0.1
+    if pattern == "first":
+        assert hit[:300].all()
+    if pattern == "last":
+        assert hit[-300:].all()
+
+
+def test_permutation_visits_every_class_first() -> None:
+    values = data("permutation", (130,), "int64", count=60)
+    assert sorted(values[:60]) == sorted(values[60:120]) == list(range(60))
+    assert values[:60].tolist() != list(range(60))
+
+
+def test_two_cycles_give_every_pair() -> None:
+    first = data("cycle", (12,), values=[1, 2, 3])
+    second = data("cycle", (12,), values=[5, 6], repeat=3)
+    assert len(set(zip(first.tolist(), second.tolist(), strict=True))) == 6
+
+
+def test_spots_scale_and_signed_zero() -> None:
+    values = data("uniform", (10,), spots=[[0, math.nan], [-1, -math.inf], [3, -0.0]])
+    assert math.isnan(values[0])
+    assert values[-1] == -math.inf
+    assert values[3] == 0
+    assert math.copysign(1, values[3]) < 0
+    assert np.isfinite(values[[1, 2, 4, 5, 6, 7, 8]]).all()
+    assert (data("constant", (3,), value=1.5, scale=4) == 6).all()
+    assert data("constant", (2,), "int64", value=2**62 + 1).tolist() == [2**62 + 1] * 2, "no detour through float64"
+
+
+# generator and parameters, shape, dtype, what the message says
+ERRORS: list[tuple[dict[str, Any], tuple[int, ...], str, str]] = [
+    ({"gen": "literal", "values": [1, 2]}, (3,), "float32", "2 values for a tensor"),
+    ({"gen": "constant", "value": 300}, (2,), "uint8", "value 300 does not fit into uint8"),
+    ({"gen": "constant", "value": 0.5}, (2,), "int32", "value 0.5 does not fit into int32"),
+    ({"gen": "constant", "value": 2**70}, (2,), "int64", "at most 64 bits"),
+    ({"gen": "classes", "count": 0}, (2,), "int64", "no class"),
+    ({"gen": "classes", "count": 3, "pattern": "odd"}, (2,), "int64", "unknown ignore pattern"),
+    ({"gen": "softmax", "dim": 2}, (2, 3), "float32", "no axis 2"),
+    ({"gen": "subnormals"}, (2,), "int32", "needs a floating-point dtype"),
+    ({"gen": "uniform", "spots": [[7, 1.0]]}, (2,), "float32", "spot 7 lies outside"),
+    ({"gen": "cycle", "values": []}, (2,), "float32", "at least one value"),
+]
+
+
+@pytest.mark.parametrize(("written", "shape", "dtype", "says"), ERRORS)
+def test_impossible_data(written: dict[str, Any], shape: tuple[int, ...], dtype: str, says: str) -> None:
+    with pytest.raises(OracleError, match=says):
+        make_values(written, shape, dtype, "case", "p", 0)
+
+
+def test_an_error_in_the_data_names_its_place(tmp_path: Path) -> None:
+    (case,) = cases(tmp_path, family(inputs="{output: [1, 2]}"))
+    with pytest.raises(OracleError, match=r"c\.yaml:9: softmax_backward/f\[float32-4x6\]: output: literal: 2 values"):
+        make_inputs(case, seed=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "uint8", "int64", "bool", "complex64"])
+def test_empty_and_scalar_tensors(dtype: str) -> None:
+    for shape in ((0,), (3, 0), ()):
+        plan = TensorPlan(shape, dtype, {"gen": "constant", "value": 1})
+        view = make_buffer(plan, "case", "p", 0).view
+        assert view.shape == shape
+        assert view.dtype == DTYPES[dtype].numpy
+
+
+def test_store_keeps_one_nan() -> None:
+    for dtype in FLOATS:
+        stored = store(np.array([math.nan, -math.nan, 1.0]), dtype)
+        bits = stored.view(f"u{stored.itemsize}")
+        assert bits[0] == bits[1]
+
+
+# ---- elementary functions --------------------------------------------------------------------------------------------
+
+
+def test_elementary_functions_are_good_to_a_few_ulps() -> None:
+    x = np.concatenate([np.exp(np.linspace(-700, 700, 4001)), 1 + np.linspace(-1e-3, 1e-3, 1001)])
+    log = np.array([math.log(v) for v in x])
+    # four roundings of the series and two of the sum; near 1 the result itself is small
+    assert np.abs(elementary.log(x) - log).max() < 8 * 2.0**-53 * 700
+    assert (np.abs(elementary.log(x) - log) <= 8 * 2.0**-53 * np.abs(log)).mean() > 0.99
+    y = np.linspace(-700, 700, 4001)
+    exact = np.array([math.exp(v) for v in y])
+    assert (np.abs(elementary.exp(y) / exact - 1)).max() < 8 * 2.0**-53
+    p = Stream(0, "quantile", "p").inner(4000)
+    quantile = np.array([NormalDist().inv_cdf(v) for v in p])
+    # the published accuracy of AS 241 is 1e-16, and both sides round a few times
+    assert (
+        np.abs(elementary.normal_quantile(p) - quantile) <= 16 * 2.0**-53 * np.maximum(np.abs(quantile), 1e-3)
+    ).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 64, 1001])
+def test_fold_sum_sums(n: int) -> None:
+    x = Stream(0, "sum", "p").unit(3 * n).reshape(3, n)
+    for axis, matrix in ((1, x), (0, x.T)):
+        total = elementary.fold_sum(matrix, axis)
+        assert total.shape == tuple(1 if a == axis else s for a, s in enumerate(matrix.shape))
+        # pairwise: log2(n) roundings of a sum of positive terms
+        assert np.allclose(total.ravel(), [math.fsum(row) for row in x], rtol=12 * 2.0**-53, atol=0)

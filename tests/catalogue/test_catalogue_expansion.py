@@ -6,12 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
+from small_catalogues import HEAD, cases, catalogue, family
 
 from oracle import OracleError
 from oracle.catalogue import load_all, make_inputs, select
 from oracle.platforms import PLATFORMS
-
-from small_catalogues import HEAD, cases, catalogue, family
 
 NLL = """\
 aclnn_oracle: 1
@@ -88,7 +87,9 @@ def test_overrides(tmp_path: Path, variant: str, name: str, attribute: str, valu
 def test_null_and_restored_inputs(tmp_path: Path) -> None:
     made = cases(
         tmp_path,
-        family(inputs="{output: null}", expect="ACLNN_ERR_PARAM_NULLPTR", variants="{a: {}, b: {inputs: {output: 1.0}}}"),
+        family(
+            inputs="{output: null}", expect="ACLNN_ERR_PARAM_NULLPTR", variants="{a: {}, b: {inputs: {output: 1.0}}}"
+        ),
     )
     assert made[0].inputs["output"] is None
     assert made[1].inputs["output"] is not None
@@ -130,6 +131,8 @@ def test_tiers_contain_the_ones_before_them(tmp_path: Path) -> None:
     assert len(select(made, soc="ascend910")) == 2
     assert len(select(made, soc="ascend910_95")) == 3, "an alias of ascend950"
 
+
+OPEN = "  f:\n    why: a reason to be\n    dtype: float32\n    shape: [[1]]\n    variants:\n"  # variants from line 14
 
 # families (from line 9), line, what the message says
 ERRORS = [
@@ -177,9 +180,9 @@ ERRORS = [
     (family(expect="{ascend1: ACLNN_SUCCESS}"), 9, "unknown SoC 'ascend1'"),
     (family(tier="quick"), 9, "unknown value 'quick'"),
     (family(dtype="bfloat16", soc="ascend910"), 9, "bfloat16, but none of ascend910 has it"),
-    ("  f:\n    why: a reason to be\n    dtype: float32\n    shape: [[1]]\n    variants:\n      a: {}\n      b-c: {}\n", 15, "'b-c'"),
-    ("  f:\n    why: a reason to be\n    dtype: float32\n    shape: [[1]]\n    variants:\n      a: {}\n      b: {tiers: smoke}\n", 15, "unknown key 'tiers'"),
-    ("  f:\n    why: a reason to be\n    dtype: float32\n    shape: [[1]]\n    variants:\n      a: {}\n      b:\n        inputs:\n          output: {gen: uniform,\n            high: x}\n", 17, "high must be of kind float"),
+    (OPEN + "      a: {}\n      b-c: {}\n", 15, "'b-c'"),
+    (OPEN + "      a: {}\n      b: {tiers: smoke}\n", 15, "unknown key 'tiers'"),
+    (OPEN + "      a: {}\n      b:\n        inputs:\n          output: uniform 0 x\n", 17, "high must be of kind"),
     ("  f:\n    why: a reason to be\n    why: a reason to be\n", 11, "duplicate key 'why'"),
     ("  F: {why: a reason to be}\n", 9, "'F'"),
     ("  f: 3\n", 9, "must be object"),
@@ -216,5 +219,7 @@ def test_errors_of_the_head(tmp_path: Path, head: str, line: int, says: str) -> 
 def test_equal_ids_in_two_files(tmp_path: Path) -> None:
     catalogue(tmp_path, family(), name="a.yaml")
     catalogue(tmp_path, family(), name="b.yaml")
-    with pytest.raises(OracleError, match=r"b\.yaml:9: the id softmax_backward/f\[float32-4x6\] is already used at .*a\.yaml:9"):
+    with pytest.raises(
+        OracleError, match=r"b\.yaml:9: the id softmax_backward/f\[float32-4x6\] is already used at .*a\.yaml:9"
+    ):
         load_all(tmp_path)

@@ -1,4 +1,4 @@
-"""Every memory layout holds the values of its contiguous twin, between guards, where aclCreateTensor is told it lies."""
+"""Every memory layout holds the values of its contiguous twin, between guards, where its TensorSpec says."""
 
 from __future__ import annotations
 

@@ -70,6 +70,11 @@ def check(data: Mapping[str, Any]) -> None:
             raise unknown(f"parameter of generator {name}", key, known)
         if not _fits(known[key].kind, value):
             raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
+    for spot in data.get("spots", ()):
+        if not (
+            isinstance(spot, (list, tuple)) and len(spot) == 2 and _fits("int", spot[0]) and _fits("float", spot[1])
+        ):
+            raise OracleError(f"generator {name}: a spot is [flat index, number], not {spot!r}")
     for parameter in known.values():
         if parameter.required and parameter.name not in data:
             raise OracleError(f"generator {name}: the parameter {parameter.name} is missing")

@@ -1,0 +1,230 @@
+"""The built-in catalogue: every status is the validator's, every golden informative, every tier what it says."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections import Counter, defaultdict
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from oracle import verdict
+from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, load_all, make_inputs, select, spec_of_plan
+from oracle.catalogue.generators import size_of
+from oracle.operators import OPERATORS, reference, validate
+from oracle.operators.base import Operator
+from oracle.platforms import PLATFORMS
+from oracle.signature import Call
+
+SLUGS = [op.slug for op in OPERATORS.values()]
+LARGE = 5000  # elements; larger goldens repeat what the smaller ones of their family show
+
+
+@cache
+def catalogue() -> tuple[Case, ...]:
+    return tuple(load_all())
+
+
+def of(slug: str) -> list[Case]:
+    return [case for case in catalogue() if case.id.startswith(f"{slug}/")]
+
+
+def described(case: Case, soc: str) -> Call:
+    """The call without data, which is all that validation looks at."""
+    specs = {n: spec_of_plan(p) for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
+    inputs, outputs = ({n: specs.get(n) for n in names} for names in (case.inputs, case.outputs))
+    return Call(case.op, soc, inputs, dict(case.attrs), outputs, specs, case.null)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_status_is_the_validators_on_every_soc(slug: str) -> None:
+    wrong = []
+    for case in of(slug):
+        for soc in case.soc or PLATFORMS:
+            status = validate(described(case, soc))
+            if status.name != case.expected(soc):
+                wrong.append(f"{case.source}: {case.id} on {soc}: {status.name} ({status.reason})")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_golden_is_informative_or_says_why_not(slug: str) -> None:
+    wrong = []
+    for case in of(slug):
+        (plan,) = case.outputs.values()
+        soc = "ascend910b" if not case.soc or "ascend910b" in case.soc else case.soc[0]
+        if case.expected(soc) != "ACLNN_SUCCESS" or plan is None or size_of(plan.shape) > LARGE:
+            continue
+        inputs, specs = make_inputs(case, seed=0)
+        found = reference(Call(case.op, soc, inputs, dict(case.attrs), {n: specs[n] for n in case.outputs}, specs))
+        told = verdict.uninformative(found) if found.written else ""
+        if bool(told) != bool(case.uninformative):
+            wrong.append(f"{case.source}: {case.id}: {told or 'informative, but says uninformative'}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_ids_are_unique_and_well_formed() -> None:
+    counts = Counter(case.id for case in catalogue())
+    assert not [case_id for case_id, n in counts.items() if n > 1]
+    form = re.compile(r"[a-z_]+/[a-z][a-z0-9_]*\[[a-z0-9_]+-(scalar|\d+(x\d+)*)(-\w+=-?\d+)*(-[A-Za-z0-9_.]+)*\]\Z")
+    assert not [case.id for case in catalogue() if not form.match(case.id)]
+
+
+def test_files_are_named_after_their_operators() -> None:
+    found = files(default_dir())
+    assert sorted(path.stem for path in found) == sorted(SLUGS)
+    for path in found:
+        assert yaml.safe_load(path.read_text("utf-8"))["operator"] in OPERATORS
+        assert is_catalogue(path)
+
+
+def test_why_is_one_line_of_reason_per_family() -> None:
+    whys: dict[str, set[str]] = defaultdict(set)
+    for case in catalogue():
+        whys[case.why].add(f"{case.op}/{case.family}")
+        assert "\n" not in case.why
+        assert not case.why.endswith(".")
+        assert case.source.rpartition(":")[2].isdigit()
+    assert max(map(len, whys)) <= 200
+
+
+def test_smoke_holds_all_operators_and_dtypes_in_few_cases() -> None:
+    smoke = select(catalogue(), tier="smoke")
+    assert len(smoke) <= 120
+    assert sum(size_of(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 200_000
+    runnable = {(c.op, c.dtype) for c in smoke if c.expected("ascend910b") == "ACLNN_SUCCESS"}
+    assert runnable >= {(op, dtype) for op in OPERATORS for dtype in ("float16", "bfloat16", "float32")}
+    refused = {c.op for c in smoke if c.expected("ascend910b") != "ACLNN_SUCCESS"}
+    assert refused == set(OPERATORS), "refused calls are seen early too"
+
+
+def test_standard_is_of_the_intended_size() -> None:
+    standard = select(catalogue(), tier="standard", soc="ascend910b")
+    assert 2000 < len(standard) < 6000
+    largest = max(size_of(p.shape) for c in standard for p in c.inputs.values() if p is not None and p.data is not None)
+    assert largest <= 2**21 + 2**16, "the standard tier runs in about a minute"
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_dtype_meets_every_rank_and_attribute(slug: str) -> None:
+    """The families of issue 2: every dtype x rank 0-8 (NLL: 1-2) x reduction, every dim of every rank."""
+    seen = {
+        (c.dtype, len(next(iter(c.outputs.values())).shape), tuple(c.attrs.values())[:1])  # type: ignore[union-attr]
+        for c in of(slug)
+        if c.expected("ascend910b") == "ACLNN_SUCCESS" and None not in c.outputs.values()
+    }
+    for dtype in ("float16", "bfloat16", "float32"):
+        for rank in (1, 2) if slug.startswith("nll") else range(9):
+            attributes: list[tuple[int, ...]]
+            if slug.startswith("softmax"):
+                attributes = [(d,) for d in range(-max(1, rank), max(1, rank))]
+            else:
+                attributes = [()] if slug.startswith("log") else [(0,), (1,), (2,)]
+            for attribute in attributes:
+                assert (dtype, rank, attribute) in seen
+
+
+LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 130, 255, 256, 257, 511, 512, 513]
+LENGTHS += [1025, 4097, 16384, 16385, 20000]
+
+
+def test_every_reduced_length_of_the_list_is_there_in_every_dtype() -> None:
+    lengths: dict[str, set[int]] = defaultdict(set)
+    for case in of("softmax_backward"):
+        plan = case.inputs["gradOutput"]
+        if plan is not None and plan.shape and 0 not in plan.shape and case.expected("ascend910b") == "ACLNN_SUCCESS":
+            lengths[case.dtype].add(plan.shape[case.attrs["dim"]])
+    for dtype in ("float16", "bfloat16", "float32"):
+        assert lengths[dtype] >= set(LENGTHS), dtype
+
+
+def test_every_operand_of_every_operator_is_seen_not_contiguous() -> None:
+    seen = {(c.op, n, p.view) for c in catalogue() for n, p in {**c.inputs, **c.outputs}.items() if p is not None}
+    for op in OPERATORS.values():
+        for name in op.names("input", "output"):
+            assert any((op.name, name, view) in seen for view in ("strided", "strided:3", "transposed", "offset")), name
+
+
+def test_every_pointer_is_null_once() -> None:
+    for op in OPERATORS.values():
+        null = [c for c in of(op.slug) if c.expected("ascend950") == "ACLNN_ERR_PARAM_NULLPTR"]
+        names = {n for c in null for n, p in {**c.inputs, **c.outputs}.items() if p is None} | {
+            n for c in null for n in c.null
+        }
+        assert names >= {p.name for p in op.parameters if p.kind != "attr" and not p.optional} | {
+            "workspaceSize",
+            "executor",
+        }
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=SLUGS)
+def test_every_check_of_the_validator_decides_a_case(op: Operator) -> None:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(op.checks)))
+    first = inspect.getsourcelines(op.checks)[1] - 1
+    checks = [(n.lineno + first, n.end_lineno + first) for n in ast.walk(tree) if isinstance(n, ast.Yield)]  # type: ignore[operator]
+    decided = {line for case in of(op.slug) for soc in case.soc or PLATFORMS for line in deciding(op, case, soc)}
+    silent = [low for low, high in checks if not decided & set(range(low, high + 1))]
+    assert not silent, f"no case is decided by the checks of {op.name} on lines {silent}"
+
+
+def deciding(op: Operator, case: Case, soc: str) -> list[int]:
+    """The line of the check that decides a case."""
+    call = described(case, soc)
+    checks: Any = op.checks({**call.inputs, **call.outputs, **call.attrs}, PLATFORMS[soc])
+    for status in checks:
+        if status is not None:
+            return [checks.gi_frame.f_lineno]
+    return []
+
+
+def test_digest_depends_on_names_and_contents_only(tmp_path: Any) -> None:
+    for folder, order in (("a", (1, 2)), ("b", (2, 1))):
+        (tmp_path / folder).mkdir()
+        for i in order:
+            (tmp_path / folder / f"{i}.yaml").write_text(f"x: {i}\n")
+    a, b = (digest((tmp_path / f).iterdir()) for f in "ab")
+    assert a == b
+    (tmp_path / "b" / "1.yaml").write_text("x: 3\n")
+    assert digest((tmp_path / "b").iterdir()) != a
+    (tmp_path / "a" / "1.yaml").rename(tmp_path / "a" / "3.yaml")
+    assert digest((tmp_path / "a").iterdir()) != a
+
+
+MARKERS = [
+    ("aclnn_oracle: 1\n", True),
+    ("# comment\n\n---\naclnn_oracle: 1\n", True),
+    ("\ufeffaclnn_oracle: 1\n", True),
+    ("%YAML 1.1\n---\naclnn_oracle : 1\n", True),
+    ("# c\r\naclnn_oracle: 1\r\n", True),
+    ("version: 3\naclnn_oracle: 1\n", False),
+    ("aclnn_oracles: 1\n", False),
+    ("- aclnn_oracle: 1\n", False),
+    ("", False),
+    ("[" * 5000, False),
+    ("\0\1\2", False),
+]
+
+
+@pytest.mark.parametrize(("text", "ours"), MARKERS)
+def test_the_marker(tmp_path: Any, text: str, ours: bool) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(text.encode())
+    assert is_catalogue(path) is ours
+    assert not is_catalogue(tmp_path / "missing.yaml")
+    assert not is_catalogue(tmp_path)
+
+
+def test_gradients_differ_between_rows() -> None:
+    """A gradient that is one constant hides a swapped row; only families that say why have one."""
+    for case in select(catalogue(), tier="smoke"):
+        plan = case.inputs.get("gradOutput")
+        if plan is None or plan.data is None or plan.spec_only or not plan.shape or "example" in case.family:
+            continue
+        made = make_inputs(case, seed=0)[0]["gradOutput"]
+        assert made.size < 3 or len(np.unique(made.astype(np.float64))) > 1, case.id
