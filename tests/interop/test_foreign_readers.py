@@ -1,0 +1,442 @@
+"""ATK JSON and TTK CSV as cases: exact ranges, names, kernel order, what is skipped and counted, what is malformed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oracle.backends import load as load_backend
+from oracle.catalogue import make_inputs
+from oracle.catalogue.layout import arrange, as_view, shares_elements
+from oracle.dtypes import dtype_of
+from oracle.errors import OracleError
+from oracle.interop import is_foreign_catalogue, load
+from oracle.interop.names import KERNELS, dtype_named, socs_named
+from oracle.interop.recognise import kind_of
+from oracle.operators import OPERATORS
+from oracle.platforms import PLATFORMS
+from oracle.runner import Settings, run_case
+
+DATA = Path(__file__).parents[1] / "data"
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+SMALL = ("atk_small.json", "ttk_kernel_small.csv", "ttk_aclnn_small.csv")
+SAMPLES = sorted(SHARED.glob("[at]tk/*tk_*"))
+
+
+def cases(name: str, limit: int | None = None) -> dict:
+    """The cases of a small file by the first word of their label."""
+    return {c.id.partition("[")[2].partition("-")[0]: c for c in load(DATA / name, limit=limit).cases}
+
+
+# what is read ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_case_is_a_case_or_counted(name):
+    text = (DATA / name).read_text("utf-8")
+    total = len(json.loads(text)) if name.endswith("json") else len(text.splitlines()) - 1
+    loaded = load(DATA / name, limit=2000)
+    assert len(loaded.cases) + loaded.skipped.total() == total
+    assert set(loaded.first) == set(loaded.skipped)
+    assert len({c.id for c in loaded.cases}) == len(loaded.cases)
+
+
+@pytest.mark.parametrize(
+    ("name", "skipped"),
+    [
+        (
+            "atk_small.json",
+            {
+                "larger than 2000 elements": 1,
+                "of other operators": 1,
+                "refused by the operator": 1,
+                "with targets outside [0, C): the result is unspecified": 1,
+            },
+        ),
+        (
+            "ttk_kernel_small.csv",
+            {
+                "not enabled": 1,
+                "of other operators": 1,
+                "with data from binary files": 1,
+                "with values the dtype cannot hold": 1,
+            },
+        ),
+        ("ttk_aclnn_small.csv", {"whose output elements share memory": 1}),
+    ],
+)
+def test_skips_are_counted_by_reason(name, skipped):
+    assert load(DATA / name, limit=2000).skipped == Counter(skipped)
+
+
+def test_a_limit_is_inclusive():
+    sizes = [
+        0 if "larger" in r else 1 for limit in (4095, 4096) for r in [str(load(DATA / SMALL[0], limit=limit).skipped)]
+    ]
+    assert sizes == [0, 1]
+
+
+def test_atk_spellings():
+    found = cases("atk_small.json")
+    assert found["0"].inputs["output"].data == {"gen": "constant", "value": 0.5}  # `Output`
+    assert found["7"].op == "aclnnSoftmaxBackward"  # no `aclnn`
+    assert found["7"].inputs["gradOutput"].shape == ()
+    assert found["8"].inputs["weightOptional"] is None
+    assert found["8"].attrs == {"reduction": 1}  # [1]
+    assert found["13"].attrs == {"reduction": 0, "ignoreIndex": -100}  # "none"
+    assert found["11"].expect == {"default": "ACLNN_ERR_PARAM_INVALID"}
+    assert found["9"].inputs["buffer"].shape == (0,)
+
+
+def test_an_attribute_is_drawn_from_its_range_by_the_label(tmp_path):
+    entry = json.loads((DATA / "atk_small.json").read_text("utf-8"))[1]
+    entries = [dict(entry, id=i) for i in range(40)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(entries), "utf-8")
+    first = [c.attrs["dim"] for c in load(path).cases]
+    assert set(first) == {-1, 0}
+    path.write_text(json.dumps(entries[::-1]), "utf-8")
+    assert [c.attrs["dim"] for c in load(path).cases] == first[::-1]
+
+
+def test_kernel_order_is_mapped_to_aclnn():
+    found = cases("ttk_kernel_small.csv")
+    low = {n: p.data["low"] for n, p in found["sm"].inputs.items()}
+    assert low == {"gradOutput": -1, "output": 0}  # the kernel's order is softmax, grad_softmax
+    nll = found["nll"]
+    assert [p.dtype for p in nll.inputs.values()] == ["bfloat16", "bfloat16", "int64", "bfloat16", "bfloat16"]
+    assert nll.inputs["target"].data["values"] == [0, 1, 2, 3] * 3  # values written among the attributes
+    assert nll.soc == ("ascend910b", "ascend950")
+    assert found["ls_default"].soc == ("ascend910b", "ascend910_93")  # bfloat16, and -Ascend950
+    assert found["bce"].inputs["weightOptional"] is None
+    assert found["bce"].attrs == {"reduction": 0}
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda k: k.name)
+def test_kernels_name_every_aclnn_parameter(kernel):
+    op = OPERATORS[kernel.op]
+    assert set(kernel.inputs) == set(op.names("input")) - {"buffer"}
+    assert {a.aclnn for a in kernel.attributes.values()} == set(op.names("attr"))
+
+
+def test_strides_offsets_and_storage_reach_the_tensors():
+    found = cases("ttk_aclnn_small.csv")
+    inputs, specs = make_inputs(found["strided"], seed=0)
+    assert specs["gradOutput"].strides == (4, 1)
+    assert specs["gradOutput"].offset == 5
+    assert specs["gradOutput"].storage_shape == (3, 6)
+    assert specs["output"].format == "NCHW"
+    assert specs["out"].strides == (1, 4)
+    assert inputs["gradOutput"].strides == (16, 4)
+    expanded, _ = make_inputs(found["expanded"], seed=0)
+    assert expanded["gradOutput"].strides == (0, 2)
+    assert (expanded["gradOutput"] == expanded["gradOutput"][0]).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset", "span", "view"),
+    [
+        ((2, 3), (3, 1), 0, 6, "contiguous"),
+        ((2, 3), (3, 1), 5, 11, "offset:5"),
+        ((2, 3), (6, 2), 0, 12, "strided:2"),
+        ((2, 3), (7, 1), 0, 14, "padded:4"),
+        ((2, 3), (1, 2), 0, 6, "transposed"),
+        ((2, 3, 4), (1, 2, 6), 0, 24, "permuted"),
+        ((2, 3), (0, 1), 0, 3, "expanded:-2"),
+        ((), (), 0, 1, "contiguous"),
+        ((), (), 2, 3, "offset:2"),
+        ((2, 3), (4, 1), 5, 18, "as:4,1@5/18"),
+        ((2, 1), (1, 9), 0, 2, "as:1,9@0/2"),
+        ((), (), 1, 4, "as:@1/4"),
+    ],
+)
+def test_a_layout_has_its_name_or_is_explicit(shape, strides, offset, span, view):
+    assert as_view(shape, strides, offset, span) == view
+    made = arrange(shape, view)
+    assert (made.strides, made.offset, made.span) == (strides, offset, span)
+
+
+@pytest.mark.parametrize(
+    ("view", "shared"), [("as:4,1@0/8", False), ("as:1,1@0/4", True), ("as:0,1@0/3", True), ("as:1,2@0/6", False)]
+)
+def test_overlap(view, shared):
+    assert shares_elements((2, 3), view) is shared
+
+
+# data semantics -------------------------------------------------------------------------------------------------------
+
+
+def atk_tensor(tmp_path: Path, dtype: str, values: object, shape: list[int] | None = None) -> np.ndarray:
+    entry = {
+        "id": 1,
+        "aclnn_name": "LogSigmoidBackward",
+        "inputs": [
+            {"name": n, "type": "tensor", "dtype": dtype, "shape": shape or [50, 40], "range_values": values}
+            for n in ("gradOutput", "self")
+        ],
+    }
+    (tmp_path / "x.json").write_text(json.dumps([entry]), "utf-8")
+    (case,) = load(tmp_path / "x.json").cases
+    return make_inputs(case, seed=0)[0]["self"]
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
+@pytest.mark.parametrize(("low", "high"), [(-7, 7), (0, 1), (-8, -7.5), (65000, 65504)])
+def test_atk_range_is_uniform_and_closed(tmp_path, dtype, low, high):
+    made = atk_tensor(tmp_path, dtype, [low, high])
+    stored = np.asarray([low, high]).astype(made.dtype).astype(np.float64)  # rounding is monotone
+    values = made.astype(np.float64)
+    assert values.min() >= stored[0]
+    assert values.max() <= stored[1]
+    # The mean of 2000 uniform numbers is off by more than five standard errors once in two million files.
+    spread = (high - low) / math.sqrt(12)
+    step = max(abs(low), abs(high)) * 2.0 ** -dtype_of(made.dtype).format.mant  # rounding may pull by one ulp
+    assert abs(values.mean() - (low + high) / 2) < 5 * spread / math.sqrt(2000) + step
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [(9, 9.0), ([-8], -8.0), ("-inf", -math.inf), (["nan"], math.nan), ([0, 0], 0.0)]
+)
+def test_atk_constants(tmp_path, values, expected):
+    np.testing.assert_array_equal(atk_tensor(tmp_path, "fp16", values).astype(float), np.full((50, 40), expected))
+
+
+def ttk_tensor(tmp_path: Path, ranges: str, dtype: str = "float16", shape: str = "(50, 40)") -> np.ndarray:
+    text = (
+        "testcase_name,op_name,input_shapes,input_dtypes,input_data_ranges\n"
+        f'a,log_sigmoid_grad,"({shape}, {shape})","(\'{dtype}\',)","{ranges}"\n'
+    )
+    (tmp_path / "x.csv").write_text(text, "utf-8")
+    (case,) = load(tmp_path / "x.csv").cases
+    return make_inputs(case, seed=0)[0]["self"]
+
+
+def test_ttk_must_values_appear_a_quarter_of_the_time_in_equal_parts(tmp_path):
+    made = ttk_tensor(tmp_path, "((-1, 1, nan, -0.0, inf),)").astype(np.float64)
+    each = int(0.25 * made.size / 5)
+    assert np.isnan(made).sum() == each
+    assert np.isposinf(made).sum() == each
+    assert (made == 0).sum() >= each
+    assert np.signbit(made[made == 0]).all()
+    for bound in (-1, 1):
+        assert (made == bound).sum() >= each
+    assert (np.abs(made[np.isfinite(made)]) <= 1).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
+def test_ttk_must_values_in_a_tensor_too_small_for_all(tmp_path, size):
+    made = ttk_tensor(tmp_path, "((-1, 1, nan, -0.0, inf),)", shape=f"({size},)")
+    assert made.shape == (size,)
+
+
+def test_ttk_default_range_and_none(tmp_path):
+    for ranges in ("", "((None, None),)", "((None, 2),)"):
+        made = ttk_tensor(tmp_path, ranges).astype(np.float64)
+        assert made.min() == -2
+        assert made.max() == 2
+
+
+def test_ttk_equal_bounds_are_a_constant(tmp_path):
+    assert (ttk_tensor(tmp_path, "((65500.0, 65500.0),)") == np.float16(65504)).all()  # rounded once
+    assert np.isnan(ttk_tensor(tmp_path, "((nan, nan),)").astype(float)).all()
+
+
+def test_ttk_infinite_bounds_are_the_dtypes_and_spread_over_decades(tmp_path):
+    made = ttk_tensor(tmp_path, "((-inf, inf),)", "float32").astype(np.float64)
+    finite = np.abs(made[np.isfinite(made) & (made != 0)])
+    assert np.log10(finite).min() < -30
+    assert np.log10(finite).max() > 30
+    one_sided = ttk_tensor(tmp_path, "((0, inf),)", "float32").astype(np.float64)
+    assert one_sided.min() == 0
+    assert np.median(one_sided[np.isfinite(one_sided)]) > 1e37  # uniform up to the largest number
+
+
+def test_ttk_integers_are_cut_and_the_bounds_mixed_in(tmp_path):
+    (case,) = (c for c in load(DATA / SMALL[1]).cases if "nll-float32" in c.id)
+    target = make_inputs(case, seed=0)[0]["target"]
+    assert set(target) <= {0, 1, 2, 3}
+    assert 3 in target
+
+
+# run ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_foreign_cases_run_and_pass_on_the_oracle(name):
+    backend = load_backend("cpu")
+    for case in load(DATA / name).cases:
+        for soc in case.soc or PLATFORMS:
+            line = run_case(case, backend, Settings(soc=soc))
+            assert line["status"] == "pass", line
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_source_of_a_case_is_its_line(name):
+    lines = (DATA / name).read_text("utf-8").splitlines()
+    for case in load(DATA / name).cases:
+        label = case.id.partition("[")[2].partition("-")[0]
+        line = lines[int(case.source.rpartition(":")[2]) - 1]
+        assert label in line
+
+
+@pytest.mark.parametrize("path", SAMPLES or [None], ids=lambda p: p.name if p else "none")
+def test_the_shipped_samples_read(path):
+    if path is None:
+        pytest.skip("the samples are not here")
+    loaded = load(path)
+    rows = len(json.loads(path.read_text("utf-8"))) if path.suffix == ".json" else None
+    assert set(loaded.skipped) <= {"larger than 16777216 elements"}
+    assert rows in (None, len(loaded.cases) + loaded.skipped.total())
+    backend, settings = load_backend("cpu"), Settings()
+    small = [c for c in loaded.cases if all(math.prod(p.shape) < 2**13 for p in c.inputs.values() if p)]
+    assert {run_case(case, backend, settings)["status"] for case in small} == {"pass"}
+
+
+# recognising and refusing ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('[{"id": 0, "aclnn_name": "aclnnX", "inputs": []}]', "atk"),
+        ('\ufeff [\n {"aclnn_name": "X"}]', "atk"),
+        ("testcase_name,op_name,input_shapes\n", "ttk"),
+        ('\ufeff"testcase_name","api_name","tensor_view_shapes"\r\n', "ttk"),
+        ("[]", None),
+        ('{"aclnn_name": 1}', None),
+        ('[1, "aclnn_name"]', None),
+        ("name,value\n1,2\n", None),
+        ("", None),
+    ],
+)
+def test_kinds_are_told_by_content(tmp_path, text, kind):
+    path = tmp_path / "file.json"
+    path.write_text(text, "utf-8")
+    assert kind_of(path) == kind
+    assert is_foreign_catalogue(path) is (kind is not None)
+
+
+def test_unreadable_files_are_nobodys(tmp_path):
+    assert not is_foreign_catalogue(tmp_path / "absent.json")
+    assert not is_foreign_catalogue(tmp_path)
+    with pytest.raises(OracleError, match="no such file"):
+        load(tmp_path / "absent.json")
+
+
+def atk_case(**changes: object) -> str:
+    entry = json.loads((DATA / "atk_small.json").read_text("utf-8"))[0]
+    item = entry["inputs"][0]
+    for key, value in changes.items():
+        (item if key in item else entry)[key] = value
+    return json.dumps([entry])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (atk_case(dtype="fp17"), "case 0: gradOutput: unknown dtype 'fp17'"),
+        (atk_case(shape=[2, -1]), r"shape is \[2, -1\]"),
+        (atk_case(shape="4"), "shape is '4'"),
+        (atk_case(range_values=[3, 1]), "low is above high"),
+        (atk_case(range_values=[1, 2, 3]), "a number"),
+        (atk_case(range_values="many"), "'many' is not a number"),
+        (atk_case(range_values=None), "range_values is missing"),
+        (atk_case(range_values=True), "True is not a number"),
+        (atk_case(type="table"), "unknown type 'table'"),
+        (atk_case(inputs=[]), "gradOutput of aclnnSoftmaxBackward is missing"),
+        (atk_case(inputs={}), r"inputs is \{\}"),
+        (atk_case(inputs=[3]), "an input must be an object"),
+        ('[{"aclnn_name": 3}]', "aclnn_name is 3"),
+        ('[{"aclnn_name": "aclnnX"}, 3]', "a case must be an object"),
+        ('[{"aclnn_name": "SoftmaxBackward"}]', "a case needs an id or a name"),
+        ('[\n{"aclnn_name": "aclnnX"\n', "x.json:3: not JSON"),
+        ('[{"aclnn_name": "aclnnX"}\n{}]', "x.json:2: not JSON: expected ','"),
+        ('[{"aclnn_name": "aclnnX"}', "not JSON"),
+    ],
+)
+def test_malformed_atk_is_told_with_file_line_and_case(tmp_path, text, told):
+    path = tmp_path / "x.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(OracleError, match=told) as caught:
+        load(path)
+    assert "x.json:" in str(caught.value)
+
+
+HEADER = (
+    "testcase_name,op_name,input_shapes,input_dtypes,attributes,input_data_ranges,soc_series,"
+    "output_shapes,output_dtypes"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ('a,softmax_grad,"((2,),)","(\'float16\',)",,,,,', "input_shapes: 1 inputs; softmax_grad has"),
+        ('a,softmax_grad,"((2,),(2,))","(\'float17\',)",,,,,', "input_dtypes: unknown dtype 'float17'"),
+        ("a,softmax_grad,\"((2,),(2,))\",\"('float16',)\",\"{'axes': 'x'}\",,,,", "attributes: dim is 'x'"),
+        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)","{\'axes\': (0, 1)}",,,,', "attributes: dim is \\(0, 1\\)"),
+        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",[1],,,,', "attributes: \\[1\\] must be a dict"),
+        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,"((1, 0),)",,,', "input_data_ranges: range \\(1, 0\\)"),
+        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,3,,,', "input_data_ranges: 3 must be a tuple"),
+        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,,Tesla,,', "soc_series: unknown SoC 'Tesla'"),
+        ('a,softmax_grad,"((2,),(-2,))","(\'float16\',)",,,,,', "is no shape of one tensor"),
+        ('a,softmax_grad,"((2,),(2,)","(\'float16\',)",,,,,', "is not a Python literal"),
+        ("a,softmax_grad,__import__('os').getcwd(),\"('float16',)\",,,,,", "is not a Python literal"),
+        ('a,softmax_grad,"((2,),(2,))",(dtype,),,,,,', "is not a Python literal"),
+        ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,,,,,,,,', "13 cells for 9 columns"),
+        ('a,softmax_grad,"((2,)', "not CSV"),
+    ],
+)
+def test_malformed_ttk_is_told_with_file_line_and_column(tmp_path, row, told):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{HEADER}\n{row}\n", "utf-8")
+    with pytest.raises(OracleError, match=told) as caught:
+        load(path)
+    assert "x.csv:2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "told"),
+    [
+        ("tensor_view_strides", "((1,),(3,1),(3,1))", "does not fit the shape"),
+        ("tensor_view_strides", "((-3,1),(3,1),(3,1))", "does not fit the shape"),
+        ("tensor_view_strides", "(3,3,3)", "must be a tuple of integers"),
+        ("tensor_view_offsets", "(-1,0,0)", "must be an integer of 0 or more"),
+        ("tensor_storage_shapes", "((2,2),(2,3),(2,3))", r"\(2, 2\) holds 4 elements, the view ends at 6"),
+        ("tensor_view_shapes", "((2,3),)", "1 tensors; aclnnSoftmaxBackward has gradOutput, output, out"),
+        ("tensor_formats", "('NXYZ',)", "unknown format 'NXYZ'"),
+    ],
+)
+def test_malformed_layouts_are_told(tmp_path, column, cell, told):
+    cells = {"testcase_name": "a", "api_name": "aclnnSoftmaxBackward", "tensor_view_shapes": "((2,3),(2,3),(2,3))",
+             "tensor_dtypes": "('float32',)", "attributes": "{'dim': 0}", column: cell}  # fmt: skip
+    path = tmp_path / "x.csv"
+    path.write_text(",".join(cells) + "\n" + ",".join(f'"{v}"' for v in cells.values()) + "\n", "utf-8")
+    with pytest.raises(OracleError, match=told):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "socs"),
+    [
+        (("Ascend910B",), ("ascend910b",)),
+        (("Ascend910B1", "Ascend910_95"), ("ascend910b", "ascend950")),
+        (("Ascend910A",), ("ascend910",)),
+        (("Ascend910_9391",), ("ascend910_93",)),
+        (("Ascend310B",), ()),
+        (("-Ascend950",), tuple(s for s in PLATFORMS if s != "ascend950")),
+        (("Ascend950", "-Ascend950"), ()),
+    ],
+)
+def test_soc_series(names, socs):
+    assert socs_named(names) == socs
+
+
+def test_dtype_names():
+    words = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "FP16": "float16"}
+    assert {word: dtype_named(word) for word in words} == words
