@@ -20,7 +20,17 @@ from ..errors import OracleError
 SOURCES = Path(__file__).parent
 STAMP = "emulator.stamp"
 # -ffp-contract=off: the kernels' roundings are the documented ones on every machine.
-FLAGS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-pthread")
+FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-g1",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-pthread",
+)
 # Library -> (folders of its sources, the libraries it needs). op-plugin finds aclCreateTensor through a libopapi_*.so's
 # dependencies, and the runtime's functions through those of the shells.
 LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

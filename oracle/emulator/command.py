@@ -19,7 +19,7 @@ def add_parser(subparsers: Any) -> None:
     make.add_argument("directory", nargs="?", type=Path, metavar="DIR")
     make.add_argument("--sanitize", metavar="NAMES", help="GCC sanitizers: address, thread, undefined")
     make.set_defaults(run=_build)
-    env = actions.add_parser("env", help="print the exports for a shell: eval \"$(aclnn-oracle emulator env)\"")
+    env = actions.add_parser("env", help='print the exports for a shell: eval "$(aclnn-oracle emulator env)"')
     env.add_argument("directory", nargs="?", type=Path, metavar="DIR")
     env.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(DEVICES)} (default {DEFAULT_SOC})")
     env.set_defaults(run=_env)

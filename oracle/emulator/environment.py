@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
 
-from ..errors import unknown
+from ..errors import OracleError, unknown
 from ..platforms import DEFAULT_SOC, platform
+from .build import LIBRARIES, SHELLS, build
 
 # --soc name -> the device that aclrtGetSocName answers (ACLNN_EMULATOR_SOC).
 DEVICES: dict[str, str] = {
@@ -16,6 +18,29 @@ DEVICES: dict[str, str] = {
     "ascend910_93": "Ascend910_9391",
     "ascend950": "Ascend950PR_9589",
 }
+
+_active: dict[str, str] = {}
+
+
+def activate(soc: str = DEFAULT_SOC, directory: Path | None = None) -> Path:
+    """Put this very process on the emulated CANN, building it first where needed, and return the toolkit tree.
+
+    Loads the libraries by path: whoever asks for libascendcl.so later, by name, gets the loaded one, so LD_LIBRARY_PATH
+    need not have been set before the start. A process emulates one SoC; OracleError for a second one.
+    """
+    root = build(directory)
+    variables = environment(root, soc=soc, torch_npu=True)
+    if _active and _active != variables:
+        was = _active["ACLNN_EMULATOR_SOC"]
+        raise OracleError(
+            f"this process already runs on an emulated {was} ({_active['ASCEND_HOME_PATH']}): start another"
+        )
+    os.environ.update(variables)
+    if not _active:
+        for name in (*LIBRARIES, *SHELLS):
+            ctypes.CDLL(str(root / "lib64" / name))
+        _active.update(variables)
+    return root
 
 
 def environment(directory: Path, *, soc: str = DEFAULT_SOC, torch_npu: bool = False) -> dict[str, str]:

@@ -62,6 +62,7 @@ class EMU_PUBLIC Stream {
   void wait_for(const std::shared_ptr<Recording>& recording);
 
   const int32_t id;
+  std::atomic<uint32_t> overflow_switch{0};  // aclrtSetStreamOverflowSwitch
   const std::shared_ptr<Context>& context() const { return context_; }
 
  private:

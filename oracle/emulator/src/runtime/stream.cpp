@@ -98,3 +98,17 @@ EMU_C aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallba
     emu::stream_of(stream)->submit({"host callback", false, [=] { fn(userData); }});
   });
 }
+
+// Overflow detection is a switch of saturating SoCs; the emulated kernels saturate silently either way.
+EMU_C aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
+  static emu::Entry entry("aclrtSetStreamOverflowSwitch");
+  return entry([&] { emu::stream_of(stream)->overflow_switch = flag; });
+}
+
+EMU_C aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
+  static emu::Entry entry("aclrtGetStreamOverflowSwitch");
+  return entry([&] {
+    emu::require(flag, "flag");
+    *flag = emu::stream_of(stream)->overflow_switch;
+  });
+}
