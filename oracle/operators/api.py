@@ -118,7 +118,7 @@ def golden(op: str, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Ar
         if out.size == 0:
             return {found.output: out}
         raise OracleError(f"{op}: an empty input leaves {found.output} of shape {out.shape} unwritten; no golden")
-    _evaluate(found, args, target, Sink(out, found.kernel_type(args, target)))
+    _evaluate(found, args, target, out)
     return {found.output: out}
 
 
@@ -128,10 +128,17 @@ def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
     if isinstance(given, (np.ndarray, TensorSpec)):
         return spec_of(given)
     if not isinstance(like, np.ndarray):
-        raise OracleError(f"{op.name}: {op.out_like} is {like!r}; it must be an array")
+        raise OracleError(f"{op.name}: {op.out_like} is {_short(like)}; it must be an array")
     if given is None:
         return TensorSpec.of(np.broadcast_to(like, like.shape))
-    return TensorSpec(like.shape, given)
+    try:
+        return TensorSpec(like.shape, given)
+    except OracleError as error:
+        raise OracleError(f"{op.name}: {op.output}: {error}") from None
+
+
+def _short(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _empty(op: Operator, spec: TensorSpec) -> Array:
@@ -154,8 +161,13 @@ def writes(call: Call) -> bool:
     return _written(operator(call.op), call.inputs)
 
 
-def _evaluate(op: Operator, args: Mapping[str, Any], target: Platform, sink: Sink) -> None:
-    op.evaluate(_ready(op, args), target, sink.at((None,)) if sink.out.ndim == 0 else sink)
+def _evaluate(op: Operator, args: Mapping[str, Any], target: Platform, out: Array, *, judged: bool = False) -> Sink:
+    """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
+    ready = _ready(op, args)
+    sink = Sink(out, op.kernel_type(ready, target), judged=judged)
+    part = sink.at((None,)) if out.ndim == 0 else sink
+    op.evaluate(ready, target, part)
+    return sink
 
 
 def _ready(op: Operator, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,8 +193,7 @@ def reference(call: Call) -> Reference:
         none = np.empty(0, spec.dtype.numpy)
         return Reference(none, np.empty(0), np.empty(0), written=False)
     out = _empty(op, spec)
-    sink = Sink(out, op.kernel_type(args, target), judged=True)
-    _evaluate(op, args, target, sink)
+    sink = _evaluate(op, args, target, out, judged=True)
     return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros, coarser=sink.coarser)
 
 
@@ -198,12 +209,13 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     if spec is None or spec.dtype is None:
         raise OracleError(f"{call.op}: {op.output} is a null pointer or has no aclDataType; nothing can be computed")
     out = _empty(op, spec)
-    kernel_type = op.kernel_type(args, target)
     if numerics == "exact":
-        _evaluate(op, args, target, Sink(out, kernel_type))
+        _evaluate(op, args, target, out)
         return out
+    args = _ready(op, args)
+    kernel_type = op.kernel_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = op.kernel(_ready(op, args), target.kernel, narrow if numerics == "native" else np.float32)
+    result = op.kernel(args, target.kernel, narrow if numerics == "native" else np.float32)
     result = result.reshape(spec.shape)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result, target, kernel_type), rounded)

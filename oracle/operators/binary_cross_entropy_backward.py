@@ -127,7 +127,9 @@ def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[
     # come first, and weight may be multiplied to the gradient before the quotient: then 1 / b or w / b follows.
     lost = (1 + w) / b + w + g + a / b * w + 2
     error = np.abs(v) * relative + QUANTUM * lost
-    partial = np.maximum.reduce(np.broadcast_arrays(g * a, g * a / b, g * a / b * w, a / b, a / b * w, g * w, g * w * a))
+    partial = np.maximum.reduce(
+        np.broadcast_arrays(g * a, g * a / b, g * a / b * w, a / b, a / b * w, g * w, g * w * a)
+    )
     odd = ~(np.isfinite(partial) & np.isfinite(lost)) | (partial >= LARGEST * (1 - relative))
     unspecified = np.zeros(v.shape, bool)
     if odd.any():
