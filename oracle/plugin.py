@@ -8,6 +8,7 @@ the command line and claimed by nobody else, and imports NumPy only when there i
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml")
 FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
 PROPERTY = "aclnn_oracle"  # the record line's place in a report's user_properties
-MARKER = b"aclnn_oracle"  # in the first key of every catalogue
+MARKER = re.compile(rb"^(?:\xef\xbb\xbf)?aclnn_oracle[ \t]*:", re.MULTILINE)  # the first key of every catalogue
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
 
 
@@ -134,7 +135,7 @@ def _is_foreign(path: Path) -> bool:
 def _is_catalogue(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            if MARKER not in file.read(4096):  # most files of other people are settled here, without our imports
+            if MARKER.search(file.read(4096)) is None:  # settles other people's files without our imports
                 return False
     except OSError:
         return False

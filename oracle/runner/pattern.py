@@ -135,7 +135,7 @@ def _causes(pattern: str, g: Array, a: Array, golden: Array, actual: Array) -> I
             yield "an intermediate overflows"
         if (a == 0).all() and (g != 0).all():
             yield _zeros(g)
-        if (a == -g).all():
+        if _same(a, -g):
             yield "wrong sign"
         yield from _scaled(g, a, golden.size)
         if pattern.startswith("tail"):

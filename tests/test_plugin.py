@@ -1,0 +1,389 @@
+"""The plug-in in pytest runs of its own: collecting, recording, exit status, and beside other people's plug-ins."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import oracle.backends.replay
+import oracle.reporting.html
+import oracle.runner.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
+
+RUNNER = str(Path(__file__).parent / "runner")
+CATALOGUE = """\
+aclnn_oracle: 1
+operator: aclnnLogSigmoidBackward
+defaults:
+  main: self
+  inputs: {gradOutput: normal 0 2, self: normal 0 3, buffer: uniform 0 1}
+  output: {}
+families:
+  plain:
+    why: something to run in a test
+    tier: smoke
+    dtype: floats
+    shape: [[4, 5]]
+  larger:
+    why: something to run in a test
+    dtype: float32
+    shape: [[40, 5]]
+"""
+IDS = [f"log_sigmoid_backward/plain[{dtype}-4x5]" for dtype in ("float16", "bfloat16", "float32")]
+LARGER = "log_sigmoid_backward/larger[float32-40x5]"
+
+
+@pytest.fixture(autouse=True)
+def _lean(monkeypatch):
+    """Hypothesis' plug-in would be imported anew, and slowly, by every run in here."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
+
+
+@pytest.fixture
+def project(pytester, monkeypatch):
+    """A folder with one catalogue; the misbehaving devices are importable."""
+    monkeypatch.syspath_prepend(RUNNER)
+    monkeypatch.setenv("PYTHONPATH", RUNNER)
+    pytester.path.joinpath("log_sigmoid_backward.yaml").write_text(CATALOGUE)
+    return pytester
+
+
+def record_of(path: Path):
+    lines = [json.loads(line, parse_constant=pytest.fail) for line in path.read_text().splitlines()]
+    header, cases, end = lines[0], lines[1:-1], lines[-1]
+    assert header["type"] == "run"
+    assert {line["type"] for line in cases} <= {"case"}
+    assert end["type"] == "end"
+    counts = {key: value for key, value in end.items() if key not in ("type", "duration_s")}
+    assert sum(counts.values()) == header["planned"]
+    return header, cases, {key: value for key, value in counts.items() if value}
+
+
+# collecting -----------------------------------------------------------------------------------------------------------
+
+
+def test_cases_are_items_named_by_their_ids(project):
+    result = project.runpytest("--co", "-q")
+    result.stdout.fnmatch_lines_random([f"log_sigmoid_backward.yaml::{i}".replace("[", "[[]") for i in [*IDS, LARGER]])
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        (["--tier", "smoke"], 3),
+        ([], 4),
+        (["--soc", "ascend910", "--tier", "smoke"], 2),
+        (["-k", "float16"], 2),
+        (["-k", "larger or bfloat16"], 2),
+        (["log_sigmoid_backward.yaml::" + LARGER, "--tier", "smoke"], 1),
+        (["-p", "no:cacheprovider"], 4),
+        (["-p", "no:terminal"], None),
+        (["-p", "no:xdist"], 4),
+    ],
+)
+def test_selection_and_common_options(project, words, passed):
+    result = project.runpytest(*words)
+    assert result.ret == 0
+    if passed is not None:
+        result.assert_outcomes(passed=passed)
+
+
+def test_files_of_others_are_left_alone(pytester):
+    pytester.path.joinpath("compose.yaml").write_text("services:\n  aclnn_oracle: 1\n")
+    pytester.path.joinpath("broken.yaml").write_text("a: [1, :")
+    pytester.path.joinpath("data.json").write_text("[]")
+    pytester.path.joinpath("cases.csv").write_text("a,b\n")
+    pytester.makepyfile("import sys\ndef test_it():\n    assert 'numpy' not in sys.modules")
+    result = pytester.runpytest_subprocess()
+    assert result.ret == 0
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*= aclnn-oracle =*")
+
+
+def test_a_named_file_that_is_no_catalogue_is_told(pytester):
+    pytester.path.joinpath("compose.yaml").write_text("services: {}\n")
+    result = pytester.runpytest("compose.yaml")
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*compose.yaml:1: not a catalogue*"])
+
+
+def test_a_named_file_that_another_plugin_collects_is_theirs(pytester):
+    pytester.makeconftest(
+        """
+        import pytest
+        class File(pytest.File):
+            def collect(self):
+                yield Item.from_parent(self, name="theirs")
+        class Item(pytest.Item):
+            def runtest(self): pass
+        def pytest_collect_file(file_path, parent):
+            if file_path.suffix == ".yaml":
+                return File.from_parent(parent, path=file_path)
+        """
+    )
+    pytester.path.joinpath("compose.yaml").write_text("services: {}\n")
+    pytester.runpytest("compose.yaml").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ("dtype: floats", "dtype: floats\n    dtype: float16"),
+        ("shape: [[4, 5]]", "shape: []"),
+        ("normal 0 2", "nromal 0 2"),
+    ],
+)
+def test_a_broken_catalogue_is_one_message_with_its_line(project, broken, words):
+    project.path.joinpath("log_sigmoid_backward.yaml").write_text(CATALOGUE.replace(broken, words, 1))
+    result = project.runpytest()
+    assert result.ret == 2
+    result.stdout.re_match_lines([r".*log_sigmoid_backward\.yaml:\d+: "])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*.py:*")
+
+
+# beside others --------------------------------------------------------------------------------------------------------
+
+
+def test_options_of_a_conftest_keep_their_names_and_ours_have_another(project):
+    project.makeconftest(
+        """
+        def pytest_addoption(parser):
+            parser.addoption("--backend", choices=["mine"], default="mine")
+            parser.addoption("--seed", type=int)
+            parser.addoption("--isolate", action="store_true")
+        """
+    )
+    project.makepyfile("def test_it(request):\n    assert request.config.getoption('--backend') == 'mine'")
+    result = project.runpytest_subprocess("--backend", "mine", "--seed", "3", "--isolate", "--tier", "smoke")
+    result.assert_outcomes(passed=4)
+    result = project.runpytest_subprocess("--oracle-backend", "misbehaving:Raises", "--oracle-seed=1")
+    result.assert_outcomes(passed=1, failed=4)
+    text = project.runpytest_subprocess("--help").stdout.str()
+    assert "--oracle-backend" in text
+    assert "--backend is another plug-in's here" in " ".join(text.split())
+
+
+def test_options_of_an_installed_plugin_keep_their_names(project):
+    project.makepyfile(theirs="def pytest_addoption(parser):\n    parser.addoption('--record', action='store_true')")
+    result = project.runpytest_subprocess("-p", "theirs", "--record", "--tier", "smoke", "--oracle-record", "r.jsonl")
+    result.assert_outcomes(passed=3)
+    assert record_of(project.path / "r.jsonl")[2] == {"pass": 3}
+
+
+def test_fixtures_and_functions_beside_cases_work(project):
+    project.makepyfile(
+        """
+        import pytest
+        @pytest.fixture(scope="session", autouse=True)
+        def setup():
+            yield
+            print("torn down")
+        def test_one(): pass
+        def test_two(tmp_path): pass
+        """
+    )
+    result = project.runpytest("-s")
+    result.assert_outcomes(passed=6)
+    result.stdout.fnmatch_lines(["*torn down*"])
+
+
+# the run and its record -----------------------------------------------------------------------------------------------
+
+WORKERS = [[], ["-n", "2"]]
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+def test_a_good_run(project, workers):
+    result = project.runpytest_subprocess("--record", "out/r.jsonl", "--seed", "5", *workers)
+    assert result.ret == 0
+    header, cases, counts = record_of(project.path / "out/r.jsonl")
+    assert counts == {"pass": 4}
+    assert {case["id"] for case in cases} == {*IDS, LARGER}
+    assert (header["backend"], header["soc"], header["seed"], header["planned"]) == ("cpu", "ascend910b", 5, 4)
+    assert header["command"].startswith("pytest ")
+    assert len(header["catalogue_sha256"]) == 64
+    assert {case["worker"] for case in cases} <= ({"gw0", "gw1"} if workers else {"main"})
+    result.stdout.fnmatch_lines(["Total Task: 4, success 4, failed 0 (pass 4)"])
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
+    result = project.runpytest_subprocess("--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers)
+    assert result.ret == 1
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(
+        ["*cause?   wrong sign", "*replay   aclnn-oracle replay '*' --backend misbehaving:FlipsOneSign --catalogue *"]
+    )
+    result.stdout.fnmatch_lines(["Total Task: 4, success 0, failed 4 (fail 4)"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    _, cases, counts = record_of(project.path / "r.jsonl")
+    assert counts == {"fail": 4}
+    assert all(case["detail"]["worst"] for case in cases)
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+def test_stopping_at_the_first_failure_loses_no_case(project, workers):
+    result = project.runpytest_subprocess("--backend", "misbehaving:Raises", "--record", "r.jsonl", "-x", *workers)
+    assert result.ret in (1, 2)
+    counts = record_of(project.path / "r.jsonl")[2]
+    assert sum(counts.values()) == 4
+    assert counts["error"] >= 1
+    assert counts["notrun"] >= 1
+
+
+def test_a_dying_worker_is_a_crash_and_the_others_go_on(project):
+    text = CATALOGUE.replace("  larger:", "  dies:")
+    project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
+    result = project.runpytest_subprocess("--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "2")
+    assert result.ret == 1
+    _, cases, counts = record_of(project.path / "r.jsonl")
+    assert counts == {"pass": 3, "crash": 1}
+    (crash,) = [case for case in cases if case["status"] == "crash"]
+    assert "/dies" in crash["id"]
+    assert crash["detail"]["replay"].startswith("aclnn-oracle replay")
+
+
+def test_isolation_makes_a_death_a_crash_and_a_silence_a_timeout(project):
+    text = CATALOGUE.replace("  larger:", "  dies:") + CATALOGUE.partition("families:\n")[2].replace("plain", "hangs")
+    text = text.partition("  larger:")[0]
+    project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
+    words = ["--backend", "misbehaving:Dies", "--record", "r.jsonl", "--timeout-per-case", "2", "-k", "float32"]
+    result = project.runpytest_subprocess(*words)
+    assert result.ret == 1
+    assert record_of(project.path / "r.jsonl")[2] == {"pass": 1, "crash": 1, "timeout": 1}
+
+
+def test_an_interrupted_run_leaves_a_record_that_adds_up(project):
+    text = CATALOGUE.replace("  larger:", "  hangs:")
+    project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "--backend", "misbehaving:Dies", "--record", "r.jsonl", "--isolate"]
+    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, text=True)
+    record = project.path / "r.jsonl"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and (not record.exists() or record.read_text().count("\n") < 4):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    told, _ = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert record_of(record)[2] == {"pass": 3, "notrun": 1}
+    assert "Total Task: 4, success 3, failed 1 (pass 3, notrun 1)" in told
+
+
+def test_a_report_is_written_with_its_record_beside_it(project):
+    result = project.runpytest("--report", "reports/r.html")
+    assert result.ret == 0
+    assert "<html" in (project.path / "reports/r.html").read_text()
+    assert record_of(project.path / "reports/r.jsonl")[2] == {"pass": 4}
+
+
+def test_a_record_that_cannot_be_written_is_one_message(project):
+    project.path.joinpath("file").write_text("")
+    result = project.runpytest("--record", "file/r.jsonl")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --record file/r.jsonl: cannot be written: *"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--soc ascend42", "ERROR: unknown SoC 'ascend42'*"),
+        ("--backend nothing", "ERROR: unknown backend 'nothing'*"),
+        ("--backend misbehaving:Nothing", "ERROR: *has no attribute 'Nothing'*"),
+        ("--backend cpu --backend-option precision=high", "ERROR: *no option 'precision'; it has: numerics"),
+        ("--backend cpu --backend-option numerics=high", "ERROR: unknown numerics 'high'; known: exact*"),
+        ("--backend misbehaving:CannotBeMade", "ERROR: *OSError: no device"),
+    ],
+)
+@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+def test_a_wrong_option_is_one_message_and_a_usage_error(project, words, told, workers):
+    if workers and "nothing" not in words:
+        pytest.skip("one wrong option with workers is enough: each costs a second")
+    result = project.runpytest(*words.split(), *workers)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([told])
+    assert len(result.errlines) <= 2
+
+
+# expectations ---------------------------------------------------------------------------------------------------------
+
+
+def expect(project, text):
+    folder = project.path / "expectations"
+    folder.mkdir(exist_ok=True)
+    folder.joinpath("device.yaml").write_text(textwrap.dedent(text))
+
+
+ONE = """\
+- id: "log_sigmoid_backward/plain[*]"
+  status: {status}
+  reason: known
+"""
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+def test_an_expected_failure_is_no_failure(project, workers):
+    expect(project, ONE.format(status="fail"))
+    words = ["--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers]
+    result = project.runpytest_subprocess(*words, "-k", "plain")
+    assert result.ret == 0
+    result.assert_outcomes(xfailed=3)
+    assert record_of(project.path / "r.jsonl")[2] == {"xfail": 3}
+    assert project.runpytest_subprocess(*words).ret == 1  # the fourth is not expected
+
+
+def test_an_unexpected_pass_fails_unless_it_may(project):
+    expect(project, ONE.format(status="fail"))
+    result = project.runpytest("--backend", "misbehaving:Device", "--record", "r.jsonl")
+    assert result.ret == 1
+    assert record_of(project.path / "r.jsonl")[2] == {"pass": 1, "xpass": 3}
+    expect(project, ONE.format(status="fail") + "  may: true\n  measured: 0 to 1 elements\n")
+    assert project.runpytest("--backend", "misbehaving:Device").ret == 0
+
+
+def test_an_expected_skip_is_not_run(project):
+    expect(project, ONE.format(status="skip"))
+    result = project.runpytest("--backend", "misbehaving:Device")
+    result.assert_outcomes(passed=1, skipped=3)
+
+
+def test_an_expected_crash_of_a_worker_is_no_failure(project):
+    project.path.joinpath("log_sigmoid_backward.yaml").write_text(CATALOGUE.replace("  larger:", "  dies:"))
+    expect(project, ONE.format(status="crash").replace("plain", "dies"))
+    result = project.runpytest_subprocess("--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "1")
+    assert record_of(project.path / "r.jsonl")[2] == {"pass": 3, "xfail": 1}
+    assert result.ret == 0
+
+
+def test_runxfail_ignores_expectations(project):
+    expect(project, ONE.format(status="fail"))
+    assert project.runpytest("--backend", "misbehaving:FlipsOneSign", "--runxfail").ret == 1
+
+
+def test_a_stale_expectation_is_an_error_whatever_the_tier(project):
+    expect(project, ONE.format(status="fail").replace("plain", "larger"))
+    assert project.runpytest("--backend", "misbehaving:Device", "--tier", "smoke").ret == 0
+    expect(project, ONE.format(status="fail").replace("plain", "gone"))
+    result = project.runpytest("--backend", "misbehaving:Device", "--tier", "smoke")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: *device.yaml:1: id 'log_sigmoid_backward/gone[[]*]' matches no case*"])
+
+
+# recordings -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
+    device = ["--backend", "misbehaving:FlipsOneSign", "--record-outputs", "outputs", "--record", "a.jsonl"]
+    assert project.runpytest_subprocess(*device, *workers, "-k", "plain").ret == 1
+    replay = ["--backend", "replay", "--backend-option", "path=outputs", "--record", "b.jsonl"]
+    result = project.runpytest_subprocess(*replay)
+    result.assert_outcomes(failed=3, skipped=1)
+    verdicts = [{c["id"]: c["reason"] for c in record_of(project.path / f)[1]} for f in ("a.jsonl", "b.jsonl")]
+    assert verdicts[0].items() <= verdicts[1].items()
