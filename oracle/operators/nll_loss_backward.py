@@ -158,6 +158,7 @@ def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array
     error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1)
     finite = np.isfinite(v) & np.isfinite(error)
     odd = (np.maximum(scale, np.abs(g * w)) >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
+    odd |= np.isinf(w) & (scale < 2.0**-125)  # infinity times a quotient that may underflow to zero
     error[~finite] = 0
     return error, odd
 
