@@ -147,6 +147,8 @@ def as_view(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, span:
 
 def shares_elements(shape: tuple[int, ...], view: str) -> bool:
     """Tell whether two elements of a view may lie in the same place; such a tensor can be no output."""
+    if not _size(shape):
+        return False
     axes = sorted((s, n) for n, s in zip(shape, arrange(shape, view).strides, strict=True) if n > 1)
     end = 1
     for stride, length in axes:

@@ -42,7 +42,7 @@ DIGESTS: list[tuple[str, dict[str, Any], str]] = [
     ("softmax_edges", {"dim": -1}, "4c8e00a68e37395b"),
     ("onehot", {"dim": -1}, "e032f03e673c0da1"),
     ("classes", {"count": 100}, "545c4329cf1e1f38"),
-    ("classes", {"count": 9, "ignore": -3, "share": 0.4, "pattern": "runs"}, "ceb6a7b81d6b3421"),
+    ("classes", {"count": 9, "ignore": -3, "share": 0.4, "pattern": "runs"}, "0696fe16880b6e84"),
     ("permutation", {"count": 50}, "0c3dba48c9419abf"),
     ("within", {"low": -2, "high": 3, "must": [7]}, "ee0c2dc71d084e4e"),
 ]

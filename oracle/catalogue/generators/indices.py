@@ -48,7 +48,9 @@ def _ignored(stream: Stream, n: int, share: float, pattern: str) -> Array:
     if pattern == "alternate":
         return np.asarray(place % 2 == 1)
     if pattern == "runs":
-        return np.asarray(stream.unit(n // RUN + 1)[place // RUN] < share)
+        runs = -(-n // RUN)
+        order = np.argsort(stream.raw(runs), kind="stable")  # an exact share: never all of them by chance
+        return np.asarray((order < round(share * runs))[place // RUN])
     if pattern == "all":
         return np.asarray(place >= 0)
     raise unknown("ignore pattern", pattern, PATTERNS)
