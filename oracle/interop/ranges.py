@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,9 @@ def _same(low: Number, high: Number) -> bool:
 
 
 def _largest(dtype: str) -> float:
-    return FORMATS[dtype].max if dtype in FORMATS else float(np.iinfo(DTYPES[dtype].numpy).max)
+    if DTYPES[dtype].kind in ("int", "uint"):
+        return float(np.iinfo(DTYPES[dtype].numpy).max)
+    return FORMATS[dtype].max if dtype in FORMATS else 1.0
 
 
 def _finite(value: Number, dtype: str) -> Number:
@@ -102,7 +105,7 @@ def _finite(value: Number, dtype: str) -> Number:
 
 def _storable(value: Number, dtype: str) -> Number:
     """An integer tensor holds whole numbers only."""
-    if DTYPES[dtype].kind == "float":
+    if DTYPES[dtype].kind not in ("int", "uint"):
         return value
     if not math.isfinite(value):
         raise Unfit(f"{value} cannot be a value of {dtype}")
@@ -120,53 +123,56 @@ def _distinct(values: Any) -> list[Number]:
     return list(found.values())
 
 
-def bounds(plan: TensorPlan, case_id: str, name: str, seed: int = 0) -> tuple[Number, Number, list[Number], bool]:
-    """Return (low, high, must, exact): the range that says what a plan's data is.
+@dataclass(frozen=True)
+class Range:
+    """What a range format can say of a tensor's data. ``exact``: it means the same data as the plan's generator."""
 
-    ``exact``: the range means the same data; otherwise it spans the values that this seed gives, infinities and NaN
-    among them as ``must``.
+    low: Number
+    high: Number
+    must: tuple[Number, ...] = ()
+    exact: bool = True
+
+
+def range_of(plan: TensorPlan, case_id: str, name: str, *, ignored: int | None = None, seed: int = 0) -> Range:
+    """Return the range that says what a plan's data is.
+
+    A generator that is no range gives the one that spans the values it makes with this seed, with infinities and NaN
+    as ``must``; so does ``ignored`` (a class index that stands for no class).
     """
     data = plan.data or {}
-    plain = not set(data) & {"scale", "spots", "stream", "decades", "share"}
-    if plain and data.get("gen") in _EXACT:
-        low, high, must = _EXACT[data["gen"]](data)
-        return low, high, must, True
-    if plain and data.get("gen") in ("classes", "permutation"):
-        ignored = [data["ignore"]] if data.get("share") and "ignore" in data else []
-        return data.get("low", 0), data["count"] - 1, ignored, False
-    values = (
-        make_values(data, stored_shape(plan.shape, plan.view), plan.dtype, case_id, name, seed)
-        .astype(np.float64)
-        .reshape(-1)
-    )
-    finite = values[np.isfinite(values)]
-    special = [float(v) for v in (math.inf, -math.inf) if (values == v).any()]
-    special += [math.nan] if np.isnan(values).any() else []
-    if not finite.size:
+    if data.get("gen") in _EXACT and not set(data) & _MODIFIED:
+        return _EXACT[data["gen"]](data)
+    made = make_values(data, stored_shape(plan.shape, plan.view), plan.dtype, case_id, name, seed).reshape(-1)
+    values = made.astype(np.float64)
+    special = [v for v in (math.inf, -math.inf) if (values == v).any()] + [math.nan] * bool(np.isnan(values).any())
+    if ignored is not None and (values == ignored).any():
+        special.append(ignored)
+    kept = made[np.isfinite(values) & (values != (math.nan if ignored is None else ignored))]
+    if not kept.size:
         low = special[0] if special else 0
-        return low, low, special, len(special) == 1
-    low, high = float(finite.min()), float(finite.max())
-    whole = DTYPES[plan.dtype].kind != "float"
-    ends = (int(low), int(high)) if whole else (low, high)
-    return *ends, special, low == high and not special
+        return Range(low, low, tuple(special[1:]), len(special) < 2)
+    number_type = float if DTYPES[plan.dtype].kind == "float" else int
+    low, high = number_type(kept.min()), number_type(kept.max())
+    return Range(low, high, tuple(special), low == high and not special)
 
 
-def _constant(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
-    return data["value"], data["value"], []
+def _constant(data: Mapping[str, Any]) -> Range:
+    return Range(data["value"], data["value"])
 
 
-def _uniform(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
-    return data.get("low", -1.0), data.get("high", 1.0), []
+def _uniform(data: Mapping[str, Any]) -> Range:
+    return Range(data.get("low", -1.0), data.get("high", 1.0))
 
 
-def _within(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
-    ends = [data["low"], data["high"]]
-    return data["low"], data["high"], [v for v in data.get("must", ()) if not any(_same(v, e) for e in ends)]
+def _within(data: Mapping[str, Any]) -> Range:
+    ends = (data["low"], data["high"])
+    return Range(*ends, tuple(v for v in data.get("must", ()) if not any(_same(v, e) for e in ends)))
 
 
-def _probabilities(data: Mapping[str, Any]) -> tuple[Number, Number, list[Number]]:
+def _probabilities(data: Mapping[str, Any]) -> Range:
     margin = data.get("margin", 0.05)
-    return margin, 1.0 - margin, []
+    return Range(margin, 1.0 - margin)
 
 
 _EXACT = {"constant": _constant, "uniform": _uniform, "within": _within, "probabilities": _probabilities}
+_MODIFIED = {"scale", "spots", "stream", "decades", "share"}  # what a range does not say

@@ -387,7 +387,7 @@ HEADER = (
         ('a,softmax_grad,"((2,),(-2,))","(\'float16\',)",,,,,', "is no shape of one tensor"),
         ('a,softmax_grad,"((2,),(2,)","(\'float16\',)",,,,,', "is not a Python literal"),
         ("a,softmax_grad,__import__('os').getcwd(),\"('float16',)\",,,,,", "is not a Python literal"),
-        ('a,softmax_grad,"((2,),(2,))",(dtype,),,,,,', "is not a Python literal"),
+        ('a,softmax_grad,"((2,),(2,))","(dtype,)",,,,,', "is not a Python literal"),
         ('a,softmax_grad,"((2,),(2,))","(\'float16\',)",,,,,,,,,', "13 cells for 9 columns"),
         ('a,softmax_grad,"((2,)', "not CSV"),
     ],

@@ -1,0 +1,334 @@
+"""Our cases as ATK JSON, TTK kernel CSV and TTK aclnn CSV, for those who must deliver one of these formats.
+
+A format says what it can: shapes, dtypes, attributes, value ranges; the aclnn form also layouts and formats. What it
+cannot say is counted: a case is left out where it would become another case, and is written with a note where only its
+data becomes plainer (a range in place of a generator).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..catalogue.case import Case, TensorPlan
+from ..catalogue.layout import arrange
+from ..errors import unknown
+from ..operators import OPERATORS
+from ..operators.base import Operator
+from ..platforms import PLATFORMS
+from ..status import SUCCESS
+from .names import ATK_DTYPES, KERNELS, KernelAttribute
+from .ranges import Number, Range, range_of
+
+KERNEL_COLUMNS = (
+    "testcase_name", "network_name", "op_name", "input_shapes", "input_dtypes", "input_formats", "output_shapes",
+    "output_dtypes", "output_formats", "input_ori_shapes", "input_ori_formats", "output_ori_shapes",
+    "output_ori_formats", "attributes", "input_data_ranges", "precision_tolerances", "absolute_precision",
+    "output_inplace_indexes", "output_shape_unknown_indexes", "is_enabled", "remark", "soc_series", "priority",
+    "dump_file_prefix", "manual_input_binaries", "manual_golden_binaries",
+)  # fmt: skip
+ACLNN_COLUMNS = (
+    "testcase_name", "network_name", "api_name", "tensor_view_shapes", "tensor_formats", "tensor_dtypes",
+    "tensor_storage_shapes", "tensor_view_offsets", "tensor_view_strides", "output_tensor_indexes",
+    "output_inplace_indexes", "attributes", "scalar_dtypes", "input_data_ranges", "precision_tolerances",
+    "absolute_precision", "scalar_data_ranges", "is_enabled", "remark", "soc_series", "priority", "dump_file_prefix",
+    "manual_tensor_binaries", "manual_golden_binaries",
+)  # fmt: skip
+
+
+@dataclass
+class Written:
+    """One file's text, how many cases it holds, and what the format could not say, counted by reason."""
+
+    name: str
+    text: str
+    count: int
+    left_out: Counter[str] = field(default_factory=Counter)
+    plainer: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its file's name for an operator, what keeps a case out of it, and how a case is written."""
+
+    file: Callable[[Operator], str]
+    refuses: Callable[[Case, Operator], str]
+    entry: Callable[[Case, Operator, int, list[Range]], Any]
+    text: Callable[[list[Any]], str]
+    must: bool  # whether a range may name values that must appear
+
+
+def write(cases: Iterable[Case], to: str, *, seed: int = 0) -> list[Written]:
+    """Return one file per operator in the order of the operators' first cases. ``to``: atk, ttk or ttk-aclnn.
+
+    ``seed``: of the data whose range is measured where a generator has no range. Raises OracleError for an unknown
+    format.
+    """
+    if to not in FORMATS:
+        raise unknown("format", to, FORMATS)
+    by_op: dict[str, list[Case]] = {}
+    for case in cases:
+        by_op.setdefault(case.op, []).append(case)
+    return [_write(OPERATORS[op], found, FORMATS[to], seed) for op, found in by_op.items()]
+
+
+def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
+    written = Written(form.file(op), "", 0)
+    entries: list[Any] = []
+    for case in cases:
+        if reason := form.refuses(case, op):
+            written.left_out[reason] += 1
+            continue
+        ranges = [_range(case, name, seed) for name in op.names("input")]
+        for told in _plainer(case, op, ranges, form):
+            written.plainer[told] += 1
+        entries.append(form.entry(case, op, len(entries), ranges))
+    written.text, written.count = form.text(entries), len(entries)
+    return written
+
+
+def _range(case: Case, name: str, seed: int) -> Range:
+    plan = case.inputs[name]
+    if plan is None or not plan.data:
+        return Range(0, 0)
+    return range_of(plan, case.id, name, ignored=case.attrs.get("ignoreIndex") if name == "target" else None, seed=seed)
+
+
+def _plainer(case: Case, op: Operator, ranges: list[Range], form: Format) -> set[str]:
+    """What the ranges of a case say less than its generators, in the words of a count."""
+    told = set()
+    for name, found in zip(op.names("input"), ranges, strict=True):
+        plan = case.inputs[name]
+        if plan is not None and plan.data and not found.exact:
+            told.add(f"with {plan.data['gen']} data, written as the range that spans it")
+        if found.must and not form.must:
+            told.add("with values that must appear, which a range does not name")
+    return told
+
+
+# what a format cannot say ---------------------------------------------------------------------------------------------
+
+
+def _refused(case: Case) -> str:
+    """A case that must be refused on some SoC: only ATK has a field for it, and none names the status."""
+    if case.null:
+        return "with null workspaceSize or executor"
+    if any(case.expected(soc) != SUCCESS.name for soc in case.soc or PLATFORMS):
+        return "that must be refused"
+    return ""
+
+
+def _plans(case: Case) -> list[TensorPlan]:
+    return [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
+
+
+def _no_layout(case: Case, op: Operator) -> str:
+    """What neither ATK nor the kernel form can say."""
+    if reason := _refused(case):
+        return reason
+    if any(p.view != "contiguous" for p in _plans(case)):
+        return "with a tensor that is not contiguous"
+    if any(p.storage_shape is not None for p in _plans(case)):
+        return "with a storage shape"
+    return ""
+
+
+def _not_atk(case: Case, op: Operator) -> str:
+    if reason := _no_layout(case, op):
+        return reason
+    if any(p.format != "ND" for p in _plans(case)):
+        return "with a format other than ND"
+    output, like = case.outputs[op.output], case.inputs[op.out_like]
+    if output is None or like is None or (output.shape, output.dtype) != (like.shape, like.dtype):
+        return "with an output of its own shape or dtype"
+    if case.soc and len(case.soc) < len(PLATFORMS) and not all(PLATFORMS[s].bfloat16 for s in case.soc):
+        return "for some SoCs only"
+    if any(p is not None and not p.shape and _is_optional(op, n) for n, p in case.inputs.items()):
+        return "with an optional tensor of rank 0, which executors take for an absent one"
+    return ""
+
+
+def _is_optional(op: Operator, name: str) -> bool:
+    return any(p.name == name and p.optional for p in op.parameters)
+
+
+def _not_kernel(case: Case, op: Operator) -> str:
+    if reason := _no_layout(case, op):
+        return reason
+    if op.name not in KERNELS:
+        return "of an operator whose kernel is unknown"
+    kernel, output = KERNELS[op.name], case.outputs[op.output]
+    dtypes = {p.dtype for n in kernel.inputs if n != "target" and (p := case.inputs[n]) is not None}
+    if output is None or output.dtype not in dtypes or len(dtypes) > 1:
+        return "that the host casts before or after the kernel"
+    return ""
+
+
+def _not_aclnn(case: Case, op: Operator) -> str:
+    return _refused(case)
+
+
+# ATK ------------------------------------------------------------------------------------------------------------------
+
+
+def _atk(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, Any]:
+    of = dict(zip(op.names("input"), ranges, strict=True))
+    inputs = []
+    for parameter in op.parameters:
+        if parameter.kind == "input":
+            if case.inputs[parameter.name] is not None or not parameter.optional:
+                inputs.append(
+                    _atk_tensor(parameter.name, case.inputs[parameter.name], of[parameter.name], parameter.optional)
+                )
+        elif parameter.kind == "attr":
+            inputs.append(_atk_item(parameter.name, "attr", "int", None, case.attrs[parameter.name], required=True))
+    return {
+        "id": number,
+        "name": case.id,
+        "aclnn_name": op.name,
+        "api_type": "function",
+        "standard": {"acc": "single_bm", "perf": "not_key"},
+        "inputs": inputs,
+    }
+
+
+def _atk_tensor(name: str, plan: TensorPlan | None, found: Range, optional: bool) -> dict[str, Any]:
+    assert plan is not None  # a required tensor that is a null pointer is a case that must be refused
+    low, high = _word(found.low), _word(found.high)
+    values = low if found.low == found.high or found.low != found.low else [low, high]
+    return _atk_item(
+        name, "tensor", ATK_DTYPES.get(plan.dtype, plan.dtype), list(plan.shape), values, required=not optional
+    )
+
+
+def _atk_item(
+    name: str, kind: str, dtype: str, shape: list[int] | None, values: Any, *, required: bool
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": kind,
+        "required": required,
+        "dtype": dtype,
+        "shape": shape,
+        "range_values": values,
+        "backward": False,
+        "align_32B": None,
+    }
+
+
+def _word(value: Number) -> Number | str:
+    """JSON has no NaN and no infinity."""
+    return value if math.isfinite(value) else str(float(value))
+
+
+def _atk_text(entries: list[Any]) -> str:
+    """One case a line: a difference between two files is a line."""
+    lines = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
+    return f"[\n{lines}\n]\n" if entries else "[]\n"
+
+
+# TTK ------------------------------------------------------------------------------------------------------------------
+
+
+def _kernel(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, str]:
+    kernel, of = KERNELS[op.name], dict(zip(op.names("input"), ranges, strict=True))
+    plans = [case.inputs[name] for name in kernel.inputs]
+    output = case.outputs[op.output]
+    assert output is not None  # left out before
+    attrs = {name: _kernel_value(a, case.attrs[a.aclnn]) for name, a in kernel.attributes.items()}
+    return {
+        "testcase_name": _name(case),
+        "op_name": kernel.name,
+        "input_shapes": _cell(p and p.shape for p in plans),
+        "input_dtypes": _cell(p and p.dtype for p in plans),
+        "input_formats": _cell(p and p.format for p in plans),
+        "output_shapes": _cell([output.shape]),
+        "output_dtypes": _cell([output.dtype]),
+        "output_formats": _cell([output.format]),
+        "attributes": repr(attrs),
+        "input_data_ranges": _cell(
+            _range_cell(of[name], plan) for name, plan in zip(kernel.inputs, plans, strict=True)
+        ),
+        **_common(case),
+    }
+
+
+def _kernel_value(attribute: KernelAttribute, value: int) -> int | str:
+    return attribute.words[value] if attribute.words else value
+
+
+def _aclnn(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, str]:
+    names = op.names("input", "output")
+    of = dict(zip(op.names("input"), ranges, strict=True))
+    tensors = {**case.inputs, **case.outputs}
+    plans = [tensors[name] for name in names]
+    layouts = [None if p is None else arrange(p.shape, p.view) for p in plans]
+    return {
+        "testcase_name": _name(case),
+        "api_name": op.name,
+        "tensor_view_shapes": _cell(p and p.shape for p in plans),
+        "tensor_dtypes": _cell(p and p.dtype for p in plans),
+        "tensor_formats": _cell(p and p.format for p in plans),
+        "tensor_storage_shapes": _cell(p and _storage(p) for p in plans),
+        "tensor_view_offsets": _cell(layout and layout.offset for layout in layouts),
+        "tensor_view_strides": _cell(layout and layout.strides for layout in layouts),
+        "output_tensor_indexes": f"({names.index(op.output)},)",
+        "attributes": repr(dict(case.attrs)),
+        "input_data_ranges": _cell(
+            _range_cell(of[n], p) if n in of else None for n, p in zip(names, plans, strict=True)
+        ),
+        **_common(case),
+    }
+
+
+def _name(case: Case) -> str:
+    """The id without what a folder's name cannot hold: two-stage files lie in a folder of this name."""
+    return re.sub(r"[^\w.=+-]+", "_", case.id).strip("_")
+
+
+def _storage(plan: TensorPlan) -> tuple[int, ...]:
+    if plan.storage_shape is not None:
+        return plan.storage_shape
+    return plan.shape if plan.view == "contiguous" else (arrange(plan.shape, plan.view).span,)
+
+
+def _common(case: Case) -> dict[str, str]:
+    prefixes = [PLATFORMS[soc].device_prefixes[0] for soc in case.soc]
+    socs = {"soc_series": _cell(prefixes)} if case.soc and len(case.soc) < len(PLATFORMS) else {}
+    return {"is_enabled": "True", "remark": case.why, **socs}
+
+
+def _range_cell(found: Range, plan: TensorPlan | None) -> tuple[Number, ...] | None:
+    return None if plan is None else (found.low, found.high, *found.must)
+
+
+def _cell(values: Iterable[Any]) -> str:
+    """A tuple as TTK writes it; repr gives nan and inf the names its files use."""
+    return repr(tuple(values))
+
+
+def _csv(columns: Sequence[str]) -> Callable[[list[Any]], str]:
+    def text(entries: list[Any]) -> str:
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(entries)
+        return buffer.getvalue()
+
+    return text
+
+
+FORMATS: dict[str, Format] = {
+    "atk": Format(lambda op: f"atk_{op.name}.json", _not_atk, _atk, _atk_text, False),
+    "ttk": Format(
+        lambda op: f"ttk_kernel_{KERNELS[op.name].name}.csv", _not_kernel, _kernel, _csv(KERNEL_COLUMNS), True
+    ),
+    "ttk-aclnn": Format(lambda op: f"ttk_aclnn_{op.name}.csv", _not_aclnn, _aclnn, _csv(ACLNN_COLUMNS), True),
+}

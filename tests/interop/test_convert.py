@@ -1,0 +1,159 @@
+"""Our cases in other tools' formats: what is written reads back as the same shapes, dtypes, attributes and ranges."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from oracle.catalogue import load_all, select
+from oracle.catalogue.case import Case, TensorPlan
+from oracle.catalogue.layout import arrange
+from oracle.cli import main
+from oracle.errors import OracleError
+from oracle.interop import load
+from oracle.interop.ranges import range_of
+from oracle.interop.write import FORMATS, write
+
+SMALL = 2**10  # elements: measuring the range of generated data should cost nothing here
+CASES = [
+    case
+    for case in select(load_all(), tier="standard")
+    if all(p is None or math.prod(p.shape) <= SMALL for p in case.inputs.values())
+][::3]
+
+
+def read_back(files, tmp_path):
+    """The written text read again, in the order it was written."""
+    found = []
+    for file in files:
+        path = tmp_path / file.name
+        path.write_text(file.text, "utf-8")
+        loaded = load(path) if file.count else None
+        if loaded is not None:
+            assert not loaded.skipped, loaded.first
+            assert len(loaded.cases) == file.count
+            found += loaded.cases
+    return found
+
+
+def plans(case: Case, buffer: bool) -> dict[str, TensorPlan | None]:
+    """The tensors a format can say; no kernel has a buffer."""
+    return {n: p for n, p in {**case.inputs, **case.outputs}.items() if buffer or n != "buffer"}
+
+
+def same_number(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_what_is_written_reads_back(to, tmp_path):
+    files = write(CASES, to)
+    assert sum(f.count + f.left_out.total() for f in files) == len(CASES)
+    found = read_back(files, tmp_path)
+    originals = written_of(to)
+    assert len(originals) == len(found) > 100
+    for ours, theirs in zip(originals, found, strict=True):
+        assert theirs.op == ours.op
+        assert theirs.attrs == ours.attrs
+        mine, other = plans(ours, to != "ttk"), plans(theirs, to != "ttk")
+        assert list(mine) == list(other)
+        for name in mine:
+            same_tensor(mine[name], other[name], layouts=to == "ttk-aclnn")
+            if name in ours.inputs and mine[name] is not None:
+                same_range(ours, theirs, name, must=FORMATS[to].must)
+
+
+def written_of(to: str) -> list[Case]:
+    """The cases a format can say: each file keeps the order of its operator's cases."""
+    by_op: dict[str, list[Case]] = {}
+    for case in CASES:
+        by_op.setdefault(case.op, []).append(case)
+    kept = []
+    for op_cases in by_op.values():
+        kept += [c for c in op_cases if write([c], to)[0].count]
+    return kept
+
+
+def same_tensor(mine, other, *, layouts):
+    assert (mine is None) == (other is None)
+    if mine is None:
+        return
+    assert (mine.shape, mine.dtype) == (other.shape, other.dtype)
+    if layouts:
+        assert arrange(mine.shape, mine.view) == arrange(other.shape, other.view)
+        assert mine.format == other.format
+
+
+def same_range(ours: Case, theirs: Case, name: str, *, must: bool) -> None:
+    ignored = ours.attrs.get("ignoreIndex") if name == "target" else None
+    a = range_of(ours.inputs[name], ours.id, name, ignored=ignored)
+    b = range_of(theirs.inputs[name], theirs.id, name, ignored=ignored)
+    assert same_number(a.low, b.low)
+    assert same_number(a.high, b.high)
+    if must:
+        ends = [v for v in a.must if not (same_number(v, a.low) or same_number(v, a.high))]
+        assert len(ends) == len(b.must)
+        assert all(same_number(x, y) for x, y in zip(ends, b.must, strict=True))
+
+
+def case_with(**plan) -> Case:
+    first = next(c for c in CASES if c.op == "aclnnSoftmaxBackward" and len(c.inputs["output"].shape) == 2)
+    inputs = {**first.inputs, "output": replace(first.inputs["output"], **plan)}
+    return replace(first, inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (case_with(view="transposed"), {"ttk-aclnn"}),
+        (case_with(format="NCHW"), {"ttk", "ttk-aclnn"}),
+        (case_with(storage_shape=(2**20,)), {"ttk-aclnn"}),
+        (replace(CASES[0], expect={"default": "ACLNN_ERR_PARAM_INVALID"}), set()),
+        (replace(CASES[0], null=frozenset({"executor"})), set()),
+        (case_with(), {"atk", "ttk", "ttk-aclnn"}),
+    ],
+    ids=["view", "format", "storage", "refused", "null", "plain"],
+)
+def test_what_a_format_cannot_say_is_left_out_and_counted(case, said):
+    written = {to: write([case], to)[0] for to in FORMATS}
+    assert {to for to, file in written.items() if file.count} == said
+    assert all(file.count + file.left_out.total() == 1 for file in written.values())
+
+
+def test_ranges_are_exact_only_where_they_mean_the_same_data():
+    plan = TensorPlan((64,), "float32", {"gen": "uniform", "low": -2, "high": 3})
+    assert range_of(plan, "a", "b").exact
+    for data in ({"gen": "normal"}, {"gen": "uniform", "scale": 2.0}, {"gen": "uniform", "spots": [[0, math.nan]]}):
+        assert not range_of(replace(plan, data=data), "a", "b").exact
+
+
+def test_atk_is_strict_json_with_words_for_what_json_lacks(tmp_path):
+    case = case_with(data={"gen": "constant", "value": math.nan})
+    (file,) = write([case], "atk")
+    (entry,) = json.loads(file.text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert entry["inputs"][1]["range_values"] == "nan"
+
+
+def test_convert_tells_what_it_wrote_and_left_out(tmp_path, capsys):
+    from oracle.catalogue import default_dir
+
+    source = str(default_dir() / "log_sigmoid_backward.yaml")
+    arguments = ["convert", source, "--to", "ttk", "-o", str(tmp_path / "out"), "--tier", "smoke"]
+    assert main([*arguments, "--limit", "100"]) == 0
+    told = capsys.readouterr().out
+    assert "left out:" in told
+    assert "larger than 100 elements" in told
+    made = tmp_path / "out" / "ttk_kernel_log_sigmoid_grad.csv"
+    assert f"{made}: {len(load(made).cases)} cases" in told
+    assert main(["convert", str(made), "--to", "atk", "-o", str(tmp_path)]) == 0
+    assert len(load(tmp_path / "atk_aclnnLogSigmoidBackward.json").cases) == len(load(made).cases) > 0
+
+
+def test_convert_refuses_what_is_not_there(tmp_path, capsys):
+    assert main(["convert", str(tmp_path / "no.yaml"), "--to", "atk", "-o", str(tmp_path)]) == 2
+    assert "no such file" in capsys.readouterr().err
+    with pytest.raises(OracleError, match="unknown format 'xml'"):
+        write(CASES, "xml")
