@@ -73,80 +73,78 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
 _LOCAL = threading.local()
 
 
-def pool_for(size: int) -> Pool:
-    """Return this thread's pool with buffers of at least ``size`` elements."""
+def pool_for(shape: tuple[int, ...]) -> Pool:
+    """Return this thread's pool of float64 buffers of a shape; the blocks of one evaluation nearly all share it."""
     pool: Pool | None = getattr(_LOCAL, "pool", None)
-    if pool is None or not size <= pool.size <= 4 * max(size, block_size()):
-        pool = _LOCAL.pool = Pool(max(size, 1))
+    if pool is None or pool.shape != shape:
+        pool = _LOCAL.pool = Pool(shape)
     return pool
 
 
 class Pool:
-    """Free float64 buffers of one length; not shared between threads."""
+    """Free float64 buffers of one shape; not shared between threads."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    __slots__ = ("free", "shape")
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
         self.free: list[Array] = []
-
-    def take(self) -> Array:
-        return self.free.pop() if self.free else np.empty(self.size)
 
 
 class Lane:
     """A block of float64 values. Operators give new lanes; a lane that is no longer used returns its buffer."""
 
-    __slots__ = ("buffer", "pool", "values")
+    __slots__ = ("pool", "values")
     __array_ufunc__ = None
     values: Array
 
-    def __init__(self, pool: Pool, shape: tuple[int, ...]) -> None:
+    def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.buffer = pool.take()
-        count = 1
-        for dim in shape:
-            count *= dim
-        self.values = self.buffer[:count].reshape(shape)
+        self.values = pool.free.pop() if pool.free else np.empty(pool.shape)
 
     def __del__(self) -> None:
-        self.pool.free.append(self.buffer)
+        self.pool.free.append(self.values)
 
     @classmethod
     def load(cls, pool: Pool, source: Array) -> Lane:
         """Widen a block of any float dtype and layout; exact."""
-        lane = cls(pool, source.shape)
-        with np.errstate(invalid="ignore"):
-            np.copyto(lane.values, source)
+        lane = cls(pool)
+        np.copyto(lane.values, source)
         return lane
 
     def apply(self, ufunc: Any, *others: Any) -> Lane:
         """Return ufunc(self, *others) in a new lane."""
-        result = Lane(self.pool, self.values.shape)
-        ufunc(self.values, *(o.values if isinstance(o, Lane) else o for o in others), out=result.values)
+        result = Lane(self.pool)
+        ufunc(self.values, *others, out=result.values)
         return result
 
     def __add__(self, other: Any) -> Lane:
-        return self.apply(np.add, other)
+        return self.apply(np.add, _values(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Lane:
-        return self.apply(np.subtract, other)
+        return self.apply(np.subtract, _values(other))
 
     def __rsub__(self, other: Any) -> Lane:
-        result = Lane(self.pool, self.values.shape)
-        np.subtract(other.values if isinstance(other, Lane) else other, self.values, out=result.values)
+        result = Lane(self.pool)
+        np.subtract(other, self.values, out=result.values)
         return result
 
     def __mul__(self, other: Any) -> Lane:
-        return self if other is ONE else self.apply(np.multiply, other)
+        return self if other is ONE else self.apply(np.multiply, _values(other))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Lane:
-        return self if other is ONE else self.apply(np.divide, other)
+        return self if other is ONE else self.apply(np.divide, _values(other))
 
     def __neg__(self) -> Lane:
         return self.apply(np.negative)
+
+
+def _values(other: Any) -> Any:
+    return other.values if type(other) is Lane else other
 
 
 ONE = 1  # the neutral factor: an absent weight, a count that does not divide

@@ -94,8 +94,8 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     count = a["self"].size if a["reduction"] == MEAN else ONE
 
     def work(index: Index) -> None:
-        pool = pool_for(operands[1][index].size)
-        lanes: list[Any] = [o if o is ONE else Lane.load(pool, o[index]) for o in operands]
+        pool = pool_for(operands[1][index].shape)
+        lanes: list[Any] = []
 
         def refine(mask: Array) -> tuple[Array, Array, Array]:
             g, x, y, w = (ONE if o is ONE else Fraction64(o.values[mask]) for o in lanes)
@@ -107,6 +107,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
             return float(v.values[i]) if q == 0 else q
 
         with np.errstate(all="ignore"):
+            lanes[:] = [o if o is ONE else Lane.load(pool, o[index]) for o in operands]
             g, x, y, w = lanes
             v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
             low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)

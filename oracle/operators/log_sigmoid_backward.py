@@ -61,9 +61,9 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
 
     def work(index: Index) -> None:
         g_block, x_block = grad[index], self[index]
-        pool = pool_for(g_block.size)
-        g, x = Lane.load(pool, g_block), Lane.load(pool, x_block)
+        pool = pool_for(g_block.shape)
         with np.errstate(all="ignore"):
+            g, x = Lane.load(pool, g_block), Lane.load(pool, x_block)
             q = derivative(x)
             v = g * q
             low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)

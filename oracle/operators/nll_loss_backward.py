@@ -131,11 +131,12 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     table = sink.vector(index.size)
 
     def work(block: tuple[Any, ...]) -> None:
-        part, pool = index[block], pool_for(ROWS)
+        part = index[block]
+        pool = pool_for(part.shape)
         gradient = np.broadcast_to(grad[:1], part.shape) if shared else grad[part]
-        g, w = Lane.load(pool, gradient), Lane.load(pool, a["weight"][classes[block]])
         divisor: Any = ONE if total is ONE else float(total)
         with np.errstate(all="ignore"):
+            g, w = Lane.load(pool, gradient), Lane.load(pool, a["weight"][classes[block]])
             v = formula(g, w, divisor if divisor is ONE else np.float64(divisor))
             slack = 0.0 if divisor is ONE else RELATIVE
             low, high = (v * (1 - slack), v * (1 + slack)) if slack else (v, v)

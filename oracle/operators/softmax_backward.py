@@ -40,7 +40,6 @@ from .base import (
     same_shape,
 )
 
-FEW = 8  # rows up to which math.fsum beats the vectorised double-double sum
 FOLDED = 32  # terms that are left to NumPy's own order of summation
 CHUNK = 1 << 14  # terms of a row that are summed at once; longer rows are sums of such sums
 
@@ -105,7 +104,7 @@ class Rows:
     def products(self, part: Index) -> tuple[Lane, Lane, Lane]:
         """Return g, y and g * y of a part; the product is exact for operands of float32 or narrower."""
         if self.loaded is None or self.g.shape[-1] > CHUNK:
-            pool = pool_for(min(self.g[part].size, self.g.size))
+            pool = pool_for(self.g[part].shape)
             g, y = Lane.load(pool, self.g[part]), Lane.load(pool, self.y[part])
             self.loaded = g, y, g * y
         return self.loaded
@@ -123,10 +122,9 @@ class Rows:
         A chunk is folded to FOLDED terms, which any order sums within (n - 1) u sum|p|; sum|p| <= |g| |y|
         (Cauchy-Schwarz).
         """
-        length = self.g.shape[-1]
-        terms = FOLDED + CHUNK.bit_length() + -(-length // CHUNK)
+        terms = FOLDED + CHUNK.bit_length() + -(-self.g.shape[-1] // CHUNK)
         norm = np.sqrt(self.g_squares)
-        return np.asarray(1.01 * U * norm * ((terms + 8) * np.sqrt(self.y_squares) + 8))
+        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares) + 3))
 
     def put(self, part: Index, sink: Sink) -> None:
         """Evaluate, round and prove one part of every row."""
@@ -153,16 +151,12 @@ class Rows:
         length = self.g.shape[-1]
         rows, inverse = np.unique(np.flatnonzero(mask) // mask.shape[-1], return_inverse=True)
         where = np.unravel_index(rows, mask.shape[:-1])
-        if rows.size <= FEW:
-            pairs = [(*self.expansion(row), 0.0, 0.0)[:2] for row in zip(*map(np.ndarray.tolist, where), strict=True)]
-            high, low = (np.array(column) for column in zip(*pairs, strict=True))
-        else:
-            high, low = cascaded_sum(self.g[where], self.y[where])
         norm = np.sqrt(self.g_squares[where] * self.y_squares[where])[:, 0]
+        high, low = split_sum(self.g[where], self.y[where], norm)
         high, low, norm = high[inverse], low[inverse], norm[inverse]
         d, rest = two_sum(g, -high)
         value = y * (d + (rest - low))
-        lost = U * U * (length * (np.log2(length) + 4) * norm + 4 * (np.abs(g) + np.abs(high)))
+        lost = U * U * (4 * length * length * norm + 4 * (np.abs(g) + np.abs(high)))
         slack = 1.01 * (np.abs(y) * lost + 4 * U * np.abs(value))
         return value, value - slack, value + slack
 
@@ -212,33 +206,34 @@ class Rows:
 
 def row_sums(p: Lane) -> Array:
     """Sums of the rows: fold halves until FOLDED terms are left, then add those in any order."""
-    terms: Array = p.values
+    terms = p.values
     while terms.shape[-1] > FOLDED:
         half = terms.shape[-1] // 2
-        folded = Lane(p.pool, (*terms.shape[:-1], terms.shape[-1] - half))
-        np.add(terms[..., :half], terms[..., half : 2 * half], out=folded.values[..., :half])
-        folded.values[..., half:] = terms[..., 2 * half :]
-        terms, keep = folded.values, folded  # noqa: F841  the lane owns the buffer while its values are in use
+        folded = terms[..., :half] + terms[..., half : 2 * half]
+        if terms.shape[-1] % 2:
+            folded[..., :1] += terms[..., -1:]
+        terms = folded
     return np.asarray(terms.sum(axis=-1, keepdims=True))
+
+
+def split_sum(g: Array, y: Array, norm: Array) -> tuple[Array, Array]:
+    """Row sums of g * y as unevaluated pairs.
+
+    Adding and subtracting a power of two of at least 2 |g| |y| splits each product at one bit position: the upper
+    parts add up without error in any order, the lower ones, below u times that power, lose n^2 u^2 times it.
+    """
+    power = np.ldexp(1.0, np.frexp(norm)[1] + 1)[:, None]
+    high, low = np.zeros(g.shape[0]), np.zeros(g.shape[0])
+    for start in range(0, g.shape[-1], CHUNK):
+        p = widen(g[:, start : start + CHUNK]) * widen(y[:, start : start + CHUNK])
+        upper = (power + p) - power
+        high += upper.sum(axis=1)
+        low += (p - upper).sum(axis=1)
+    return high, low
 
 
 def _dot(a: Array, b: Array) -> Array:
     return np.asarray(np.einsum("...i,...i->...", a, b))[..., None]
-
-
-def cascaded_sum(g: Array, y: Array) -> tuple[Array, Array]:
-    """Row sums of g * y as unevaluated pairs; the error is below n (log2 n + 4) u^2 |g| |y|."""
-    high, low = np.zeros(g.shape[0]), np.zeros(g.shape[0])
-    for start in range(0, g.shape[-1], CHUNK):
-        terms = widen(g[:, start : start + CHUNK]) * widen(y[:, start : start + CHUNK])
-        while terms.shape[1] > 1:
-            half = terms.shape[1] // 2
-            total, error = two_sum(terms[:, :half], terms[:, half : 2 * half])
-            low += error.sum(axis=1)
-            terms = np.concatenate([total, terms[:, 2 * half :]], axis=1)
-        high, error = two_sum(high, terms[:, 0])
-        low += error
-    return high, low
 
 
 def kernel_950(g: Array, y: Array, total: Array) -> Array:
