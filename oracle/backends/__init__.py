@@ -2,8 +2,8 @@
 
 A backend is any object with a ``name`` and ``run(call) -> Status | None`` that writes ``call.outputs`` in place (None:
 ACLNN_SUCCESS). Optional: ``close()``, ``unsupported(call) -> str | None`` (why a call is skipped), ``devices() -> int``
-(how many there are), ``use_device(number)`` (this process's own), ``device`` (a name for the record) and ``versions``
-(a mapping of names to versions for the record).
+(how many there are), ``use_device(number)`` (this process's own), ``device`` (a name for the record), ``soc``
+(the ``--soc`` name of the device) and ``versions`` (a mapping of names to versions for the record).
 """
 
 from __future__ import annotations
@@ -24,9 +24,19 @@ from ..status import Status
 
 GROUP = "aclnn_oracle.backends"
 # Built-in name -> the option that ``--third-party NAME:VALUE`` sets.
-_MAIN_OPTION = {"cpu": "numerics", "torch": "device", "torch_npu": "device", "aclnn": "device", "replay": "path"}
+_MAIN_OPTION = {
+    "cpu": "numerics",
+    "torch": "device",
+    "torch_npu": "device",
+    "aclnn": "device",
+    "replay": "path",
+    "golden_py": "file",
+}
+_HOME = {"golden_py": ("oracle.interop.golden_py", "GoldenFile")}  # the rest: Backend in a module of this package
 # Built-ins whose module is in this version, in the order they are shown.
-BUILTIN = tuple(name for name in _MAIN_OPTION if importlib.util.find_spec(f"{__name__}.{name}") is not None)
+BUILTIN = tuple(
+    name for name in _MAIN_OPTION if name in _HOME or importlib.util.find_spec(f"{__name__}.{name}") is not None
+)
 
 
 @runtime_checkable
@@ -65,7 +75,7 @@ def installed() -> dict[str, EntryPoint]:
 
 def _find(name: str) -> Any:
     if name in BUILTIN:
-        return _imported(name, f"{__name__}.{name}", "Backend")
+        return _imported(name, *_HOME.get(name, (f"{__name__}.{name}", "Backend")))
     if ":" in name:
         module, _, attribute = name.partition(":")
         return _imported(name, module, attribute)

@@ -170,6 +170,16 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
     return Buffer(base, base[guard : guard + layout.span], inside, layout)
 
 
+def memory_of(array: Array) -> Array:
+    """Return the bytes of the memory that a view looks into: the array that owns it, as uint8."""
+    while True:
+        base: Any = array.base
+        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided puts a holder between
+        if not isinstance(base, np.ndarray):
+            return array.ravel(order="K").view(np.uint8)
+        array = base
+
+
 def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage: tuple[int, ...] | None) -> TensorSpec:
     """Return what aclCreateTensor is told of a tensor; a view that is not contiguous has a 1-D storage shape."""
     if view == "contiguous":

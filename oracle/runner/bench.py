@@ -27,6 +27,9 @@ def load_backend(settings: Settings) -> Backend:
         if use_device is None:
             raise OracleError(f"--devices: backend {settings.backend} has no devices to choose from")
         use_device(number)
+    found = getattr(backend, "soc", None)
+    if found is not None and found != settings.soc:
+        raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
     return backend
 
 

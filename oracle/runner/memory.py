@@ -10,7 +10,7 @@ import numpy as np
 
 from ..catalogue.case import Case, TensorPlan
 from ..catalogue.inputs import make_inputs
-from ..catalogue.layout import allocate
+from ..catalogue.layout import allocate, memory_of
 from ..signature import Array, Call, TensorSpec
 
 POISONS = (0xA5, 0x5A)  # bytes no result consists of by accident twice: a second run takes the second one
@@ -84,7 +84,7 @@ class Memory:
                 self.outputs[name] = Output.make(plan, poison)
                 outputs[name] = self.outputs[name].view
         self.call = Call(case.op, soc, dict(inputs), dict(case.attrs), outputs, specs, case.null, case.id)
-        self._storage = {n: _storage(v) for n, v in self.inputs.items() if isinstance(v, np.ndarray)}
+        self._storage = {n: memory_of(v) for n, v in self.inputs.items() if isinstance(v, np.ndarray)}
         self._saved = {n: storage.copy() for n, storage in self._storage.items()}
 
     @classmethod
@@ -106,16 +106,6 @@ class Memory:
     def changed_inputs(self) -> list[str]:
         """Return the names of inputs whose storage, guards included, no longer holds what it held."""
         return [n for n, storage in self._storage.items() if not np.array_equal(storage, self._saved[n])]
-
-
-def _storage(array: Array) -> Array:
-    """Return the bytes of the memory a view looks into: the array that owns it, as uint8."""
-    while True:
-        base: Any = array.base
-        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided puts a holder between
-        if not isinstance(base, np.ndarray):
-            return array.ravel(order="K").view(np.uint8)
-        array = base
 
 
 def _address(array: Array) -> int:

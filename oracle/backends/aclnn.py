@@ -1,0 +1,106 @@
+"""An Ascend NPU through aclnn's C interface: both phases of the operator on the device, views as views.
+
+device=N        this process's device number (default 0; --devices sets it for every worker)
+timeout=S       seconds a kernel may take before the call counts as hung (300)
+deterministic=1 aclrtSetSysParamOpt(ACL_OPT_DETERMINISTIC)
+
+The phases' codes are the status, CANN's message its reason. A failure of the runtime (no memory, a copy, a kernel's
+fault or time) is an exception, and the device is reset before the next call. ``--emulate``: on the emulated CANN.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+
+import numpy as np
+
+from ..cann import Session, execute, load, unsupported
+from ..cann.abi import OPT_DETERMINISTIC
+from ..errors import OracleError
+from ..platforms import platform, platform_of_device
+from ..signature import Call
+from ..status import Status
+
+
+class Backend:
+    """The device under test behind libopapi. One session (context, stream, workspace) per thread."""
+
+    name = "aclnn"
+
+    def __init__(self, *, device: str = "0", timeout: str = "300", deterministic: str = "0") -> None:
+        number = device.removeprefix("npu:")
+        if not number.isdecimal():
+            raise OracleError(f"backend aclnn: device={device!r}; write a device number, e.g. device=0")
+        try:
+            self._timeout = float(timeout)
+        except ValueError:
+            self._timeout = 0.0
+        if not 0 < self._timeout <= 2_000_000:  # milliseconds in an int32
+            raise OracleError(f"backend aclnn: timeout={timeout!r} must be a positive number of seconds")
+        if deterministic not in ("0", "1"):
+            raise OracleError(f"backend aclnn: deterministic={deterministic!r} must be 0 or 1")
+        self.cann = load()
+        self._deterministic = deterministic == "1"
+        self._sessions: list[Session] = []
+        self.use_device(int(number))
+
+    def devices(self) -> int:
+        return self.cann.device_count()
+
+    def use_device(self, number: int) -> None:
+        """Take a device of those this process sees. OracleError for one that is not there."""
+        count = self.devices()
+        if number >= count:
+            seen = f"0 to {count - 1}" if count else "none"
+            raise OracleError(f"backend aclnn: no device {number}; this process sees {seen}")
+        self.close()
+        self._number = number
+
+    @property
+    def device(self) -> str:
+        return f"{'emulated ' if self.cann.emulated else ''}npu:{self._number}"
+
+    @cached_property
+    def versions(self) -> dict[str, str]:
+        """CANN's versions and the device's own name."""
+        self._session()
+        return {**self.cann.versions(), "device": self.cann.soc_name()}
+
+    @cached_property
+    def soc(self) -> str:
+        """The ``--soc`` name of the device. OracleError for a device that is none of the known ones."""
+        self._session()
+        name = self.cann.soc_name()
+        found = platform_of_device(name)
+        if found is None:
+            raise OracleError(f"backend aclnn: the device is {name}, which is none of the SoCs this suite knows")
+        return found.soc
+
+    def unsupported(self, call: Call) -> str | None:
+        """Say which tensor has no aclTensor form."""
+        given = {**call.inputs, **call.outputs}.items()
+        reasons = (unsupported(name, value) for name, value in given if isinstance(value, np.ndarray))
+        return next(filter(None, reasons), None)
+
+    def run(self, call: Call) -> Status | None:
+        """Call both phases, wait, bring the outputs back."""
+        if self.soc != platform(call.soc).soc:
+            raise OracleError(f"the device is a {self.soc}, the call is for {call.soc}: give --soc {self.soc}")
+        return execute(self._session(), call)
+
+    def close(self) -> None:
+        """Destroy streams and give the device back."""
+        sessions, self._sessions, self._mine = self._sessions, [], threading.local()
+        for session in sessions:
+            session.close()
+
+    def _session(self) -> Session:
+        """Return this thread's session, ready for a call."""
+        session: Session | None = getattr(self._mine, "session", None)
+        if session is None:
+            session = self._mine.session = Session(self.cann, self._number, self._timeout)
+            self._sessions.append(session)
+        if session.ready() and self._deterministic:
+            self.cann.call("aclrtSetSysParamOpt", OPT_DETERMINISTIC, 1)
+        return session

@@ -1,0 +1,11 @@
+"""CANN through its C interface: where it is, its libraries, a device, a call. docs/adding-a-backend.md explains it."""
+
+from __future__ import annotations
+
+from .device import Session
+from .discovery import find_toolkit
+from .launch import execute
+from .library import Cann, CannError, load
+from .tensors import unsupported
+
+__all__ = ["Cann", "CannError", "Session", "execute", "find_toolkit", "load", "unsupported"]

@@ -1,0 +1,126 @@
+"""A thread's hold on a device: context, stream, memory, workspace; and what is done when a fault has broken it.
+
+Device and context belong to a thread. A kernel's fault surfaces at the next synchronisation and leaves the device's
+context broken for every thread: the device is reset, which ends all streams and frees all memory on it, and each
+thread opens its session anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from ctypes import byref, c_void_p
+
+from . import abi
+from .library import Cann, CannError
+
+_RESETS: Counter[int] = Counter()  # device -> how often this process has reset it
+_RESETTING = threading.Lock()
+WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before it wrote it finds nan
+
+
+class Session:
+    """One thread on one device. Open before use; ``timeout`` in seconds is how long a kernel may take."""
+
+    def __init__(self, cann: Cann, device: int, timeout: float) -> None:
+        self.cann, self.device, self.timeout = cann, device, timeout
+        self.broken = False
+        self._stream: c_void_p | None = None
+        self._resets = 0
+        self._workspace: tuple[c_void_p, int] | None = None
+
+    @property
+    def stream(self) -> c_void_p:
+        assert self._stream is not None, "the session is closed"
+        return self._stream
+
+    def ready(self) -> bool:
+        """Open the session, or open it anew after a fault; return whether it was opened. Raises CannError."""
+        if self.broken:
+            self._reset()
+        elif self._resets != _RESETS[self.device]:  # another thread has reset the device: nothing of ours is left
+            self._forget()
+        if self._stream is not None:
+            return False
+        self._open()
+        return True
+
+    def _open(self) -> None:
+        self._resets = _RESETS[self.device]
+        self.cann.call("aclrtSetDevice", self.device)
+        made = c_void_p()
+        self.cann.call("aclrtCreateStream", byref(made))
+        self._stream = made
+
+    def _forget(self) -> None:
+        self._stream = self._workspace = None
+        self.broken = False
+
+    def _reset(self) -> None:
+        """Reset the device by force. What fails on the way is what is broken; that the device opens again decides."""
+        cann = self.cann
+        with _RESETTING:
+            if self._resets == _RESETS[self.device]:
+                if self._stream is not None and cann.has("aclrtDestroyStreamForce"):
+                    cann.status("aclrtDestroyStreamForce", self._stream)
+                force = "aclrtResetDeviceForce"
+                cann.status(force if cann.has(force) else "aclrtResetDevice", self.device)
+                _RESETS[self.device] += 1
+        self._forget()
+
+    def close(self) -> None:
+        """Give everything back, in order. Raises CannError, once all was tried."""
+        if self._stream is None or self._resets != _RESETS[self.device]:
+            return
+        if self.broken:
+            self._reset()
+            return
+        steps = [("aclrtSetDevice", self.device)]  # close() may be called on another thread than the session's
+        if self._workspace is not None:
+            steps.append(("aclrtFree", self._workspace[0]))  # type: ignore[arg-type]
+        steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # type: ignore[list-item]
+        self._forget()
+        failures = []
+        for name, argument in steps:
+            if code := self.cann.status(name, argument):
+                failures.append(CannError(name, code, self.cann.message()))
+        if failures:
+            raise failures[0]
+
+    # calls that can break the context --------------------------------------------------------------------------------
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call the runtime; a failure other than a lack of memory marks the session as broken. Raises CannError."""
+        try:
+            self.cann.call(name, *arguments)
+        except CannError as error:
+            self.broken |= error.code not in abi.HARMLESS
+            raise
+
+    def synchronise(self) -> None:
+        """Wait for the stream: the faults of its kernels surface here. Raises CannError (507046: out of time)."""
+        self.call("aclrtSynchronizeStreamWithTimeout", self.stream, round(self.timeout * 1000))
+
+    def allocate(self, size: int) -> c_void_p:
+        """Return a device block; the runtime adds the 32 bytes behind it that kernels may read."""
+        made = c_void_p()
+        self.call("aclrtMalloc", byref(made), max(size, 1), abi.MALLOC_HUGE_FIRST)
+        return made
+
+    def free(self, block: c_void_p) -> None:
+        """Free a block; after a fault the reset does. Raises CannError."""
+        if not self.broken:
+            self.call("aclrtFree", block)
+
+    def workspace(self, size: int) -> c_void_p | None:
+        """Return poisoned workspace, kept for the next call and replaced by a larger one when it is too small."""
+        if size == 0:
+            return None
+        if self._workspace is None or self._workspace[1] < size:
+            if self._workspace is not None:
+                old, self._workspace = self._workspace[0], None
+                self.free(old)
+            self._workspace = self.allocate(size), size
+        block, room = self._workspace
+        self.call("aclrtMemset", block, room, WORKSPACE_POISON, size)
+        return block

@@ -1,0 +1,121 @@
+"""Where CANN is: its root folder, its libraries, the packages of custom operators, its version.
+
+Roots in the order they are looked at: ASCEND_HOME_PATH, ASCEND_TOOLKIT_HOME (both exported by set_env.sh), the default
+folders of an installation. A variable that is set decides, even where its folder holds no CANN.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from ..errors import OracleError
+
+VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
+DEFAULT_ROOTS = (
+    "/usr/local/Ascend/cann",
+    "/usr/local/Ascend/ascend-toolkit/latest",
+    "~/Ascend/cann",
+    "~/Ascend/ascend-toolkit/latest",
+)
+VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
+RUNTIME_LIBRARIES = ("libascendcl.so", "libacl_rt.so")  # CANN 8.x ships the first, the open runtime may the second only
+OBJECT_LIBRARY = "libnnopbase.so"
+# The split package or the monolith, never both: "must not be used together" (ops-nn, op_api_list.md).
+OPERATOR_LIBRARIES = ("libopapi_nn.so", "libopapi.so")
+CUSTOM_LIBRARY = "op_api/lib/libcust_opapi.so"
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """An installed CANN: its root, and what named it (a variable, or "default folder")."""
+
+    root: Path
+    named_by: str
+
+    def library(self, *names: str) -> Path | None:
+        """Return the first of the named libraries that is there."""
+        for name in names:
+            for folder in self._folders():
+                if (folder / name).is_file():
+                    return folder / name
+        return None
+
+    def _folders(self) -> Iterator[Path]:
+        yield self.root / "lib64"
+        yield self.root / f"{platform.machine()}-linux" / "lib64"
+        yield self.root / "runtime" / "lib64"
+
+    @property
+    def version(self) -> str:
+        """The version the installation gives itself; "" where it says nothing."""
+        for pattern in ("ascend_*_install.info", "*/ascend_*_install.info", "version.cfg"):
+            for path in sorted(self.root.glob(pattern)):
+                found = re.search(r"(?mi)^\w*version\W+(\d+(?:\.\w+)+)", path.read_text(errors="replace"))
+                if found:
+                    return found[1]
+        return ""
+
+
+def find_toolkit() -> Toolkit:
+    """Return the installed CANN. Raises OracleError that says where was looked and what can be done."""
+    for variable in VARIABLES:
+        root = os.environ.get(variable, "").strip()
+        if root:
+            found = Toolkit(Path(root), variable)
+            if found.library(*RUNTIME_LIBRARIES) is None:
+                raise OracleError(
+                    f"{variable}={root}: no {' or '.join(RUNTIME_LIBRARIES)} in its lib64. `source <CANN>/set_env.sh` "
+                    "of an installed CANN, or run on the emulated one with --emulate"
+                )
+            return found
+    for folder in DEFAULT_ROOTS:
+        found = Toolkit(Path(folder).expanduser(), "default folder")
+        if found.library(*RUNTIME_LIBRARIES) is not None:
+            return found
+    raise OracleError(
+        f"no CANN found: {' and '.join(VARIABLES)} are not set, and there is none in {', '.join(DEFAULT_ROOTS)}. "
+        "`source <CANN>/set_env.sh` first, or run on the emulated CANN with --emulate"
+    )
+
+
+def custom_libraries() -> list[Path]:
+    """Return the libraries of custom operator packages, in CANN's order: they take precedence over its own."""
+    entries = os.environ.get("ASCEND_CUSTOM_OPP_PATH", "").split(":")
+    packages = [Path(entry) for entry in entries if entry.strip()]
+    opp = os.environ.get("ASCEND_OPP_PATH", "").strip()
+    if opp:
+        vendors = Path(opp) / "vendors"
+        packages += [vendors / name for name in _load_priority(vendors / "config.ini")]
+    return [package / CUSTOM_LIBRARY for package in packages if (package / CUSTOM_LIBRARY).is_file()]
+
+
+def _load_priority(config: Path) -> list[str]:
+    if not config.is_file():
+        return []
+    for line in config.read_text(errors="replace").splitlines():
+        key, _, value = line.partition("=")
+        if key.strip() == "load_priority":
+            return [name.strip() for name in value.split(",") if name.strip()]
+    return []
+
+
+def check_visible_devices() -> None:
+    """Refuse an ASCEND_RT_VISIBLE_DEVICES with which every call of the runtime fails, or half of it is ignored."""
+    text = os.environ.get(VISIBLE)
+    if text is None:
+        return
+    rule = f"{VISIBLE}={text!r} must be device numbers, ascending and without duplicates, e.g. 0,2"
+    parts = text.split(",")
+    for part in parts:
+        if not part.isdecimal():
+            shown = f"{part!r} is no number: the rest is ignored" if text else "it is empty, which hides every device"
+            raise OracleError(f"{rule}: {shown}")
+    for before, after in pairwise(int(part) for part in parts):
+        if after <= before:
+            raise OracleError(f"{rule}: {after} follows {before}, and the runtime then fails every call")

@@ -1,0 +1,77 @@
+"""An aclnn call: the first phase checks and plans, the second runs."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_uint64, c_void_p
+from typing import Any
+
+from ..operators import OPERATORS
+from ..signature import Call
+from ..status import Status
+from . import abi
+from .device import Session
+from .tensors import Tensors
+
+_BROKEN = 361001  # what a phase answers when the runtime under it failed
+
+
+def execute(session: Session, call: Call) -> Status:
+    """Run a call on a session that is ready, and return the phases' status with CANN's message.
+
+    The outputs' memory, and the inputs' if the device changed it, holds afterwards what the device's memory holds.
+    Raises CannError where the runtime fails: allocation, copies, a kernel's fault or time.
+    """
+    with Tensors(session, call) as tensors:
+        first = _First(session, call, tensors)
+        try:
+            status = first.status
+            if status.ok and first.executor and tensors.complete and "workspaceSize" not in call.null:
+                status = first.run()
+        finally:
+            first.close()
+    return status
+
+
+class _First:
+    """A first phase that was called: its status, and the executor that has to be used or destroyed."""
+
+    def __init__(self, session: Session, call: Call, tensors: Tensors) -> None:
+        self.session, self.call, self.tensors = session, call, tensors
+        self._size, self._executor = c_uint64(), c_void_p()
+        self._declared = session.cann.function(call.op)  # before anything has to be given back
+        name = f"{call.op}GetWorkspaceSize"
+        self.status = self._status("", session.cann.status(name, *self._arguments()))
+
+    def _arguments(self) -> list[Any]:
+        given = [
+            self.call.attrs[p.name] if p.kind == "attr" else self.tensors.handles[p.name]
+            for p in OPERATORS[self.call.op].parameters
+        ]
+        out = {"workspaceSize": byref(self._size), "executor": byref(self._executor)}
+        return [*given, *(None if name in self.call.null else pointer for name, pointer in out.items())]
+
+    @property
+    def executor(self) -> bool:
+        return bool(self._executor.value)
+
+    def run(self) -> Status:
+        """Call the second phase, wait for the stream, bring the memory back."""
+        size = self._size.value
+        workspace = self.session.workspace(size)
+        executor, self._executor = self._executor, c_void_p()  # single use: gone after the second phase, failed or not
+        status = self._status("second phase: ", int(self._declared(workspace, size, executor, self.session.stream)))
+        if not self.session.broken:
+            self.session.synchronise()
+            self.tensors.download()
+        return status
+
+    def _status(self, which: str, code: int) -> Status:
+        if code == abi.SUCCESS:
+            return Status(code)
+        self.session.broken |= code == _BROKEN
+        return Status(code, which + self.session.cann.message())
+
+    def close(self) -> None:
+        """Destroy an executor that no second phase has used up. Raises CannError."""
+        if self.executor:
+            self.session.cann.call("aclDestroyAclOpExecutor", self._executor)

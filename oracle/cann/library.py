@@ -1,0 +1,174 @@
+"""CANN's libraries, loaded once per process, with every function declared."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+from ctypes import byref, c_int32, c_uint32
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import OracleError
+from ..operators import OPERATORS
+from . import abi
+from .discovery import (
+    OBJECT_LIBRARY,
+    OPERATOR_LIBRARIES,
+    RUNTIME_LIBRARIES,
+    Toolkit,
+    check_visible_devices,
+    custom_libraries,
+    find_toolkit,
+)
+from .messages import Messages
+
+
+class CannError(RuntimeError):
+    """A function of the runtime failed. ``code`` is what it returned; the text has CANN's own message."""
+
+    def __init__(self, function: str, code: int, message: str) -> None:
+        words = abi.ERRORS.get(code)
+        told = f"{function} returned {code}" + (f" ({words})" if words else "")
+        super().__init__(f"{told}: {message}" if message else told)
+        self.function, self.code = function, code
+
+
+class Cann:
+    """The loaded CANN. Use :func:`load`: a process has one."""
+
+    def __init__(self, toolkit: Toolkit) -> None:
+        self.toolkit = toolkit
+        self.paths: dict[str, Path] = {}
+        self._runtime = self._open(_found(toolkit, *RUNTIME_LIBRARIES), ctypes.DEFAULT_MODE)
+        # Operator libraries look its symbols up in the process
+        self._objects = self._open(_found(toolkit, OBJECT_LIBRARY), ctypes.RTLD_GLOBAL)
+        self._custom = [self._open(path, ctypes.DEFAULT_MODE) for path in custom_libraries()]
+        self._declared: dict[str, Any] = {}
+        self._messages = Messages()
+
+    def _open(self, path: Path, mode: int) -> ctypes.CDLL:
+        try:
+            library = ctypes.CDLL(str(path), mode)
+        except OSError as error:
+            raise OracleError(
+                f"{path} could not be loaded: {error}. LD_LIBRARY_PATH must hold CANN's and the driver's libraries "
+                "before the process starts: `source <CANN>/set_env.sh`"
+            ) from None
+        self.paths[path.name if path.name not in self.paths else str(path)] = path
+        return library
+
+    @cached_property
+    def _operators(self) -> list[ctypes.CDLL]:
+        return [*self._custom, self._open(_found(self.toolkit, *OPERATOR_LIBRARIES), ctypes.DEFAULT_MODE)]
+
+    @property
+    def emulated(self) -> bool:
+        """Whether this is the emulated CANN of this package, which has functions of its own."""
+        return hasattr(self._runtime, "aclemuInject")
+
+    # functions -------------------------------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        """Whether the runtime has a function; older versions lack some."""
+        return hasattr(self._runtime, name)
+
+    def function(self, name: str) -> Any:
+        """Return a declared function of the runtime, the objects or an operator. OracleError where there is none."""
+        if name not in self._declared:
+            self._declared[name] = self._declare(name)
+        return self._declared[name]
+
+    def _declare(self, name: str) -> Any:
+        if name in abi.RUNTIME:
+            libraries, declaration = [self._runtime], abi.RUNTIME[name]
+        elif name in abi.OBJECTS:
+            libraries, declaration = [self._objects], abi.OBJECTS[name]
+        else:
+            libraries, declaration = self._operators, _declaration(name)
+        for library in libraries:
+            if hasattr(library, name):
+                function = getattr(library, name)
+                function.restype, function.argtypes = declaration
+                return function
+        where = ", ".join(library._name for library in libraries)
+        raise OracleError(f"this CANN has no {name} (looked in {where})")
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function that returns a status. Raises CannError with CANN's message where it is not 0."""
+        if code := self.status(name, *arguments):
+            raise CannError(name, code, self.message())
+
+    def status(self, name: str, *arguments: Any) -> int:
+        """Call a function that returns a status, and return it."""
+        return int(self.function(name)(*arguments))
+
+    def message(self) -> str:
+        """Return what CANN says of the failure that just happened on this thread."""
+        found = self.function("aclGetRecentErrMsg")()
+        return self._messages.latest("" if found is None else found.decode(errors="replace"))
+
+    # the process -----------------------------------------------------------------------------------------------------
+
+    def initialise(self) -> None:
+        """aclInit. 100002: somebody else in this process did, and it is theirs to finalise."""
+        code = self.status("aclInit", None)
+        if code == abi.SUCCESS:
+            atexit.register(self.status, "aclFinalize")  # at the end: not every version can be initialised again
+        elif code != abi.REPEAT_INITIALIZE:
+            raise CannError("aclInit", code, self.message())
+
+    def device_count(self) -> int:
+        """Return how many devices this process sees."""
+        count = c_uint32()
+        self.call("aclrtGetDeviceCount", byref(count))
+        return count.value
+
+    def soc_name(self) -> str:
+        """Return the device's own name (``"Ascend910B1"``). Raises CannError where CANN has none."""
+        name = self.function("aclrtGetSocName")()
+        if not name:
+            raise CannError("aclrtGetSocName", abi.SUCCESS, "no name: is there a driver, and a visible device?")
+        return str(name.decode())
+
+    def versions(self) -> dict[str, str]:
+        """Return what a record should say of this CANN."""
+        found = {"cann": (self.toolkit.version or "unknown") + (" (emulated)" if self.emulated else "")}
+        if self.has("aclrtGetVersion"):
+            parts = [c_int32(), c_int32(), c_int32()]
+            self.call("aclrtGetVersion", *map(byref, parts))
+            found["acl runtime"] = ".".join(str(part.value) for part in parts)
+        return found
+
+
+_LOADED: list[Cann] = []
+
+
+def load() -> Cann:
+    """Return this process's CANN, loaded and initialised. Raises OracleError where there is none."""
+    toolkit = find_toolkit()
+    if _LOADED:
+        (found,) = _LOADED
+        if found.toolkit.root != toolkit.root:
+            raise OracleError(f"this process runs on the CANN in {found.toolkit.root}: start another")
+        return found
+    check_visible_devices()
+    made = Cann(toolkit)
+    made.initialise()
+    _LOADED.append(made)
+    return made
+
+
+def _found(toolkit: Toolkit, *names: str) -> Path:
+    path = toolkit.library(*names)
+    if path is None:
+        raise OracleError(
+            f"the CANN in {toolkit.root} ({toolkit.named_by}) has no {' or '.join(names)}: is the package with the "
+            "operators installed?"
+        )
+    return path
+
+
+def _declaration(name: str) -> abi.Declaration:
+    first = name.removesuffix("GetWorkspaceSize")
+    return abi.SECOND_PHASE if first == name else abi.first_phase(OPERATORS[first].parameters)
