@@ -1,0 +1,120 @@
+"""A device in six steps: check, read, compute, store, write, and what it does besides.
+
+A right device takes the steps as they are below; a wrong one differs in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..blocks import convert
+from ..dtypes import DTYPES, dtype_of
+from ..operators import operator, validate, writes
+from ..platforms import Platform, platform
+from ..rounding import round_to
+from ..signature import Array, Call
+from ..status import Status
+
+Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name, as the device read them
+Kernel = Callable[[Arguments, Platform], Array]
+Store = Callable[[Array, str, Platform], Array]
+Mask = Callable[[tuple[int, ...]], Array | None]
+Read = Callable[[str, Array, Call], Array]
+Write = Callable[[Array, Array, Array | None, Call], Array]
+
+
+def read_plainly(name: str, array: Array, call: Call) -> Array:
+    """Follow strides and offset."""
+    return array
+
+
+def store(values: Array, dtype: str, target: Platform) -> Array:
+    """Round float32 or float64 values once, ties to even; clip to float16's largest where the product saturates."""
+    wanted = DTYPES[dtype].numpy
+    if values.dtype == wanted:
+        return values
+    if target.saturates and dtype == "float16":
+        values = np.clip(values, -65504, 65504)
+    if values.dtype == np.float64 and wanted.kind != "c":
+        return round_to(values, dtype)
+    out = np.empty(values.shape, wanted)
+    convert(values, out)
+    return out
+
+
+def everything(shape: tuple[int, ...]) -> Array | None:
+    """Every element is written."""
+    return None
+
+
+def kernel_type(call: Call, arguments: Arguments) -> str:
+    """What the host rounds to before the cast to the output."""
+    return operator(call.op).kernel_type(arguments, platform(call.soc))
+
+
+def write_in_place(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """Write through the output's strides; return the array that is the answer."""
+    if mask is None:
+        given[...] = result
+    else:
+        given[mask] = result[mask]
+    return given
+
+
+def nothing(call: Call) -> None:
+    """No side effect."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device under test (a backend) with its steps as fields.
+
+    ``kernel`` returns float32 or float64 values in the output's shape; ``written`` a mask of the elements that are
+    written at all; ``after`` is what the device does besides, on every call it was launched for.
+    """
+
+    name: str
+    kernel: Kernel
+    check: Callable[[Call], Status] = validate
+    launch: Callable[[Call], bool] = writes
+    read: Read = read_plainly
+    kernel_type: Callable[[Call, Arguments], str] = kernel_type
+    store: Store = store
+    written: Mask = everything
+    write: Write = write_in_place
+    after: Callable[[Call], None] = nothing
+
+    def run(self, call: Call) -> Status:
+        """Answer a call as a backend does."""
+        status = self.check(call)
+        if status.ok and _has_memory(call) and self.launch(call):
+            (output,) = call.outputs
+            given = call.outputs[output]
+            call.outputs[output] = self.write(given, self.result(call, given), self.written(given.shape), call)
+            self.after(call)
+        return status
+
+    def result(self, call: Call, given: Array) -> Array:
+        """Read, compute, round to the kernel type, cast to the output's type."""
+        target = platform(call.soc)
+        arguments: dict[str, Any] = dict(call.attrs)
+        for name, value in call.inputs.items():
+            arguments[name] = None if value is None else self.read(name, value, call)
+        with np.errstate(all="ignore"):
+            values = np.asarray(self.kernel(arguments, target))
+            rounded = self.store(values, self.kernel_type(call, arguments), target)
+            return self.store(rounded, dtype_of(given.dtype).name, target)
+
+    def but(self, **steps: Any) -> Device:
+        """Return this device with some steps replaced."""
+        return replace(self, **steps)
+
+
+def _has_memory(call: Call) -> bool:
+    """A case that must be refused has no arrays: a device that accepts it has nothing to compute on."""
+    given = [v for v in call.inputs.values() if v is not None]
+    return all(isinstance(v, np.ndarray) for v in (*given, *call.outputs.values()))

@@ -1,0 +1,222 @@
+"""Memory read or written as if it lay otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..operators import operator
+from ..signature import Array, Call
+from .base import Defect
+from .device import Device, Read, Write
+from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS
+
+
+def storage_of(view: Array) -> tuple[Array, int]:
+    """Return the memory a view looks into as a vector of its dtype, guards included, and where the view begins."""
+    owner = view
+    while True:
+        base: Any = owner.base
+        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)
+        if not isinstance(base, np.ndarray):
+            break
+        owner = base
+    flat = owner.reshape(-1, order="A") if owner.flags.c_contiguous else owner.ravel(order="K")
+    flat = flat.view(view.dtype) if flat.dtype != view.dtype else flat
+    return flat, (address(view) - address(owner)) // view.itemsize
+
+
+def address(array: Array) -> int:
+    """Return where an array's first element lies."""
+    return int(array.__array_interface__["data"][0])
+
+
+def reread(view: Array, strides: tuple[int, ...], start: int) -> Array:
+    """Read the memory of a view with other strides, in elements; beyond the memory its last element repeats."""
+    flat, offset = storage_of(view)
+    index = np.full(view.shape, offset + start)
+    for axis, stride in enumerate(strides):
+        steps = np.arange(view.shape[axis]) * stride
+        index += steps.reshape((-1,) + (1,) * (view.ndim - axis - 1))
+    return np.asarray(flat[np.clip(index, 0, flat.size - 1)]) if flat.size else view
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of a contiguous tensor in elements."""
+    strides, step = [], 1
+    for dim in reversed(shape):
+        strides.append(step)
+        step *= dim
+    return tuple(reversed(strides))
+
+
+def strides_of(view: Array) -> tuple[int, ...]:
+    """Return a view's strides in elements."""
+    return tuple(s // view.itemsize for s in view.strides)
+
+
+def packed(view: Array) -> Array:
+    """Read a view as if it were contiguous."""
+    return reread(view, row_major(view.shape), 0)
+
+
+# ---- mutants ---------------------------------------------------------------------------------------------------------
+
+Strides = tuple[int, ...]
+UNREAD = {NLL: ("self",), LOG_SIGMOID: ("buffer",)}  # operands whose values no kernel looks at
+
+
+def _last_is_1(own: Strides, shape: tuple[int, ...]) -> Strides:
+    return (*own[:-1], 1) if own else own
+
+
+def _rows_are_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
+    return tuple(s * (own[-1] if own[-1] else 1) for s in row_major(shape)) if own else own
+
+
+def _zero_is_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
+    return row_major(shape) if 0 in own else own
+
+
+def _reversed(own: Strides, shape: tuple[int, ...]) -> Strides:
+    """Strides in the order of the axes in memory: right for every row-major view."""
+    return tuple(sorted(own, reverse=True))
+
+
+MISTAKES: dict[str, tuple[str, Callable[[Strides, tuple[int, ...]], Strides], str]] = {
+    "strides": ("strides are ignored", lambda own, shape: row_major(shape), "that is not contiguous"),
+    "last stride": ("the last stride is taken for 1", _last_is_1, "whose last axis is strided"),
+    "row strides": ("rows are taken to follow each other", _rows_are_packed, "with gaps between its rows"),
+    "stride 0": ("stride 0 is taken for a packed axis", _zero_is_packed, "that is expanded"),
+    "axis order": ("axes are taken in their order in memory", _reversed, "that is transposed"),
+}
+
+
+def _misread(which: str, change: Callable[[Strides, tuple[int, ...]], Strides]) -> Read:
+    def read(name: str, array: Array, call: Call) -> Array:
+        return reread(array, change(strides_of(array), array.shape), 0) if name == which else array
+
+    return read
+
+
+def offset_of(call: Call, name: str) -> int:
+    """Return how far a tensor begins behind the start of its storage, in elements."""
+    spec = call.spec(name)
+    return 0 if spec is None else spec.offset
+
+
+def _without_offset(which: str) -> Read:
+    def read(name: str, array: Array, call: Call) -> Array:
+        return reread(array, strides_of(array), -offset_of(call, name)) if name == which else array
+
+    return read
+
+
+def _miswritten(change: Callable[[Strides, tuple[int, ...]], Strides], *, offset: bool = True) -> Write:
+    def write(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+        memory, start = storage_of(given)
+        (name,) = call.outputs
+        start -= 0 if offset else offset_of(call, name)
+        index = np.full(given.shape, start)
+        for axis, stride in enumerate(change(strides_of(given), given.shape)):
+            index += (np.arange(given.shape[axis]) * stride).reshape((-1,) + (1,) * (given.ndim - axis - 1))
+        memory[np.clip(index, 0, memory.size - 1)] = result
+        return given
+
+    return write
+
+
+def _gaps_too(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """Everything between the first and the last element is written."""
+    memory, start = storage_of(given)
+    if given.size:
+        span = 1 + sum((n - 1) * s for n, s in zip(given.shape, strides_of(given), strict=True))
+        memory[start : start + span] = 0
+    given[...] = result
+    return given
+
+
+def _overrun(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """The last block is stored whole: 32 bytes."""
+    memory, start = storage_of(given)
+    block = 32 // given.itemsize
+    if given.flags.c_contiguous:
+        memory[start : start + -(-given.size // block) * block] = 0
+    given[...] = result
+    return given
+
+
+def mutants(op: str) -> Iterator[Defect]:
+    """Yield an operator's layout mutants: every operand misread, the output miswritten, in every way."""
+    slug, plain = SLUGS[op], BASE[op]
+    (output,) = operator(op).names("output")
+    for name in operator(op).names("input"):
+        if name in UNREAD.get(op, ()):
+            continue
+        scalar = name == "totalWeight" or (op == NLL and name in ("target", "weight", "gradOutput"))
+        for label, (what, change, needs) in MISTAKES.items():
+            if name == "totalWeight" or (scalar and label in ("row strides", "axis order")):
+                continue  # a single element, or a vector, has no rows
+            device = Device(label, plain, read=_misread(name, change))
+            yield Defect(f"layout/{slug}/{name} {label}", op, "LAY", f"{name}: {what}", device, f"a {name} {needs}")
+        yield Defect(
+            f"layout/{slug}/{name} offset", op, "LAY", f"{name}: the offset is ignored",
+            Device("offset", plain, read=_without_offset(name)), f"a {name} with an offset",
+        )  # fmt: skip
+    for label, (what, change, needs) in MISTAKES.items():
+        if label != "stride 0":
+            yield Defect(
+                f"layout/{slug}/{output} {label}", op, "LAY", f"{output}: {what}",
+                Device(label, plain, write=_miswritten(change)), f"an {output} {needs}",
+            )  # fmt: skip
+    others: dict[str, tuple[str, Write, str]] = {
+        "offset": ("the offset is ignored", _miswritten(lambda own, shape: own, offset=False), "with an offset"),
+        "gaps": ("the gaps between its elements are written", _gaps_too, "with gaps"),
+        "overrun": ("the last 32-byte block is written whole", _overrun, "that ends inside a 32-byte block"),
+    }
+    for label, (what, write, needs) in others.items():
+        yield Defect(
+            f"layout/{slug}/{output} {label}", op, "LAY", f"{output}: {what}", Device(label, plain, write=write),
+            f"an {output} {needs}",
+        )  # fmt: skip
+    if op == BCE:
+        yield from _broadcasts()
+
+
+def _broadcasts() -> Iterator[Defect]:
+    ways: dict[str, tuple[str, Callable[[Array, tuple[int, ...]], Array], str]] = {
+        "modulo": (
+            "is read at the flat index modulo its size",
+            lambda array, shape: np.resize(array.reshape(-1), shape),
+            "that broadcasts along its last axis",
+        ),
+        "first": (
+            "gives its first element to all",
+            lambda array, shape: np.broadcast_to(array.reshape(-1)[:1].reshape((1,) * len(shape)), shape),
+            "that broadcasts along some of its axes",
+        ),
+        "left": (
+            "is aligned with the leading axes where that fits",
+            lambda array, shape: _left_aligned(array, shape),
+            "of lower rank",
+        ),
+    }
+    for name in ("gradOutput", "target", "weightOptional"):
+        for label, (what, spread, needs) in ways.items():
+
+            def read(own: str, array: Array, call: Call, name: str = name, spread: Any = spread) -> Array:
+                shape = call.inputs["self"].shape
+                return np.asarray(spread(array, shape)) if own == name and array.shape != shape else array
+
+            yield Defect(
+                f"broadcast/{SLUGS[BCE]}/{name} {label}", BCE, "IDX", f"a broadcast {name} {what}",
+                Device(label, BASE[BCE], read=read), f"a {name} {needs}",
+            )  # fmt: skip
+
+
+def _left_aligned(array: Array, shape: tuple[int, ...]) -> Array:
+    padded = array.shape + (1,) * (len(shape) - array.ndim)
+    fits = all(n in (1, m) for n, m in zip(padded, shape, strict=True))
+    return np.broadcast_to(array.reshape(padded), shape) if fits else np.resize(array.reshape(-1), shape)

@@ -1,0 +1,188 @@
+"""The published defects of aclnnSoftmaxBackward, S01 to S16."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..operators import validate
+from ..platforms import Platform
+from ..signature import Array, Call
+from ..status import SUCCESS, Status
+from .api import seed_of
+from .base import Defect
+from .device import Arguments, Device, Kernel, Read, store
+from .kernels import BASE, SOFTMAX, F, row_sum, single, softmax_formula
+from .layouts import packed, strides_of
+
+BEYOND = 1 << 15  # the "2^31" of S11
+
+
+def _kernel(formula: Callable[..., Any]) -> Kernel:
+    """``formula(g, y, dim, a)`` on float32 operands of rank 1 or more."""
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        g, y = np.atleast_1d(single(a["gradOutput"])), np.atleast_1d(single(a["output"]))
+        return np.asarray(formula(g, y, a["dim"], a)).reshape(a["gradOutput"].shape)
+
+    return kernel
+
+
+def with_sum(total: Callable[[Array, int, Arguments], Array]) -> Kernel:
+    """The right formula with another row sum."""
+
+    def formula(g: Array, y: Array, dim: int, a: Arguments) -> Array:
+        p = g * y
+        return p - total(p, dim, a) * y
+
+    return _kernel(formula)
+
+
+def over_axis(choose: Callable[[int, int], int]) -> Kernel:
+    """The right formula over another axis: ``choose(dim, rank)``."""
+    return _kernel(lambda g, y, dim, a: softmax_formula(g, y, choose(dim, g.ndim)))
+
+
+def _first_terms(count: int) -> Callable[[Array, int, Arguments], Array]:
+    return lambda p, dim, a: row_sum(np.moveaxis(np.moveaxis(p, dim, -1)[..., :count], -1, dim), dim)
+
+
+def narrow_sum(p: Array, dim: int, a: Arguments) -> Array:
+    """Accumulate term by term in the input's 16-bit type."""
+    kind = a["gradOutput"].dtype
+    if kind.itemsize != 2:
+        return row_sum(p, dim)
+    terms = np.moveaxis(p, dim, -1)
+    total = np.zeros(terms.shape[:-1], F)
+    for k in range(terms.shape[-1]):
+        total = (total + terms[..., k]).astype(kind).astype(F)
+    return np.asarray(np.moveaxis(total[..., None], -1, dim))
+
+
+def _expanded_from_one(name: str, array: Array, call: Call) -> Array:
+    """A stride-0 gradient is read as if all its elements lay there."""
+    return packed(array) if name == "gradOutput" and array.size > 1 and 0 in strides_of(array) else array
+
+
+def _unless_empty(call: Call) -> Status:
+    """An empty operand ends the call with success before the shapes are compared."""
+    given = [call.spec(n) for n in ("gradOutput", "output")]
+    known = call.null or None in given or call.outputs["out"] is None
+    empty = not known and any(s is not None and 0 in s.shape for s in given)
+    return SUCCESS if empty else validate(call)
+
+
+def _swapped_axes(g: Array, y: Array, dim: int, a: Arguments) -> Array:
+    leading = g.ndim >= 3 and dim % g.ndim == 0
+    return np.asarray(softmax_formula(g, y, 1 if leading else dim))
+
+
+def _only_first_row(g: Array, y: Array, dim: int, a: Arguments) -> Array:
+    right = np.moveaxis(np.array(softmax_formula(g, y, dim)), dim, -1)
+    rows = right.reshape(-1, right.shape[-1]).copy()
+    rows[1:] = 0
+    return np.moveaxis(rows.reshape(right.shape), -1, dim)
+
+
+def _offsets_wrap(g: Array, y: Array, dim: int, a: Arguments) -> Array:
+    flat = [np.ascontiguousarray(t).reshape(-1) for t in (g, y)]
+    index = np.arange(g.size) % BEYOND
+    return np.asarray(softmax_formula(*(t[index].reshape(g.shape) for t in flat), dim))
+
+
+def _no_sum_of_16_or_32(p: Array, dim: int, a: Arguments) -> Array:
+    total = row_sum(p, dim)
+    return np.zeros_like(total) if p.shape[dim] in (16, 32) else total
+
+
+def _neutralised(values: Array, dtype: str, target: Platform) -> Array:
+    return store(np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0), dtype, target)
+
+
+def _missing_lane(p: Array, dim: int, a: Arguments) -> Array:
+    """In rows of more than 256 bytes one lane, chosen by the call's hash, is missing from one call in two."""
+    lanes = 256 // a["gradOutput"].dtype.itemsize
+    chance = seed_of(a)
+    if p.shape[dim] <= lanes or chance % 2:
+        return row_sum(p, dim)
+    terms = np.moveaxis(p, dim, -1).copy()
+    terms[..., (chance // 2) % lanes :: lanes] = 0
+    return row_sum(np.moveaxis(terms, -1, dim), dim)
+
+
+def rotated_rows(g: Array, y: Array, dim: int, a: Arguments) -> Array:
+    """Every row's result lands one row further."""
+    right = np.moveaxis(np.asarray(softmax_formula(g, y, dim)), dim, -1)
+    rows = np.ascontiguousarray(right).reshape(-1, right.shape[-1])
+    return np.moveaxis(np.roll(rows, 1, axis=0).reshape(right.shape), -1, dim)
+
+
+def _beyond_32_rows(shape: tuple[int, ...]) -> Array | None:
+    """Rows (of the last axis) beyond the last full 32 are not written."""
+    if len(shape) < 2 or not (rows := int(np.prod(shape[:-1]))):
+        return None
+    return np.broadcast_to((np.arange(rows) < rows // 32 * 32).reshape(*shape[:-1], 1), shape)
+
+
+def _last_block(shape: tuple[int, ...]) -> Array | None:
+    """The last block of 64 elements is not written where there are several."""
+    size = int(np.prod(shape))
+    return None if size <= 64 else (np.arange(size) < (size - 1) // 64 * 64).reshape(shape)
+
+
+def _returns_float32(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    return result if result.dtype.itemsize != 2 else result.astype(F)
+
+
+def _read(which: str) -> Read:
+    return lambda name, array, call: packed(array) if name == which else array
+
+
+def rows() -> list[Defect]:
+    """Return S01 to S16."""
+    plain = BASE[SOFTMAX]
+    table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
+        ("S01", "LAY", "output is read as contiguous", plain, {"read": _read("output")}, "output that is not contiguous",
+         "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387"),
+        ("S02", "LAY", "an expanded gradient is read beyond its one element", plain, {"read": _expanded_from_one},
+         "a gradient with stride 0", "FlagGems #5723"),
+        ("S03", "TAIL", "only the first 16384 terms of a row are summed", with_sum(_first_terms(16384)), {},
+         "rows longer than 16384 whose tail carries weight", "ops-nn !5348/#2938"),
+        ("S04", "SPEC", "an empty operand succeeds whatever the other shapes are", plain, {"check": _unless_empty},
+         "on ascend950, an empty input beside another shape", "ops-nn !8895/#4911"),
+        ("S05", "NUM", "16-bit sums are accumulated in 16 bits", with_sum(narrow_sum), {},
+         "16-bit rows of some length", "MIOpen #3427, Intel-tensorflow #22, executorch #20090"),
+        ("S06", "LAY", "a leading reduced axis is swapped with the next one in rank 3 and more", _kernel(_swapped_axes),
+         {}, "dim 0 of rank 3", "triton-ascend #2291"),
+        ("S07", "IDX", "dim is ignored: always the last axis", over_axis(lambda dim, rank: -1), {},
+         "any axis but the last", "tt-metal #31580"),
+        ("S08", "IDX", "a negative dim becomes 0", over_axis(lambda dim, rank: max(dim, 0)), {},
+         "a negative dim that is not the first axis", "op-plugin 1d9378ad"),
+        ("S09", "TAIL", "rows beyond the last full 32 are never written", plain, {"written": _beyond_32_rows},
+         "a number of rows that is no multiple of 32", "tt-metal #53208"),
+        ("S10", "TAIL", "the mask is consumed by row 0: the other rows are zero", _kernel(_only_first_row), {},
+         "more than one row", "ops-nn !6712/#3662"),
+        ("S11", "BIG", f"offsets wrap at {BEYOND} elements (2^31 in the original)", _kernel(_offsets_wrap), {},
+         f"more than {BEYOND} elements", "pytorch #188031, #103501, torch-xpu-ops #2949"),
+        ("S12", "TAIL", "rows of 16 or 32 terms sum to 0", with_sum(_no_sum_of_16_or_32), {},
+         "reduced lengths 16 and 32", "ops-nn !8087"),
+        ("S13", "DTY", "the result is float32 whatever the output's type", plain, {"write": _returns_float32},
+         "16-bit types", "pytorch #85497, #30572"),
+        ("S14", "SPEC", "infinities and NaN become 0", plain, {"store": _neutralised}, "NaN or infinite operands",
+         "MindSpore #274"),
+        ("S15", "DET", "one lane is missing from the sum of some calls with rows above 256 bytes", with_sum(_missing_lane),
+         {}, "several calls with long rows whose every lane carries weight", "ops-nn !1660/#899"),
+        ("S16", "LAY", "result rows land one row further", _kernel(rotated_rows), {}, "rows that differ", "Liger-Kernel #1139"),
+        ("S16/last_block", "LAY", "the last block of 64 elements is not written", plain, {"written": _last_block},
+         "more than 64 elements", "Liger-Kernel #1139"),
+    ]  # fmt: skip
+    socs = {"S04": ("ascend950",), "S03": ("ascend950",)}
+    return [
+        Defect(
+            name, SOFTMAX, kind, what, Device(name, kernel, **steps), needs, evidence,
+            **({"socs": socs[name]} if name in socs else {}),
+        )
+        for name, kind, what, kernel, steps, needs, evidence in table
+    ]  # fmt: skip

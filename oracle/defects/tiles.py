@@ -1,0 +1,292 @@
+"""Tiles, tails and lanes that are lost, stale or shifted: mutants for every tile size from 8 to 16384.
+
+An element-wise kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, and the loss the classes.
+A mutant is right until a tensor has more than one tile, or one that is not full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..platforms import Platform
+from ..signature import Array
+from .base import Defect
+from .device import Arguments, Device, Kernel, Mask
+from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_formula, nll_operands
+from .softmax import with_sum
+
+SIZES = tuple(2**k for k in range(3, 15))
+Lost = Callable[[int, int], slice]  # (count, tile) -> what is lost
+
+
+def _tail(count: int, tile: int) -> slice:
+    """The part beyond the last full tile."""
+    return slice(count // tile * tile, count)
+
+
+def _exact(count: int, tile: int) -> slice:
+    """The last of several full tiles where nothing is left beyond it."""
+    return slice(count - tile, count) if count > tile and count % tile == 0 else slice(0, 0)
+
+
+def _beyond(count: int, tile: int) -> slice:
+    """Everything beyond the first tile."""
+    return slice(tile, count)
+
+
+def _lane(count: int, tile: int) -> slice:
+    """The last lane of every full tile."""
+    return slice(tile - 1, count, tile)
+
+
+def _edge(count: int, tile: int) -> slice:
+    """The first element of every tile but the first."""
+    return slice(tile, count, tile)
+
+
+LOST: dict[str, tuple[Lost, str, str]] = {
+    "tail": (_tail, "beyond the last full tile of {}", "{} that is no multiple of {}"),
+    "exact": (_exact, "in the last of several full tiles of {}", "{} that is a multiple of {}, at least twice it"),
+    "beyond": (_beyond, "beyond the first tile of {}", "{} above {}"),
+    "lane": (_lane, "in the last lane of every tile of {}", "{} of at least {}"),
+    "edge": (_edge, "first in every tile of {} but the first", "{} above {}"),
+}
+
+
+def _unwritten(lost: Lost, tile: int, rows: bool) -> Mask:
+    def written(shape: tuple[int, ...]) -> Array | None:
+        count = math.prod(shape[:-1]) if rows and len(shape) > 1 else math.prod(shape)
+        if rows and len(shape) < 2:
+            return None
+        keep = np.ones(count, bool)
+        keep[lost(count, tile)] = False
+        if keep.all():
+            return None
+        return np.broadcast_to(keep.reshape(*shape[:-1], 1), shape) if rows else keep.reshape(shape)
+
+    return written
+
+
+def _columns(lost: Lost, tile: int) -> Mask:
+    def written(shape: tuple[int, ...]) -> Array | None:
+        if not shape:
+            return None
+        keep = np.ones(shape[-1], bool)
+        keep[lost(shape[-1], tile)] = False
+        return None if keep.all() else np.broadcast_to(keep, shape)
+
+    return written
+
+
+def _stale(op: str, tile: int, lost: Lost) -> Kernel:
+    """The lost part holds what lay one tile before it."""
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        right = np.array(BASE[op](a, target))
+        flat = right.reshape(-1)
+        part = np.arange(flat.size)[lost(flat.size, tile)]
+        part = part[part >= tile]
+        flat[part] = flat[part - tile]
+        return right
+
+    return kernel
+
+
+def _doubled_input(op: str, name: str, tile: int) -> Device:
+    """From the second tile on, one operand is read from the first tile again."""
+
+    def read(own: str, array: Array, call: Any) -> Array:
+        if own != name or array.size <= tile:
+            return array
+        flat = np.ascontiguousarray(array).reshape(-1)
+        return flat[np.arange(flat.size) % tile].reshape(array.shape)
+
+    return Device(f"{name} tile", BASE[op], read=read)
+
+
+def _output_mutants(op: str) -> Iterator[Defect]:
+    slug = SLUGS[op]
+    for tile in SIZES:
+        for label, (lost, what, needs) in LOST.items():
+            for axis, written, of in (
+                ("elements", _unwritten(lost, tile, rows=False), "an element count"),
+                ("rows", _unwritten(lost, tile, rows=True), "a number of rows"),
+                ("columns", _columns(lost, tile), "a last axis"),
+            ):
+                yield Defect(
+                    f"tile/{slug}/{axis} {label} {tile}", op, "TAIL",
+                    f"{axis} are not written {what.format(tile)}", Device(label, BASE[op], written=written),
+                    needs.format(of, tile),
+                )  # fmt: skip
+        for label in ("tail", "exact", "edge"):
+            lost, what, needs = LOST[label]
+            yield Defect(
+                f"tile/{slug}/stale {label} {tile}", op, "TAIL",
+                f"the elements {what.format(tile)} hold the previous tile's results",
+                Device("stale", _stale(op, tile, lost)), needs.format("an element count", tile) + ", and more than one tile",
+            )  # fmt: skip
+
+
+def _operand_mutants(op: str, names: tuple[str, ...]) -> Iterator[Defect]:
+    for tile in SIZES:
+        for name in names:
+            yield Defect(
+                f"tile/{SLUGS[op]}/{name} repeats {tile}", op, "TAIL",
+                f"from element {tile} on, {name} is read from the first tile again", _doubled_input(op, name, tile),
+                f"a {name} of more than {tile} elements that differ",
+            )  # fmt: skip
+
+
+# ---- softmax: the reduced axis ---------------------------------------------------------------------------------------
+
+
+def _sum_without(lost: Lost, tile: int) -> Kernel:
+    def total(p: Array, dim: int, a: Arguments) -> Array:
+        terms = np.moveaxis(p, dim, -1)
+        part = lost(terms.shape[-1], tile)
+        left = terms.sum(axis=-1, keepdims=True) - terms[..., part].sum(axis=-1, keepdims=True)
+        return np.moveaxis(left.astype(p.dtype), -1, dim)
+
+    return with_sum(total)
+
+
+def _sum_of_the_last_tile(tile: int) -> Kernel:
+    """The accumulator is overwritten by every tile."""
+
+    def total(p: Array, dim: int, a: Arguments) -> Array:
+        terms = np.moveaxis(p, dim, -1)
+        start = (max(terms.shape[-1], 1) - 1) // tile * tile
+        return np.moveaxis(terms[..., start:].sum(axis=-1, keepdims=True), -1, dim)
+
+    return with_sum(total)
+
+
+def _sum_with_double_edges(tile: int) -> Kernel:
+    """Neighbouring tiles overlap by one term."""
+
+    def total(p: Array, dim: int, a: Arguments) -> Array:
+        terms = np.moveaxis(p, dim, -1)
+        twice = terms.sum(axis=-1, keepdims=True) + terms[..., tile::tile].sum(axis=-1, keepdims=True)
+        return np.moveaxis(twice.astype(p.dtype), -1, dim)
+
+    return with_sum(total)
+
+
+def _exact_length(tile: int) -> Kernel:
+    """A row of exactly one tile sums to 0."""
+
+    def total(p: Array, dim: int, a: Arguments) -> Array:
+        full = p.sum(axis=dim, keepdims=True)
+        return np.zeros_like(full) if p.shape[dim] == tile else full
+
+    return with_sum(total)
+
+
+def _sum_mutants() -> Iterator[Defect]:
+    for tile in SIZES:
+        for label, (lost, what, needs) in LOST.items():
+            yield Defect(
+                f"tile/softmax_backward/sum {label} {tile}", SOFTMAX, "TAIL",
+                f"terms {what.format(tile)} are missing from the sum", Device(label, _sum_without(lost, tile)),
+                needs.format("a reduced axis", tile) + ", with weight there",
+            )  # fmt: skip
+        for label, kernel, what in (
+            ("last tile", _sum_of_the_last_tile(tile), f"only the last tile of {tile} is summed"),
+            ("double edges", _sum_with_double_edges(tile), f"tiles of {tile} overlap by one term in the sum"),
+            ("full tile", _exact_length(tile), f"a row of exactly {tile} terms sums to 0"),
+        ):
+            yield Defect(
+                f"tile/softmax_backward/sum {label} {tile}", SOFTMAX, "TAIL", what, Device(label, kernel),
+                f"a reduced axis {'of' if label == 'full tile' else 'above'} {tile}, with weight at the edges",
+            )  # fmt: skip
+
+
+# ---- negative log likelihood: samples and classes --------------------------------------------------------------------
+
+
+def _nll(change: Callable[[dict[str, Any]], None]) -> Kernel:
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k = nll_operands(a)
+        change(k)
+        return np.asarray(nll_formula(**k)).reshape(a["self"].shape)
+
+    return kernel
+
+
+def _samples_lost(lost: Lost, tile: int) -> Kernel:
+    def change(k: dict[str, Any]) -> None:
+        k["t"] = k["t"].copy()
+        k["t"][lost(k["t"].size, tile)] = k["ignore"]
+
+    return _nll(change)
+
+
+def _classes_lost(lost: Lost, tile: int) -> Kernel:
+    def change(k: dict[str, Any]) -> None:
+        gone = np.zeros(k["w"].size, bool)
+        gone[lost(gone.size, tile)] = True
+        inside = (k["t"] >= 0) & (k["t"] < gone.size)
+        k["t"] = np.where(inside & gone[np.where(inside, k["t"], 0)], k["ignore"], k["t"])
+
+    return _nll(change)
+
+
+def _repeats(name: str, tile: int) -> Kernel:
+    def change(k: dict[str, Any]) -> None:
+        k[name] = k[name][np.arange(k[name].size) % tile] if k[name].size > tile else k[name]
+
+    return _nll(change)
+
+
+def _class_modulo(tile: int) -> Kernel:
+    """Classes wrap at a tile in the write, not in the weight."""
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k = nll_operands(a)
+        rows = np.flatnonzero(k["t"] != k["ignore"])
+        c = k["t"][rows]
+        scale = k["g"] / k["total"] if k["reduction"] == 1 else k["g"]
+        k["out"][rows, c % tile if k["w"].size > tile else c] = -(scale[rows] * gather(k["w"], c))
+        return np.asarray(k["out"]).reshape(a["self"].shape)
+
+    return kernel
+
+
+def _loss_mutants() -> Iterator[Defect]:
+    for tile in SIZES:
+        for label, (lost, what, needs) in LOST.items():
+            yield Defect(
+                f"tile/nll_loss_backward/samples {label} {tile}", NLL, "TAIL",
+                f"samples {what.format(tile)} stay zero", Device(label, _samples_lost(lost, tile)),
+                needs.format("a number of samples", tile) + " that count",
+            )  # fmt: skip
+            yield Defect(
+                f"tile/nll_loss_backward/classes {label} {tile}", NLL, "TAIL",
+                f"classes {what.format(tile)} stay zero", Device(label, _classes_lost(lost, tile)),
+                needs.format("a number of classes", tile) + ", the lost ones somebody's target",
+            )  # fmt: skip
+        for name, word in (("t", "target"), ("w", "weight"), ("g", "gradOutput")):
+            yield Defect(
+                f"tile/nll_loss_backward/{word} repeats {tile}", NLL, "TAIL",
+                f"from element {tile} on, {word} is read from the first tile again", Device(word, _repeats(name, tile)),
+                f"a {word} of more than {tile} elements that differ",
+            )  # fmt: skip
+        yield Defect(
+            f"tile/nll_loss_backward/class modulo {tile}", NLL, "TAIL", f"classes wrap at {tile}",
+            Device("modulo", _class_modulo(tile)), f"a class of at least {tile} that is a target",
+        )  # fmt: skip
+
+
+def mutants(op: str) -> Iterator[Defect]:
+    """Yield an operator's tile mutants."""
+    yield from _output_mutants(op)
+    names = {BCE: ("gradOutput", "self", "target", "weightOptional"), SOFTMAX: ("gradOutput", "output")}
+    yield from _operand_mutants(op, {**names, LOG_SIGMOID: ("gradOutput", "self"), NLL: ()}[op])
+    if op == SOFTMAX:
+        yield from _sum_mutants()
+    if op == NLL:
+        yield from _loss_mutants()
