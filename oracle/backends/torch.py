@@ -87,13 +87,13 @@ class Backend:
         (name,) = call.outputs
         given = call.outputs[name]
         if tuple(result.shape) != given.shape:
-            call.outputs[name] = _array(result)
+            call.outputs[name] = to_numpy(result)
         else:
-            given[...] = _array(result.to(_torch_dtype(given.dtype)).cpu())
+            given[...] = to_numpy(result.to(_torch_dtype(given.dtype)).cpu())
         return None
 
     def _tensor(self, array: Array) -> Any:
-        tensor = _from_numpy(array)
+        tensor = from_numpy(array)
         if self.target.type == "cpu":
             return tensor
         span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else 0
@@ -149,7 +149,7 @@ def _not_implemented(op: str, dtype: str, device: str) -> str | None:
     return None
 
 
-def _from_numpy(array: Array) -> Any:
+def from_numpy(array: Array) -> Any:
     """Return a tensor on the array's memory; a copy only where torch has no such view (negative strides)."""
     if any(s < 0 for s in array.strides):
         array = array.copy()
@@ -158,7 +158,8 @@ def _from_numpy(array: Array) -> Any:
     return torch.from_numpy(array)
 
 
-def _array(tensor: Any) -> Array:
+def to_numpy(tensor: Any) -> Array:
+    """Return a tensor's values as an array; bfloat16 as ml_dtypes'."""
     tensor = tensor.cpu()
     if tensor.dtype == torch.bfloat16:
         return np.asarray(tensor.view(torch.int16).numpy().view(_BFLOAT16))

@@ -1,0 +1,242 @@
+"""A team's ``golden.py`` as a device under test: its formula is called with a case's data and judged like any device.
+
+Source: the golden plug-ins published in ops-nn and ops-test-kit. A file has ``__golden__ = {"kernel": {"softmax_grad":
+"function_name"}, "aclnn": {...}}``, or ``__spec__ = {"softmax_grad": "ClassName", "aclnnX": ...}`` with the function
+as the class's ``golden``. A kernel's golden takes NumPy arrays in the kernel's order and attributes by name; an aclnn
+one torch tensors in aclnn's order. Both are given the context that ops-test-kit gives (dtypes, shapes, formats, SoC).
+
+What the host does around a kernel is done here too (contiguous copies of views, promotion of mixed dtypes), and nothing
+after it: the result's dtype and shape are judged as they come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..dtypes import DTYPES
+from ..errors import OracleError, unknown
+from ..operators import OPERATORS, validate, writes
+from ..operators.base import promote
+from ..signature import Array, Call
+from ..status import Status
+from .names import KERNELS, operator_named, plain
+
+Form = Literal["kernel", "aclnn"]
+FORMS: tuple[Form, ...] = ("kernel", "aclnn")
+_UNTYPED = ("target", "buffer")  # not among the operands the host promotes
+
+
+class GoldenFile:
+    """The goldens of one file. ``form``: kernel or aclnn, where a file has both (default: kernel first)."""
+
+    name = "golden_py"
+
+    def __init__(self, *, file: str, form: str = "") -> None:
+        if form not in ("", *FORMS):
+            raise unknown("form", form, FORMS)
+        self.path = Path(file)
+        module = _imported(self.path)
+        self.functions = {k: f for k, f in _functions(module, self.path).items() if form in ("", k[1])}
+        if not self.functions:
+            raise OracleError(
+                f"{self.path}: no golden{f' of the {form} form' if form else ''} for an operator of this project; "
+                f"__golden__ or __spec__ must name one of {', '.join(k.name for k in KERNELS.values())}"
+            )
+        content = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        self.versions = {"golden_py": f"{self.path.name} sha256:{content[:12]}"}
+        self.device = "cpu"
+
+    def unsupported(self, call: Call) -> str | None:
+        """Say what no golden answers: operators it lacks, calls to refuse, casts the host makes after the kernel."""
+        if self._of(call) is None:
+            known = ", ".join(sorted({op for op, _ in self.functions}))
+            return f"{self.path.name} has no golden for {call.op}; it has: {known}"
+        status = validate(call)
+        if not status.ok:
+            return f"a golden has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to it"
+        (output,) = call.outputs.values()
+        computed = _promoted(call)
+        if output.dtype != DTYPES[computed].numpy:
+            return f"the host casts {computed} to {output.dtype} after the kernel; a golden ends before that"
+        return None
+
+    def run(self, call: Call) -> Status | None:
+        """Call the golden and hand its result over as it is."""
+        found = self._of(call)
+        if found is None:
+            raise LookupError(f"{self.path.name} has no golden for {call.op}")
+        form, function = found
+        result = _single((_kernel if form == "kernel" else _aclnn)(call, function))
+        (name,) = call.outputs
+        given = call.outputs[name]
+        if not writes(call) and result.size == 0:
+            return None
+        if (result.shape, result.dtype) == (given.shape, given.dtype):
+            given[...] = result
+        else:
+            call.outputs[name] = result
+        return None
+
+    def _of(self, call: Call) -> tuple[Form, Callable[..., Any]] | None:
+        return next(
+            ((form, self.functions[call.op, form]) for form in FORMS if (call.op, form) in self.functions), None
+        )
+
+
+# reading the file -----------------------------------------------------------------------------------------------------
+
+
+def _imported(path: Path) -> Any:
+    """Execute the file as a module of its own; what lies beside it can be imported by it."""
+    if not path.is_file():
+        raise OracleError(f"golden_py: file={path}: no such file")
+    name = f"aclnn_oracle_golden_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise OracleError(f"golden_py: file={path}: not a Python file (its name must end in .py)")
+    module = importlib.util.module_from_spec(spec)
+    beside = str(path.resolve().parent)
+    sys.path.append(beside)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise OracleError(f"{path}: importing it failed: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(beside)
+    return module
+
+
+def _functions(module: Any, path: Path) -> dict[tuple[str, Form], Callable[..., Any]]:
+    """Return the functions by operator and form; ``__spec__`` is the newer way and goes first."""
+    found: dict[tuple[str, Form], Callable[..., Any]] = {}
+    golden, spec = getattr(module, "__golden__", {}), module.__spec__
+    spec = {} if isinstance(spec, ModuleSpec) else spec  # what the import system puts there itself
+    for what, table in (("__golden__", golden), ("__spec__", spec)):
+        if not isinstance(table, Mapping):
+            raise OracleError(f"{path}: {what} is {type(table).__name__}; it must be a dict")
+    for form in FORMS:
+        for name, function in _entries(golden.get(form, {}), f"{path}: __golden__[{form!r}]"):
+            if (key := _key(name)) is not None and key[1] == form:
+                found[key] = _resolved(module, function, f"{path}: __golden__[{form!r}][{name!r}]")
+    for name, spec_class in spec.items():
+        if (key := _key(str(name))) is not None:
+            where = f"{path}: __spec__[{name!r}]"
+            made = _resolved(module, spec_class, where)
+            if not hasattr(made, "golden"):
+                raise OracleError(f"{where} has no attribute golden")
+            found[key] = _resolved(module, made.golden, f"{where}.golden")
+    return found
+
+
+def _entries(table: Any, where: str) -> list[tuple[str, Any]]:
+    if not isinstance(table, Mapping):
+        raise OracleError(f"{where} is {type(table).__name__}; it must be a dict")
+    return [(str(name), function) for name, function in table.items()]
+
+
+def _key(name: str) -> tuple[str, Form] | None:
+    """The operator and form that a name stands for; None for an operator of others."""
+    for kernel in KERNELS.values():
+        if plain(kernel.name) == plain(name):
+            return kernel.op, "kernel"
+    operator = operator_named(name) if plain(name).startswith("aclnn") else None
+    return None if operator is None else (operator.name, "aclnn")
+
+
+def _resolved(module: Any, named: Any, where: str) -> Any:
+    """A name in the module, or the thing itself."""
+    found = getattr(module, named, None) if isinstance(named, str) else named
+    if not callable(found):
+        raise OracleError(f"{where} is {named!r}; it must name a function of the file")
+    return found
+
+
+# calling a golden -----------------------------------------------------------------------------------------------------
+
+
+def _promoted(call: Call) -> str:
+    """The dtype the host casts all operands to before the kernel."""
+    return promote(*(str(a.dtype) for n, a in call.inputs.items() if a is not None and n not in _UNTYPED))
+
+
+def _kernel(call: Call, function: Callable[..., Any]) -> Any:
+    kernel = KERNELS[call.op]
+    dtype = DTYPES[_promoted(call)].numpy
+    arrays: list[Array | None] = []
+    for name in kernel.inputs:
+        array = call.inputs[name]
+        if array is not None:
+            array = np.ascontiguousarray(array).reshape(array.shape)  # a copy only of what is no contiguous view
+            array = array if name in _UNTYPED else array.astype(dtype, copy=False)
+        arrays.append(array)
+    attrs = {n: a.words[call.attrs[a.aclnn]] if a.words else call.attrs[a.aclnn] for n, a in kernel.attributes.items()}
+    (output,) = call.outputs.values()
+    return function(*arrays, **attrs, **_accepted(function, attrs, _context(call, kernel.inputs, arrays, output)))
+
+
+def _aclnn(call: Call, function: Callable[..., Any]) -> Any:
+    try:
+        from ..backends.torch import from_numpy
+    except ModuleNotFoundError as error:
+        raise RuntimeError("an aclnn golden takes torch tensors, and PyTorch is not installed") from error
+    names = OPERATORS[call.op].names("input")
+    arrays = [call.inputs[name] for name in names]
+    tensors = [None if a is None else from_numpy(a) for a in arrays]
+    (output,) = call.outputs.values()
+    attrs = dict(call.attrs)
+    return function(*tensors, **_accepted(function, {}, {**attrs, **_context(call, names, arrays, output)}))
+
+
+def _context(call: Call, names: Sequence[str], arrays: Sequence[Array | None], output: Array) -> dict[str, Any]:
+    """What ops-test-kit passes besides operands and attributes."""
+    formats = tuple("ND" if (spec := call.specs.get(name)) is None else spec.format for name in names)
+    shapes = tuple(None if a is None else a.shape for a in arrays)
+    return {
+        "input_dtypes": tuple(None if a is None else a.dtype.name for a in arrays),
+        "input_shapes": shapes,
+        "input_ori_shapes": shapes,
+        "input_formats": formats,
+        "input_ori_formats": formats,
+        "output_dtypes": (output.dtype.name,),
+        "output_shapes": (output.shape,),
+        "output_ori_shapes": (output.shape,),
+        "output_formats": ("ND",),
+        "output_ori_formats": ("ND",),
+        "full_soc_version": call.soc,
+        "short_soc_version": call.soc,
+        "testcase_name": call.case_id,
+    }
+
+
+def _accepted(function: Callable[..., Any], given: Mapping[str, Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of what is offered that a function takes by name."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return {k: v for k, v in offered.items() if k not in given}
+    taken = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    return {k: v for k, v in offered.items() if k in taken and k not in given}
+
+
+def _single(result: Any) -> Array:
+    """A golden returns its output, or a list of one."""
+    if isinstance(result, (list, tuple)):
+        if len(result) != 1:
+            raise TypeError(f"the golden returned {len(result)} outputs; the operator has one")
+        result = result[0]
+    if result is None:
+        raise TypeError("the golden returned None")
+    if hasattr(result, "detach"):
+        from ..backends.torch import to_numpy
+
+        return to_numpy(result.detach())
+    return np.asarray(result)
