@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .build import build
 from .environment import DEVICES, activate, environment
+from .toolkit import build
 
 __all__ = ["DEVICES", "activate", "build", "environment"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import OracleError, unknown
 from ..platforms import DEFAULT_SOC, platform
-from .build import LIBRARIES, SHELLS, build
+from .toolkit import LIBRARIES, SHELLS, build
 
 # --soc name -> the device that aclrtGetSocName answers (ACLNN_EMULATOR_SOC).
 DEVICES: dict[str, str] = {

@@ -1,0 +1,139 @@
+"""What the emulator's tests share: the toolkit tree, programs compiled against it, calls through the ctypes driver."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oracle.dtypes import dtype_of
+from oracle.emulator import environment
+from oracle.emulator.toolkit import find_compiler
+from oracle.operators import OPERATORS
+from oracle.signature import FORMAT_ENUM, TensorSpec
+
+HERE = Path(__file__).parent
+
+
+def compile_program(tree: Path, source: Path, out: Path, *flags: str) -> Path:
+    """Compile one C++ file as the documents say: -I include, -L lib64, three libraries."""
+    libraries = ["-lascendcl", "-lnnopbase", "-lopapi_nn"]
+    command = [
+        find_compiler(),
+        "-std=c++17",
+        *flags,
+        f"-I{tree}/include",
+        str(source),
+        "-o",
+        str(out),
+        f"-L{tree}/lib64",
+    ]
+    subprocess.run([*command, *libraries, "-pthread"], check=True)
+    return out
+
+
+def run_program(
+    tree: Path, program: Path, *arguments: str, soc: str = "ascend910b", timeout: float = 60, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program with LD_LIBRARY_PATH=lib64 and the given ACLNN_EMULATOR_* settings (by their last word)."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("ACLNN_EMULATOR_", "ASCEND_"))}
+    env |= environment(tree, soc=soc)
+    env |= {k if k.startswith("ASCEND") else f"ACLNN_EMULATOR_{k}": v for k, v in variables.items()}
+    command = [str(program), *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+@dataclass
+class Job:
+    """One call for the driver. Tensors are arrays (of which the driver gets the storage), TensorSpec or None."""
+
+    op: str
+    params: Mapping[str, Any]
+    null: tuple[str, ...] = ()
+    run: bool = True
+    timeout: int = 20000  # ms, of the synchronisation
+
+    def json(self) -> str:
+        arguments = []
+        for parameter in OPERATORS[self.op].parameters:
+            value = self.params.get(parameter.name)
+            if parameter.kind == "attr":
+                arguments.append(["attr", parameter.name, value])
+            else:
+                arguments.append(["tensor", parameter.name, None if value is None else _spec(value)])
+        return json.dumps(
+            {"op": self.op, "args": arguments, "null": self.null, "run": self.run, "timeout": self.timeout}
+        )
+
+
+def _storage(array: np.ndarray) -> np.ndarray:
+    while array.base is not None:
+        array = array.base
+    return array
+
+
+def _spec(value: np.ndarray | TensorSpec) -> dict[str, Any]:
+    if isinstance(value, np.ndarray):
+        storage = _storage(value)
+        offset = (value.ctypes.data - storage.ctypes.data) // value.itemsize if value.size else 0
+        strides = [s // value.itemsize for s in value.strides]
+        made = {"shape": value.shape, "dtype": dtype_of(value.dtype).enum, "format": FORMAT_ENUM["ND"]}
+        data = base64.b64encode(storage.tobytes()).decode()
+        return made | {"strides": strides, "offset": offset, "storage": [storage.size], "data": data}
+    assert value.dtype is not None
+    return {
+        "shape": value.shape,
+        "dtype": value.dtype.enum,
+        "format": FORMAT_ENUM[value.format],
+        "strides": value.strides,
+        "offset": value.offset,
+        "storage": value.storage_shape,
+        "data": None,
+    }
+
+
+@dataclass
+class Answer:
+    """What the driver saw: the statuses of both phases and of the synchronisation, and every storage afterwards."""
+
+    status: int
+    message: str
+    workspace: int
+    launch: int = 0
+    sync: int = 0
+    data: Mapping[str, str] = field(default_factory=dict)
+
+    def after(self, name: str, before: np.ndarray) -> np.ndarray:
+        """Return the tensor's view of the storage after the call."""
+        storage = np.frombuffer(base64.b64decode(self.data[name]), before.dtype)
+        offset = (before.ctypes.data - _storage(before).ctypes.data) // before.itemsize
+        return np.lib.stride_tricks.as_strided(storage[offset:], before.shape, before.strides)
+
+    def storage(self, name: str, dtype: Any) -> np.ndarray:
+        return np.frombuffer(base64.b64decode(self.data[name]), dtype)
+
+
+def drive(
+    tree: Path, jobs: Iterable[Job], soc: str = "ascend910b", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the jobs one after the other in a fresh process."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("ACLNN_EMULATOR_")}
+    env |= environment(tree, soc=soc) | {f"ACLNN_EMULATOR_{k}": v for k, v in variables.items()}
+    lines = "".join(job.json() + "\n" for job in jobs)
+    command = [sys.executable, str(HERE / "emulator_driver.py"), str(tree / "lib64")]
+    return subprocess.run(command, input=lines, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def call(tree: Path, jobs: Iterable[Job], soc: str = "ascend910b", **variables: str) -> list[Answer]:
+    """Run the jobs in a fresh process and return what the driver saw."""
+    done = drive(tree, jobs, soc, **variables)
+    assert done.returncode == 0, done.stderr
+    return [Answer(**json.loads(line)) for line in done.stdout.splitlines()]

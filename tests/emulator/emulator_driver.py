@@ -1,0 +1,127 @@
+"""Calls aclnn operators through ctypes, as its arguments on stdin say: one JSON object a line in, one out.
+
+It knows nothing of the project, so that what it shows is the C interface and nothing else. argv[1] is lib64.
+A job: {"op", "args": [["tensor", name, spec or null, is_output], ["attr", name, value]], "null": [names], "run": bool};
+a spec: {"shape", "dtype", "format", "strides", "offset", "storage", "data": base64 of the storage or null}.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import json
+import sys
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from pathlib import Path
+
+LIB64 = Path(sys.argv[1])
+acl, base, ops = (ctypes.CDLL(str(LIB64 / name)) for name in ("libascendcl.so", "libnnopbase.so", "libopapi_nn.so"))
+I64 = POINTER(c_int64)
+for function, arguments in (
+    (acl.aclInit, [c_char_p]),
+    (acl.aclrtSetDevice, [c_int]),
+    (acl.aclrtResetDeviceForce, [c_int]),
+    (acl.aclrtMalloc, [POINTER(c_void_p), c_size_t, c_int]),
+    (acl.aclrtFree, [c_void_p]),
+    (acl.aclrtMemcpy, [c_void_p, c_size_t, c_void_p, c_size_t, c_int]),
+    (acl.aclrtSynchronizeStreamWithTimeout, [c_void_p, c_int]),
+    (base.aclCreateTensor, [I64, c_uint64, c_int, I64, c_int64, c_int, I64, c_uint64, c_void_p]),
+    (base.aclDestroyTensor, [c_void_p]),
+    (base.aclDestroyAclOpExecutor, [c_void_p]),
+):
+    function.argtypes = arguments
+base.aclCreateTensor.restype = c_void_p
+acl.aclGetRecentErrMsg.restype = c_char_p
+DTOH, HTOD = 2, 1
+
+
+def must(code: int, what: str) -> None:
+    if code != 0:
+        raise SystemExit(f"{what} failed with {code}: {message()}")
+
+
+def message() -> str:
+    return (acl.aclGetRecentErrMsg() or b"").decode().partition("\n")[0]
+
+
+def dims(values: list[int]) -> ctypes.Array[c_int64]:
+    return (c_int64 * max(len(values), 1))(*values)
+
+
+class Tensor:
+    def __init__(self, spec: dict) -> None:
+        self.data = base64.b64decode(spec["data"] or "")
+        self.memory = c_void_p()
+        if self.data:
+            must(acl.aclrtMalloc(byref(self.memory), len(self.data), 0), "aclrtMalloc")
+            must(acl.aclrtMemcpy(self.memory, len(self.data), self.data, len(self.data), HTOD), "aclrtMemcpy")
+        shape, storage, strides = spec["shape"], spec["storage"], spec["strides"]
+        self.handle = base.aclCreateTensor(
+            dims(shape), len(shape), spec["dtype"], dims(strides) if strides is not None else None, spec["offset"],
+            spec["format"], dims(storage), len(storage), self.memory,
+        )  # fmt: skip
+
+    def download(self) -> str:
+        host = ctypes.create_string_buffer(len(self.data))
+        must(acl.aclrtMemcpy(host, len(self.data), self.memory, len(self.data), DTOH), "aclrtMemcpy")
+        return base64.b64encode(host.raw).decode()
+
+    def destroy(self) -> None:
+        must(base.aclDestroyTensor(self.handle), "aclDestroyTensor")
+        if self.memory:
+            acl.aclrtFree(self.memory)
+
+
+def first_phase(job: dict, tensors: dict[str, Tensor | None]) -> tuple[int, c_uint64, c_void_p]:
+    function = getattr(ops, job["op"] + "GetWorkspaceSize")
+    values: list = []
+    for kind, name, value, *_ in job["args"]:
+        if kind == "attr":
+            values.append(c_int64(value))
+        else:
+            tensor = tensors[name]
+            values.append(c_void_p(tensor.handle if tensor is not None else None))
+    size, executor = c_uint64(), c_void_p()
+    pointers = [
+        None if name in job["null"] else byref(v) for name, v in (("workspaceSize", size), ("executor", executor))
+    ]
+    return function(*values, *pointers), size, executor
+
+
+def second_phase(job: dict, size: c_uint64, executor: c_void_p) -> tuple[int, int]:
+    """Run it; return the status of the call and of the synchronisation."""
+    workspace = c_void_p()
+    if size.value > 0:
+        must(acl.aclrtMalloc(byref(workspace), size.value, 0), "aclrtMalloc")
+    status = getattr(ops, job["op"])(workspace, size, executor, None)
+    sync = acl.aclrtSynchronizeStreamWithTimeout(None, job["timeout"])
+    if workspace:
+        acl.aclrtFree(workspace)
+    return status, sync
+
+
+def perform(job: dict) -> dict:
+    tensors = {name: None if spec is None else Tensor(spec) for kind, name, spec, *_ in job["args"] if kind == "tensor"}
+    status, size, executor = first_phase(job, tensors)
+    answer: dict = {"status": status, "message": message() if status != 0 else "", "workspace": size.value}
+    if status == 0 and not job["run"]:
+        must(base.aclDestroyAclOpExecutor(executor), "aclDestroyAclOpExecutor")
+    elif status == 0:
+        answer["launch"], answer["sync"] = second_phase(job, size, executor)
+        if answer["sync"] == 0:
+            answer["data"] = {n: t.download() for n, t in tensors.items() if t is not None and t.data}
+        else:
+            answer["message"] = message()
+    for tensor in tensors.values():
+        if tensor is not None:
+            tensor.destroy()
+    if answer.get("sync"):
+        must(acl.aclrtResetDeviceForce(0), "aclrtResetDeviceForce")  # a fault has broken the context
+        must(acl.aclrtSetDevice(0), "aclrtSetDevice")
+    return answer
+
+
+must(acl.aclInit(None), "aclInit")
+must(acl.aclrtSetDevice(0), "aclrtSetDevice")
+for line in sys.stdin:
+    print(json.dumps(perform(json.loads(line))), flush=True)

@@ -1,0 +1,133 @@
+"""Building the toolkit tree, and what a process is told to export."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from oracle.cli import main
+from oracle.emulator import DEVICES, build, environment
+from oracle.emulator.toolkit import LIBRARIES, SHELLS, STAMP
+from oracle.errors import OracleError
+from oracle.platforms import PLATFORMS
+
+
+def test_the_tree_has_what_torch_npu_and_programs_look_for(tree):
+    for name in (*LIBRARIES, *SHELLS):
+        assert (tree / "lib64" / name).is_file()
+        assert not (tree / "lib64" / name).is_symlink()  # op-plugin takes regular files
+    for folder in ("include/acl", "include/aclnn", "include/aclnnop", "opp", "runtime", "compiler"):
+        assert (tree / folder).is_dir()
+
+
+def test_a_finished_tree_is_not_built_again(tree):
+    before = {p: p.stat().st_mtime_ns for p in (tree / "lib64").iterdir()}
+    assert build(tree) == tree
+    assert {p: p.stat().st_mtime_ns for p in (tree / "lib64").iterdir()} == before
+
+
+def test_other_sources_or_options_are_another_default_tree(tree, monkeypatch, tmp_path):
+    stamp = (tree / STAMP).read_text()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("oracle.emulator.toolkit._compile_tree", lambda *_: None)
+    plain, sanitized = build(), build(sanitize="thread")
+    assert plain.name == f"emulator-{stamp[:16]}"
+    assert plain != sanitized
+    assert plain.parent == tmp_path / "aclnn-oracle"
+
+
+def test_without_a_compiler_the_message_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OracleError, match=r"needs a C\+\+17 compiler.*apt-get install g\+\+"):
+        build(tmp_path / "tree")
+
+
+def test_a_compiler_that_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", "no-such-compiler -m64")
+    with pytest.raises(OracleError, match="CXX is 'no-such-compiler -m64'"):
+        build(tmp_path / "tree")
+
+
+def test_a_compiler_that_fails_is_shown_with_its_words(monkeypatch, tmp_path):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'out of cheese' >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    with pytest.raises(OracleError, match="out of cheese"):
+        build(tmp_path / "tree")
+    assert not (tmp_path / "tree" / STAMP).exists()
+
+
+@pytest.mark.parametrize(("system", "machine"), [("darwin", "arm64"), ("win32", "AMD64"), ("linux", "riscv64")])
+def test_other_platforms_are_refused(monkeypatch, tmp_path, system, machine):
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    with pytest.raises(OracleError, match=f"not on {system} on {machine}"):
+        build(tmp_path / "tree")
+
+
+def test_an_unknown_sanitizer(tmp_path):
+    with pytest.raises(OracleError, match="unknown sanitizer 'soap'; known: address, thread, undefined"):
+        build(tmp_path / "tree", sanitize="address,soap")
+
+
+def test_the_environment_of_a_program_and_of_torch_npu(tmp_path, monkeypatch):
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/somewhere")
+    plain = environment(tmp_path, soc="ascend950")
+    assert plain == {
+        "LD_LIBRARY_PATH": f"{tmp_path}/lib64:/usr/somewhere",
+        "ACLNN_EMULATOR_SOC": "Ascend950PR_9589",
+    }
+    more = environment(tmp_path, soc="Ascend910B1", torch_npu=True)
+    assert more["ASCEND_HOME_PATH"] == str(tmp_path)
+    assert more["ASCEND_OPP_PATH"] == f"{tmp_path}/opp"
+
+
+def test_every_soc_has_a_device_of_its_own_name():
+    assert set(DEVICES) == set(PLATFORMS)
+    for soc, device in DEVICES.items():
+        assert device.startswith(PLATFORMS[soc].device_prefixes)
+
+
+def test_an_unknown_soc_is_refused(tmp_path):
+    with pytest.raises(OracleError, match="Ascend999"):
+        environment(tmp_path, soc="Ascend999")
+
+
+def test_the_command_builds_and_prints_exports_for_a_shell(tree, capsys):
+    assert main(["emulator", "build", str(tree)]) == 0
+    assert capsys.readouterr().out.strip() == str(tree)
+    assert main(["emulator", "env", str(tree), "--soc", "ascend910"]) == 0
+    script = capsys.readouterr().out + "echo $ACLNN_EMULATOR_SOC $ASCEND_OPP_PATH"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["Ascend910A", str(tree / "opp")]
+
+
+ACTIVATION = """
+import ctypes
+from oracle.emulator import activate
+from oracle.errors import OracleError
+activate("ascend950")
+activate("ascend950")
+acl = ctypes.CDLL("libascendcl.so")  # by name: the loaded one
+acl.aclrtGetSocName.restype = ctypes.c_char_p
+print(acl.aclrtGetSocName().decode())
+try:
+    activate("ascend910b")
+except OracleError as error:
+    print(error)
+"""
+
+
+def test_a_process_puts_itself_on_one_emulated_soc(tree):
+    env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH" and not k.startswith("ACLNN_EMULATOR_")}
+    env["PYTHONPATH"] = str(Path(__file__).parents[2])
+    done = subprocess.run([sys.executable, "-c", ACTIVATION], env=env, capture_output=True, text=True, check=True)
+    name, refusal = done.stdout.splitlines()
+    assert name == "Ascend950PR_9589"
+    assert "already runs on an emulated Ascend950PR_9589" in refusal

@@ -1,0 +1,42 @@
+"""The runtime's laws, each a named check of a C++ program (programs/) in a process of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from emulated import HERE, compile_program, run_program
+
+# What a check wants to find in its environment.
+VARIABLES = {
+    "visible_devices": {"ASCEND_RT_VISIBLE_DEVICES": "2,5"},
+    "no_visible_devices": {"ASCEND_RT_VISIBLE_DEVICES": ""},
+    "bad_visible_devices": {"ASCEND_RT_VISIBLE_DEVICES": "3,1"},
+    "bad_soc": {"SOC": "Ascend999"},
+    "memory_runs_out_and_comes_back": {"MEMORY_MB": "64"},
+}
+
+
+def names(program):
+    return re.findall(r"^CASE\((\w+)\)", (HERE / "programs" / f"{program}.cpp").read_text(), re.MULTILINE)
+
+
+CHECKS = [(program, name) for program in ("runtime", "memory") for name in names(program)]
+
+
+@pytest.fixture(scope="module")
+def programs(tree, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    flags = ("-Wall", "-Wextra", "-Werror", "-O1")
+    return {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in ("runtime", "memory")}
+
+
+def test_the_programs_have_all_the_checks(tree, programs):
+    for program, path in programs.items():
+        assert run_program(tree, path).stdout.split() == sorted(names(program))
+
+
+@pytest.mark.parametrize(("program", "name"), CHECKS, ids=[name for _, name in CHECKS])
+def test_runtime(tree, programs, program, name):
+    done = run_program(tree, programs[program], name, **VARIABLES.get(name, {}))
+    assert (done.returncode, done.stderr) == (0, "")
