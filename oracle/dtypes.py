@@ -5,6 +5,7 @@ Source: ``acl_base_rt.h`` for the enum; the types' own definitions for the forma
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,11 @@ class FloatFormat:
     def tiny(self) -> float:
         """The smallest positive normal number."""
         return 2.0**self.emin
+
+    @property
+    def overflow(self) -> float:
+        """The smallest magnitude that rounds to infinity: the largest finite number and half its ULP."""
+        return self.max + 2.0 ** (math.frexp(self.max)[1] - self.mant - 2) if self.mant < 52 else math.inf
 
     @property
     def quantum(self) -> float:

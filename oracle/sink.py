@@ -113,8 +113,7 @@ class Sink:
         doubt = unspecified.copy()
         for fmt in self.formats:
             bound += half_ulp(reach, fmt)
-            edge = fmt.max * (1 + 2.0 ** (-fmt.mant - 2))
-            doubt |= (reach >= edge) & (np.abs(value) - error < edge)
+            doubt |= (reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow)
         if self.rounded_value:
             bound += half_ulp(reach, self.formats[0])
         self.bound[index] = bound

@@ -58,14 +58,9 @@ class Comparison:
 
 
 def overflow_threshold(dtype: np.dtype[Any]) -> float:
-    """Return the smallest magnitude that rounds to infinity: the largest finite value and half its ULP."""
+    """Return the smallest magnitude that rounds to infinity in a dtype; infinity where that is no float64."""
     found = find(dtype)
-    if found is None or found.name not in FORMATS:
-        return math.inf
-    form = FORMATS[found.name]
-    if form.name == "float64":
-        return math.inf  # the threshold is not a float64; the value has overflowed itself
-    return form.max + 2.0 ** (math.frexp(form.max)[1] - 1 - form.mant - 1)
+    return FORMATS[found.name].overflow if found is not None and found.name in FORMATS else math.inf
 
 
 def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> Comparison:

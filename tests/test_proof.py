@@ -23,14 +23,9 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 def midpoints(name: str) -> np.ndarray:
     """Midpoints of a type around interesting places: ones, subnormals, the overflow threshold."""
     fmt = FORMATS[name]
-    k = np.arange(1, 400, 2)
-    around = [k * fmt.quantum / 2, 1 + k * 2.0 ** -(fmt.mant + 1), fmt.tiny + (k - 200) * fmt.quantum / 2]
-    return np.concatenate([*around, [fmt.max * (1 + 2.0 ** -(fmt.mant + 2))]])
-
-
-def stored(value, low, high, name):
-    target = np.empty(value.shape, TYPES[name])
-    return target, store(value, low, high, target)
+    k = np.arange(1, 200, 2)
+    near_tiny = fmt.tiny - k * fmt.quantum / 2
+    return np.concatenate([k * fmt.quantum / 2, 1 + k * 2.0 ** -(fmt.mant + 1), near_tiny, [fmt.overflow]])
 
 
 @pytest.mark.parametrize("name", TYPES)
