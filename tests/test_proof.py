@@ -28,6 +28,11 @@ def midpoints(name: str) -> np.ndarray:
     return np.concatenate([k * fmt.quantum / 2, 1 + k * 2.0 ** -(fmt.mant + 1), near_tiny, [fmt.overflow]])
 
 
+def stored(value, low, high, name):
+    target = np.empty(value.shape, TYPES[name])
+    return target, store(value, low, high, target)
+
+
 @pytest.mark.parametrize("name", TYPES)
 class TestStore:
     def test_an_interval_with_a_midpoint_inside_is_doubtful(self, name):
