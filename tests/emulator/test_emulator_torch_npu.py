@@ -1,0 +1,55 @@
+"""The unmodified torch_npu wheel from PyPI on the emulated CANN.
+
+Runs where torch_npu is installed: in this interpreter, or in the one that ACLNN_TEST_TORCH_NPU_PYTHON names
+(`python -m venv V && V/bin/pip install torch==2.13.0 torch_npu==2.13.0 numpy`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+from emulated import HERE
+
+from oracle.emulator import environment
+
+PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
+CHECKS = ("tensors_on_the_device", "streams_and_events", "backward_operators", "autograd", "errors")
+
+pytestmark = pytest.mark.skipif(
+    sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None,
+    reason="torch_npu is not installed here: pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)",
+)
+
+
+def run(tree, check, soc, **variables):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("ACLNN_EMULATOR_", "ASCEND_"))}
+    env |= environment(tree, soc=soc, torch_npu=True) | variables
+    command = [PYTHON, str(HERE / "torch_npu_program.py"), check]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=180, check=False)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_torch_npu(tree, check):
+    run(tree, check, "ascend910b")
+
+
+@pytest.mark.parametrize("soc", ["ascend950", "ascend910_93"])
+@pytest.mark.parametrize("check", ["backward_operators", "autograd"])
+def test_torch_npu_on_the_other_socs(tree, check, soc):
+    run(tree, check, soc)
+
+
+def test_an_asynchronous_fault_becomes_a_python_exception(tree):
+    run(tree, "an_asynchronous_fault", "ascend950")
+
+
+@pytest.mark.parametrize(
+    "mode", [{"TASK_QUEUE_ENABLE": "0"}, {"TASK_QUEUE_ENABLE": "2"}, {"ASCEND_LAUNCH_BLOCKING": "1"}]
+)
+def test_every_queue_mode(tree, mode):
+    run(tree, "autograd", "ascend910b", **mode)
