@@ -40,7 +40,7 @@ LARGER = "log_sigmoid_backward/larger[float32-40x5]"
 
 
 @pytest.fixture(autouse=True)
-def _lean(monkeypatch):
+def _lean(pytester, monkeypatch):
     """Hypothesis' plug-in would be imported anew, and slowly, by every run in here."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
 
@@ -52,6 +52,11 @@ def project(pytester, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", RUNNER)
     pytester.path.joinpath("log_sigmoid_backward.yaml").write_text(CATALOGUE)
     return pytester
+
+
+def run(project, *words):
+    """Run pytest here, or in a process of its own where workers must find the devices (xdist passes on sys.path)."""
+    return (project.runpytest_subprocess if "-n" in words else project.runpytest)(*words)
 
 
 def record_of(path: Path):
@@ -189,7 +194,7 @@ def test_fixtures_and_functions_beside_cases_work(project):
         def test_two(tmp_path): pass
         """
     )
-    result = project.runpytest("-s")
+    result = run(project, "-s")
     result.assert_outcomes(passed=6)
     result.stdout.fnmatch_lines(["*torn down*"])
 
@@ -201,7 +206,7 @@ WORKERS = [[], ["-n", "2"]]
 
 @pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
 def test_a_good_run(project, workers):
-    result = project.runpytest_subprocess("--record", "out/r.jsonl", "--seed", "5", *workers)
+    result = run(project, "--record", "out/r.jsonl", "--seed", "5", *workers)
     assert result.ret == 0
     header, cases, counts = record_of(project.path / "out/r.jsonl")
     assert counts == {"pass": 4}
@@ -215,7 +220,7 @@ def test_a_good_run(project, workers):
 
 @pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
 def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
-    result = project.runpytest_subprocess("--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers)
+    result = run(project, "--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers)
     assert result.ret == 1
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(
@@ -230,7 +235,7 @@ def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
 
 @pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
 def test_stopping_at_the_first_failure_loses_no_case(project, workers):
-    result = project.runpytest_subprocess("--backend", "misbehaving:Raises", "--record", "r.jsonl", "-x", *workers)
+    result = run(project, "--backend", "misbehaving:Raises", "--record", "r.jsonl", "-x", *workers)
     assert result.ret in (1, 2)
     counts = record_of(project.path / "r.jsonl")[2]
     assert sum(counts.values()) == 4
@@ -241,7 +246,7 @@ def test_stopping_at_the_first_failure_loses_no_case(project, workers):
 def test_a_dying_worker_is_a_crash_and_the_others_go_on(project):
     text = CATALOGUE.replace("  larger:", "  dies:")
     project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
-    result = project.runpytest_subprocess("--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "2")
+    result = run(project, "--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "2")
     assert result.ret == 1
     _, cases, counts = record_of(project.path / "r.jsonl")
     assert counts == {"pass": 3, "crash": 1}
@@ -255,7 +260,7 @@ def test_isolation_makes_a_death_a_crash_and_a_silence_a_timeout(project):
     text = text.partition("  larger:")[0]
     project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
     words = ["--backend", "misbehaving:Dies", "--record", "r.jsonl", "--timeout-per-case", "2", "-k", "float32"]
-    result = project.runpytest_subprocess(*words)
+    result = project.runpytest(*words)
     assert result.ret == 1
     assert record_of(project.path / "r.jsonl")[2] == {"pass": 1, "crash": 1, "timeout": 1}
 
@@ -263,7 +268,17 @@ def test_isolation_makes_a_death_a_crash_and_a_silence_a_timeout(project):
 def test_an_interrupted_run_leaves_a_record_that_adds_up(project):
     text = CATALOGUE.replace("  larger:", "  hangs:")
     project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
-    command = [sys.executable, "-m", "pytest", "-q", "--backend", "misbehaving:Dies", "--record", "r.jsonl", "--isolate"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--backend",
+        "misbehaving:Dies",
+        "--record",
+        "r.jsonl",
+        "--isolate",
+    ]
     process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, text=True)
     record = project.path / "r.jsonl"
     deadline = time.monotonic() + 30
@@ -301,13 +316,17 @@ def test_a_record_that_cannot_be_written_is_one_message(project):
         ("--backend misbehaving:CannotBeMade", "ERROR: *OSError: no device"),
     ],
 )
-@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
-def test_a_wrong_option_is_one_message_and_a_usage_error(project, words, told, workers):
-    if workers and "nothing" not in words:
-        pytest.skip("one wrong option with workers is enough: each costs a second")
-    result = project.runpytest(*words.split(), *workers)
+def test_a_wrong_option_is_one_message_and_a_usage_error(project, words, told):
+    result = project.runpytest(*words.split())
     assert result.ret == 4
     result.stderr.fnmatch_lines([told])
+    assert len(result.errlines) <= 2
+
+
+def test_a_wrong_backend_is_told_once_whatever_the_workers(project):
+    result = project.runpytest("--backend", "nothing", "-n", "2")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: unknown backend 'nothing'*"])
     assert len(result.errlines) <= 2
 
 
@@ -331,11 +350,12 @@ ONE = """\
 def test_an_expected_failure_is_no_failure(project, workers):
     expect(project, ONE.format(status="fail"))
     words = ["--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers]
-    result = project.runpytest_subprocess(*words, "-k", "plain")
+    result = run(project, *words, "-k", "plain")
     assert result.ret == 0
     result.assert_outcomes(xfailed=3)
     assert record_of(project.path / "r.jsonl")[2] == {"xfail": 3}
-    assert project.runpytest_subprocess(*words).ret == 1  # the fourth is not expected
+    if not workers:
+        assert run(project, *words).ret == 1  # the fourth is not expected
 
 
 def test_an_unexpected_pass_fails_unless_it_may(project):
@@ -356,7 +376,7 @@ def test_an_expected_skip_is_not_run(project):
 def test_an_expected_crash_of_a_worker_is_no_failure(project):
     project.path.joinpath("log_sigmoid_backward.yaml").write_text(CATALOGUE.replace("  larger:", "  dies:"))
     expect(project, ONE.format(status="crash").replace("plain", "dies"))
-    result = project.runpytest_subprocess("--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "1")
+    result = run(project, "--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "1")
     assert record_of(project.path / "r.jsonl")[2] == {"pass": 3, "xfail": 1}
     assert result.ret == 0
 
@@ -381,9 +401,9 @@ def test_a_stale_expectation_is_an_error_whatever_the_tier(project):
 @pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
 def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
     device = ["--backend", "misbehaving:FlipsOneSign", "--record-outputs", "outputs", "--record", "a.jsonl"]
-    assert project.runpytest_subprocess(*device, *workers, "-k", "plain").ret == 1
+    assert run(project, *device, *workers, "-k", "plain").ret == 1
     replay = ["--backend", "replay", "--backend-option", "path=outputs", "--record", "b.jsonl"]
-    result = project.runpytest_subprocess(*replay)
+    result = run(project, *replay)
     result.assert_outcomes(failed=3, skipped=1)
     verdicts = [{c["id"]: c["reason"] for c in record_of(project.path / f)[1]} for f in ("a.jsonl", "b.jsonl")]
     assert verdicts[0].items() <= verdicts[1].items()

@@ -81,7 +81,6 @@ class Child:
         except Died as error:
             raise OracleError(f"backend {self.settings.backend}: its child process did not start: {error}") from None
         except Silent:
-            self.kill()
             raise OracleError(f"backend {self.settings.backend} was not loaded within {START_LIMIT:.0f} s") from None
         if word == "refused":
             self.kill()
@@ -103,14 +102,14 @@ class Child:
         except Silent:
             told = f"no answer in {self.settings.timeout:g} s; the process running it was killed"
             outcome = Outcome("timeout", told)
-            self.kill()
         outcome.seconds = {"duration_s": time.perf_counter() - started}
         return case_line(case, self.settings, outcome)
 
     def _ask(self, question: Any, limit: float | None) -> Any:
-        """Send a question and return the answer. Raises Died or Silent."""
+        """Send a question and return the answer. Raises Died or Silent, and ends a child that did not answer."""
         assert self._running is not None
         process, pipe = self._running
+        answer = None
         deadline = time.monotonic() + (float("inf") if limit is None else limit)
         try:
             pipe.send(question)
@@ -119,11 +118,12 @@ class Child:
                     raise EOFError
                 if time.monotonic() > deadline:
                     raise Silent
-            return pipe.recv()
+            answer = pipe.recv()
+            return answer
         except (EOFError, OSError):
             raise Died(self._obituary(process)) from None
         finally:
-            if process.poll() is not None:
+            if answer is None:
                 self.kill()
 
     def _obituary(self, process: subprocess.Popen[bytes]) -> str:
@@ -131,8 +131,7 @@ class Child:
         try:
             code = process.wait(5)
         except subprocess.TimeoutExpired:
-            self.kill()
-            return "its pipe closed"
+            return "it closed its pipe"
         if code >= 0:
             return f"exit status {code}"
         try:

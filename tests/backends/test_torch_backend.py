@@ -1,0 +1,124 @@
+"""PyTorch's operators: views are shared and not copied, what aten cannot do is skipped with its reason."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from oracle.backends import load
+from oracle.backends.torch import from_numpy, to_numpy
+from oracle.catalogue import default_dir, load_all, select
+from oracle.errors import OracleError
+from oracle.runner import Settings, run_case
+from oracle.signature import Call
+
+BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
+VIEWS = {
+    "contiguous": BASE,
+    "transposed": BASE.T,
+    "strided": BASE[:, ::2],
+    "offset": BASE[1:, 1:],
+    "expanded": np.broadcast_to(BASE[:1], (4, 6)),
+    "negative": BASE[::-1],
+    "scalar": BASE[0, 0:1].reshape(()),
+    "empty": BASE[:0],
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.int64, np.uint8])
+@pytest.mark.parametrize("view", VIEWS)
+def test_tensors_have_the_arrays_values_and_layout(view, dtype):
+    base = BASE.astype(dtype)
+    array = {"negative": base[::-1]}.get(view)
+    array = VIEWS[view].astype(dtype) if array is None else array
+    if view == "transposed":
+        array = base.T
+    tensor = from_numpy(array)
+    assert tensor.element_size() == array.itemsize
+    assert np.array_equal(to_numpy(tensor), array)
+    if view == "transposed":
+        assert tensor.stride() == (1, 6)
+        assert tensor.data_ptr() == array.__array_interface__["data"][0]
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_an_expanded_array_stays_expanded():
+    assert from_numpy(VIEWS["expanded"]).stride() == (0, 1)
+
+
+def test_the_smoke_tier_runs_and_every_skip_has_a_reason():
+    backend = load("torch")
+    assert backend.versions["torch"] == torch.__version__
+    lines = [run_case(c, backend, Settings(layers=("structure",))) for c in smoke()]
+    assert {line["status"] for line in lines} <= {"pass", "skip", "fail"}
+    assert sum(line["status"] == "pass" for line in lines) > 40
+    assert all(line["reason"] for line in lines if line["status"] == "skip")
+
+
+def smoke():
+    return select(load_all(default_dir()), tier="smoke", soc="ascend910b")
+
+
+def made(op, inputs, attrs=None, out=(2, 3), dtype=np.float32):
+    return Call(op, "ascend910b", inputs, attrs or {}, {"out": np.zeros(out, dtype)})
+
+
+X = np.full((2, 3), 0.5, np.float32)
+NLL = {"gradOutput": X[0, :1], "self": X, "target": np.zeros(2, np.int64), "weight": X[0], "totalWeight": X[0, :1]}
+SKIPS = [
+    (made("aclnnSoftmaxBackward", {"gradOutput": X, "output": X}, {"dim": 5}), "no GetWorkspaceSize"),
+    (made("aclnnSoftmaxBackward", {"gradOutput": X[:0], "output": X[:0]}, {"dim": 0}, (0, 3)), "no early return"),
+    (
+        made(
+            "aclnnBinaryCrossEntropyBackward",
+            {"gradOutput": X, "self": X, "target": X.astype(np.float16), "weightOptional": None},
+            {"reduction": 0},
+        ),
+        "one dtype, not float16 and float32",
+    ),
+    (
+        made("aclnnNLLLossBackward", {**NLL, "target": np.zeros(2, np.int32)}, {"reduction": 1, "ignoreIndex": -1}),
+        "class indices of int64 or uint8, not int32",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "told"), SKIPS, ids=[told for _, told in SKIPS])
+def test_what_aten_cannot_do_is_skipped_with_the_reason(call, told):
+    assert told in load("torch").unsupported(call)
+
+
+def test_the_case_s_buffer_is_not_read():
+    x = np.linspace(-3, 3, 7, dtype=np.float32)
+    answers = []
+    for buffer in (np.zeros(0, np.float32), np.full(7, 9, np.float32)):
+        call = Call("aclnnLogSigmoidBackward", "ascend910b", {"gradOutput": x, "self": x, "buffer": buffer}, {}, {})
+        call.outputs["gradInput"] = np.zeros(7, np.float32)
+        load("torch").run(call)
+        answers.append(call.outputs["gradInput"].tolist())
+    assert answers[0] == answers[1]
+
+
+def test_another_output_dtype_is_cast_at_the_end_like_the_host_does():
+    call = made("aclnnSoftmaxBackward", {"gradOutput": X, "output": X}, {"dim": 1}, dtype=ml_dtypes.bfloat16)
+    load("torch").run(call)
+    assert call.outputs["out"].dtype == ml_dtypes.bfloat16
+    assert np.allclose(call.outputs["out"].astype(np.float32), 0.5 * (0.5 - 0.75))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"device": "tpu"}, "known: cpu, cuda, cuda:N"),
+        ({"threads": "0"}, "must be a positive integer"),
+        *([] if torch.cuda.is_available() else [({"device": "cuda"}, "sees no CUDA device")]),
+    ],
+)
+def test_wrong_options_are_told(options, told):
+    with pytest.raises(OracleError, match=told):
+        load("torch", options)

@@ -1,0 +1,152 @@
+"""The command: run, replay, info, help, and one clear message with exit status 2 for bad input."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from oracle import cli
+from oracle.catalogue import default_dir, load_all
+from oracle.platforms import PLATFORMS
+
+RUNNER = str(Path(__file__).parent / "runner")
+CASE = "log_sigmoid_backward/first_look[float32-6x35-buffer]"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder to run in; the misbehaving devices are importable."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(RUNNER)
+    return tmp_path
+
+
+def command(*words, cwd=None, **options):
+    environment = {**os.environ, "PYTHONPATH": RUNNER, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+    return subprocess.run(
+        [sys.executable, "-m", "oracle.cli", *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        **options,
+    )
+
+
+def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
+    done = command("run", "--tier", "smoke", "-k", "log_sigmoid", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Total Task: " in done.stdout
+    assert "warning" not in done.stdout.lower()
+    assert {p.name for p in (tmp_path / "reports").iterdir()} == {"cpu-ascend910b.html", "cpu-ascend910b.jsonl"}
+    header = (tmp_path / "reports/cpu-ascend910b.jsonl").read_text().partition("\n")[0]
+    assert '"command":"aclnn-oracle run --tier smoke -k log_sigmoid -q"' in header
+    assert not list(default_dir().glob(".pytest_cache"))
+
+
+def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
+    file = default_dir() / "log_sigmoid_backward.yaml"
+    words = ["run", f"{file}::{CASE}", "--backend", "misbehaving:FlipsOneSign", "--report", "r.html", "-x", "-q"]
+    done = command(*words, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed" in done.stdout
+    assert (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "--soc", "ascend42"], "unknown SoC 'ascend42'"),
+        (["run", "--standard", "exactly"], "unknown standard 'exactly'"),
+        (["replay", "softmax_backward/nothing[float16]"], "no case 'softmax_backward/nothing[float16]'"),
+        (["replay", CASE, "--backend", "nothing"], "unknown backend 'nothing'"),
+        (["replay", CASE, "--backend", "misbehaving:CannotBeMade"], "OSError: no device"),
+        (["replay", CASE, "--catalogue", "gone"], "gone: no such folder"),
+    ],
+)
+def test_bad_input_is_one_message_and_status_2(here, capsys, words, told):
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("aclnn-oracle: ")
+    assert told in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("words", [[], ["walk"], ["replay"], ["replay", CASE, "--frobnicate"], ["info", "x"]])
+def test_a_wrong_command_line_shows_its_usage(words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(words)
+    assert exit_.value.code == 2
+    assert "usage: aclnn-oracle" in capsys.readouterr().err
+
+
+def test_an_unknown_id_suggests_close_ones(capsys):
+    assert cli.main(["replay", CASE.replace("6x35", "6x36")]) == 2
+    assert f"  {CASE}\n" in capsys.readouterr().err
+
+
+def test_replay_tells_everything_of_a_pass(capsys):
+    assert cli.main(["replay", CASE]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"aclnnLogSigmoidBackward  PASS  {CASE}\n")
+    for words in ("structure passed", "standard  passed", "strict    passed", "budget used:", "seconds: golden"):
+        assert words in told
+
+
+def test_replay_tells_everything_of_a_failure(here, capsys):
+    assert cli.main(["replay", CASE, "--backend", "misbehaving:FlipsOneSign", "--seed", "4"]) == 1
+    told = capsys.readouterr().out
+    for words in ("FAIL", "strict    FAILED", "expected/actual bits", "ULPs", "one element, [0, 0]", "wrong sign"):
+        assert words in told
+    assert f"replay   aclnn-oracle replay '{CASE}' --backend misbehaving:FlipsOneSign --seed 4" in told
+
+
+def test_the_replay_command_of_a_failure_replays_it(here, capsys):
+    import shlex
+
+    words = ["replay", CASE, "--backend", "misbehaving:FlipsOneSign", "--overflow", "saturate"]
+    cli.main(words)
+    first = capsys.readouterr().out
+    (line,) = [row for row in first.splitlines() if row.startswith("  replay")]
+    again = shlex.split(line)[2:]
+    assert cli.main(again) == 1
+    strip = [row for row in first.splitlines() if "seconds" not in row]
+    assert [row for row in capsys.readouterr().out.splitlines() if "seconds" not in row] == strip
+
+
+def test_info_shows_what_there_is(capsys):
+    assert cli.main(["info"]) == 0
+    told = capsys.readouterr().out
+    for words in ("aclnn-oracle", "numpy", "cpu            ready", "ascend310b", "unsupported", "mixed", *PLATFORMS):
+        assert words in told
+    assert f"full {sum(c.op == 'aclnnSoftmaxBackward' for c in load_all())} cases" in told
+
+
+def test_help_teaches(capsys):
+    for words, told in ((["--help"], "aclnn-oracle run"), (["run", "--help"], "--timeout-per-case"), (["replay", "--help"], CASE.partition("/")[0][:3])):  # fmt: skip
+        with pytest.raises(SystemExit) as exit_:
+            cli.main(words)
+        assert exit_.value.code == 0
+        assert told in capsys.readouterr().out
+
+
+def test_an_interrupt_exits_130(tmp_path):
+    text = (default_dir() / "log_sigmoid_backward.yaml").read_text().replace("  first_look:", "  hangs:", 1)
+    (tmp_path / "log_sigmoid_backward.yaml").write_text(text)
+    words = ["replay", CASE.replace("first_look", "hangs"), "--catalogue", ".", "--backend", "misbehaving:Dies"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import sys, oracle.cli; print('up', flush=True); sys.exit(oracle.cli.main())", *words],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": RUNNER}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    process.stdout.readline()
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "aclnn-oracle: interrupted\n")
