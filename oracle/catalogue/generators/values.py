@@ -75,7 +75,7 @@ def large(stream: Stream, shape: Shape, dtype: str, *, binades: int = 4, signed:
     _, top = np.frexp(fmt.max)
     values = np.ldexp(1.0 + stream.unit(n), (int(top) - binades + stream.below(n, binades) - 1).astype(np.int32))
     values = np.minimum(values, fmt.max)
-    values[:1] = fmt.max
+    values[1:2] = fmt.max  # not the first: a tensor of one element stays random
     return values * stream.signs(n) if signed else values
 
 
