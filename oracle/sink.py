@@ -37,6 +37,7 @@ class Sink:
             self.value = np.zeros(out.shape)
             self.bound = np.zeros(out.shape)
             self.unspecified = np.zeros(out.shape, bool)
+            self.exact = np.zeros(out.shape, bool)
             self.formats = [FORMATS[kernel_type]]
             if not self.direct and dtype_of(out.dtype).name in FORMATS:
                 self.formats.append(FORMATS[dtype_of(out.dtype).name])
@@ -58,7 +59,7 @@ class Sink:
         part.out = view(self.out)
         if self.judged:
             part.value, part.bound = view(self.value), view(self.bound)
-            part.unspecified = view(self.unspecified)
+            part.unspecified, part.exact = view(self.unspecified), view(self.exact)
         return part
 
     def vector(self, size: int) -> Sink:
@@ -66,7 +67,8 @@ class Sink:
         part = copy.copy(self)
         part.out, part.direct = np.empty(size, self.kernel), True
         if self.judged:
-            part.value, part.bound, part.unspecified = np.zeros(size), np.zeros(size), np.zeros(size, bool)
+            part.value, part.bound = np.zeros(size), np.zeros(size)
+            part.unspecified, part.exact = np.zeros(size, bool), np.zeros(size, bool)
         return part
 
     def clear(self) -> None:
@@ -87,6 +89,7 @@ class Sink:
             np.atleast_2d(self.value)[where] = value
             np.atleast_2d(self.bound)[where] = table.bound[chosen]
             np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
+            np.atleast_2d(self.exact)[where] = table.exact[chosen]
             assert self.zeros is not None  # clear() came first
             np.atleast_2d(self.zeros)[where] = False
 
@@ -102,8 +105,13 @@ class Sink:
         if self.judged:
             self.value[index] = widen(self.out[index].real) if self.rounded_value else value
 
-    def put_bound(self, index: Index, value: Array, error: Array, unspecified: Array) -> None:
+    def put_bound(
+        self, index: Index, value: Array, error: Array, unspecified: Array, exact: Array | None = None
+    ) -> None:
         """Record what a right float32 kernel may lose: ``error`` before the final roundings, absolute.
+
+        ``exact``: where no right order of float32 operations loses anything, only the golden is right; a bound cannot
+        say so, for on a tie both neighbours are half an ULP away.
 
         Each rounding adds half an ULP, taken at |value| + error so that a binade's edge is covered. Where only part of
         the interval overflows, finiteness itself is unspecified.
@@ -118,6 +126,15 @@ class Sink:
             bound += half_ulp(reach, self.formats[0])
         self.bound[index] = bound
         self.unspecified[index] = doubt
+        if exact is not None:
+            self.exact[index] = exact
+
+
+def lowest_bit(values: Array) -> Array:
+    """Return the value of the lowest set bit of float64 numbers; inf for 0, which is a multiple of everything."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    return np.where(digits == 0, np.inf, np.ldexp((digits & -digits).astype(np.float64), exponent - 53))
 
 
 def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:

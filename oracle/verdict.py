@@ -12,21 +12,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from .dtypes import DTYPES, FORMATS, find
+from .dtypes import DTYPES, FORMATS, FloatFormat, find
 from .operators.base import Reference
+from .rounding import quantize
 from .signature import Array
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
-NAN, INF, ZERO = 1, 2, 3  # structure codes of an element
+NAN, INF, ZERO, GRID = 1, 2, 3, 4  # structure codes of an element
 RULES = {
     NAN: "NaN exactly where the golden is NaN",
     INF: "infinite exactly where the golden is, with its sign",
     ZERO: "exact zero where the operator says zero",
+    GRID: "a number of the type the host rounds to first",
 }
 
 
@@ -89,6 +91,8 @@ class _Flat:
     bound: Array
     unspecified: Array | None
     zeros: Array | None
+    exact: Array | None
+    grid: FloatFormat | None  # the host's intermediate type where it has fewer digits than the output's
 
     @classmethod
     def of(cls, reference: Reference, actual: Array) -> _Flat:
@@ -104,6 +108,8 @@ class _Flat:
             flat(reference.bound),
             flat(reference.unspecified),
             flat(reference.zeros),
+            flat(reference.exact),
+            FORMATS[reference.coarser] if reference.coarser not in ("", str(actual.dtype)) else None,
         )
 
     @property
@@ -118,6 +124,8 @@ class _Flat:
             self.bound[part],
             None if self.unspecified is None else self.unspecified[part],
             None if self.zeros is None else self.zeros[part],
+            None if self.exact is None else self.exact[part],
+            self.grid,
         )
 
 
@@ -127,6 +135,10 @@ def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
         return False
     error[...] = block.actual
     if block.zeros is not None and error[block.zeros].any():
+        return False
+    if block.grid is not None and (quantize(error, block.grid) != error).any():
+        return False
+    if block.exact is not None and (block.exact & (block.actual != block.golden)).any():
         return False
     np.subtract(error, block.value, out=error)
     np.abs(error, out=error)
@@ -151,10 +163,14 @@ def _special(block: _Flat, start: int, total: int, saturates: bool, result: Comp
     codes, stand_in = _classes(block, actual, golden, saturates)
     error = np.abs(actual - block.value)
     finite = np.isfinite(actual) & np.isfinite(golden)
-    within = np.where(finite, error <= block.bound, (codes == 0) | (codes == ZERO))
+    near = error <= block.bound
+    if block.exact is not None:
+        near &= ~block.exact | (actual == golden)
+    within = np.where(finite, near, (codes == 0) | (codes >= ZERO))
     codes[~judged] = 0
     strict = judged & ~within
-    ratios = np.where(finite, np.where(error == 0, 0.0, error / block.bound), np.where(within, 0.0, np.inf))
+    used = np.where(error == 0, 0.0, error / block.bound)
+    ratios = np.where(finite, np.where(within | (used > 1), used, np.inf), np.where(within, 0.0, np.inf))
     ratios[stand_in] = 0.0
     result.budget_used = max(result.budget_used, _largest(ratios[judged]))
     part = slice(start, start + block.size)
@@ -195,14 +211,14 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
     codes[both & ~agree & ~near] = INF
     if block.zeros is not None:
         codes[block.zeros & (actual != 0) & (codes == 0)] = ZERO
+    if block.grid is not None:
+        codes[np.isfinite(actual) & (quantize(actual, block.grid) != actual) & (codes == 0)] = GRID
     return codes, near
 
 
 def _compare_complex(reference: Reference, actual: Array, saturates: bool) -> Comparison:
     """The operators here are real: the real part is compared, and the imaginary part must be zero."""
-    real = Reference(
-        reference.golden.real, reference.value, reference.bound, reference.unspecified, reference.zeros, True
-    )
+    real = replace(reference, golden=reference.golden.real)
     result = compare(real, actual.real, saturates=saturates)
     imaginary = (actual.imag != 0).reshape(-1)
     if imaginary.any():

@@ -194,7 +194,8 @@ def reference(call: Call) -> Reference:
         return Reference(none, np.empty(0), np.empty(0), written=False)
     out = _empty(op, spec)
     sink = _evaluate(op, args, target, out, judged=True)
-    return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros, coarser=sink.coarser)
+    exact = sink.exact if sink.exact.any() else None
+    return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros, exact, coarser=sink.coarser)
 
 
 def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:

@@ -29,7 +29,8 @@ class Reference:
     ``golden``: correctly rounded, in the output's dtype. ``value``: float64, the value before the last rounding, which
     the accuracy standards compare with, in the row of the dtype ``coarser``. ``bound``: float64, the allowed
     |actual - value| per element. ``unspecified``: elements on which right kernels disagree. ``zeros``: elements that
-    must be exactly zero. ``written``: False where the operator succeeds without touching its output (empty input).
+    must be exactly zero. ``exact``: elements for which every right order of float32 operations is exact, so that only
+    the golden is right. ``written``: False where the operator succeeds without touching its output (empty input).
     """
 
     golden: Array
@@ -37,6 +38,7 @@ class Reference:
     bound: Array
     unspecified: Array | None = None
     zeros: Array | None = None
+    exact: Array | None = None
     written: bool = True
     coarser: str = ""  # the output's dtype, or the host's intermediate one where that has fewer digits
 

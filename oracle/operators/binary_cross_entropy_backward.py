@@ -27,7 +27,7 @@ from ..fractions64 import Fraction64, refined
 from ..platforms import Platform
 from ..proof import U
 from ..signature import Array, Parameter
-from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ
+from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from ..status import SUCCESS
 from .base import (
     Args,
@@ -119,7 +119,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     run_blocks(blocks(shape, block_size()), work)
 
 
-def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[Array, Array]:
+def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[Array, Array, Array]:
     """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
     g, x, y, w = np.abs(operands[0]), operands[1], operands[2], np.abs(operands[3])
     a, b = np.abs(x - y), np.maximum((1 - x) * x, CLAMP)
@@ -139,7 +139,20 @@ def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[
         factor = np.float32(1) / np.float32(count)
         forms = [form(gs, xs, ys, ws, factor, np.float32(CLAMP)) for form in (*FORMS.values(), kernel_document)]
         unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)])
-    return error, unspecified
+    return error, unspecified, exactly(g, x, y, w, count)
+
+
+def exactly(g: Array, x: Array, y: Array, w: Any, count: int) -> Array:
+    """Where every right order of float32 operations is exact: self is 1/2 (x - x^2 = 1/4), the mean's divisor a power
+    of two, and all digits of the factors together fit into 24, far from the ends of the exponent's range."""
+    digits = np.float64(1.0)
+    middle = np.ones((), bool)
+    for factor in (g, np.abs(x - y), np.asarray(w, np.float64)):
+        digits = digits * (factor / lowest_bit(factor))
+        middle = middle & (factor >= 2.0**-20) & (factor <= 2.0**20)
+    middle = middle & (lowest_bit(y) >= 2.0**-40)  # the difference is exact in float64 too
+    power = count & (count - 1) == 0 and count <= 2**20
+    return np.asarray((x == 0.5) & middle & (digits < 2.0**24) & power)
 
 
 def kernel_950(g: Array, x: Array, y: Array, w: Any, c: Any, clamp: Any) -> Array:

@@ -153,15 +153,25 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
         sink.scatter(rows, chosen[rows], table, chosen[rows] if shared else slice(None))
 
 
-def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array]:
-    """What a right float32 kernel may lose: three roundings, g / totalWeight first (docs/bounds.md)."""
+def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array, Array]:
+    """What a right float32 kernel may lose: three roundings, g / totalWeight first (docs/bounds.md).
+
+    Nothing is lost where totalWeight is a power of two and quotient, product and result are float32 numbers.
+    """
     scale = np.abs(g / total)
     error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1)
     finite = np.isfinite(v) & np.isfinite(error)
     odd = (np.maximum(scale, np.abs(g * w)) >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
     odd |= np.isinf(w) & (scale < 2.0**-125)  # infinity times a quotient that may underflow to zero
     error[~finite] = 0
-    return error, odd
+    exact = single(scale) & single(g * w) & single(v) & (np.abs(np.frexp(np.float64(total))[0]) == 0.5)
+    return error, odd, exact
+
+
+def single(values: Array) -> Array:
+    """Whether float64 values are float32 numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(values.astype(np.float32) == values)
 
 
 def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:

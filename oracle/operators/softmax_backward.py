@@ -25,7 +25,7 @@ from ..platforms import Platform
 from ..proof import U
 from ..rounding import widen
 from ..signature import Array, Parameter
-from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ
+from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from ..status import SUCCESS, invalid
 from .base import (
     Args,
@@ -41,6 +41,7 @@ from .base import (
 )
 
 FOLDED = 32  # terms that are left to NumPy's own order of summation
+SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
 CHUNK = 1 << 14  # terms of a row that are summed at once; longer rows are sums of such sums
 
 
@@ -190,7 +191,15 @@ class Rows:
                 forms = [form(*single) for form in FORMS.values()]
                 overflow = np.broadcast_to(np.isfinite(self.total) & (size >= LARGEST), v.shape)[odd]
                 unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | overflow
-        sink.put_bound((Ellipsis,), v, error, unspecified)
+        sink.put_bound((Ellipsis,), v, error, unspecified, self.exactly(g, y) if length <= SHORT else None)
+
+    def exactly(self, g: Array, y: Array) -> Array:
+        """Where every right order of float32 operations is exact: all intermediates are multiples of ``grain`` and
+        below 2^24 of it (docs/bounds.md)."""
+        products = np.broadcast_to(np.min(lowest_bit(g * y), axis=-1, keepdims=True), g.shape)
+        grain = np.minimum(lowest_bit(g), products) * np.minimum(1.0, lowest_bit(y))
+        reach = (np.abs(g) + self.size) * np.maximum(1.0, np.abs(y))
+        return np.asarray((reach < grain * 2.0**24) & (grain >= 2.0**-100) & (reach <= 2.0**100))
 
     def magnitudes(self) -> tuple[Array, Array]:
         """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
