@@ -15,10 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..cann import Session, execute, load, unsupported
+from ..cann import Session, execute, load, soc_of, unsupported
 from ..cann.abi import OPT_DETERMINISTIC
 from ..errors import OracleError
-from ..platforms import platform, platform_of_device
+from ..platforms import platform
 from ..signature import Call
 from ..status import Status
 
@@ -71,11 +71,7 @@ class Backend:
     def soc(self) -> str:
         """The ``--soc`` name of the device. OracleError for a device that is none of the known ones."""
         self._session()
-        name = self.cann.soc_name()
-        found = platform_of_device(name)
-        if found is None:
-            raise OracleError(f"backend aclnn: the device is {name}, which is none of the SoCs this suite knows")
-        return found.soc
+        return soc_of(self.cann.soc_name())
 
     def unsupported(self, call: Call) -> str | None:
         """Say which tensor has no aclTensor form."""

@@ -1,7 +1,7 @@
 """PyTorch's own backward operators, ``torch.ops.aten.*_backward``, called directly with the case's tensors.
 
-Views stay views: a tensor shares the NumPy array's memory and strides (on cuda its storage is copied as it lies). What
-aten cannot do is skipped with the reason, not imitated.
+Views stay views: a tensor shares the NumPy array's memory and strides (on a device that memory is copied whole, as it
+lies). What aten cannot do is skipped with the reason, not imitated.
 
 * aten has no GetWorkspaceSize: calls that must be refused are skipped, and so are calls the host ends early.
 * BinaryCrossEntropy: operands that broadcast are passed as expanded views, because aten's CPU kernel squeezes each
@@ -21,19 +21,22 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from ..catalogue.layout import memory_of
 from ..errors import OracleError
 from ..operators import validate, writes
 from ..signature import Array, Call
 from ..status import Status
 
+Operator = Callable[[dict[str, Any], dict[str, Any]], Any]
+
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_INDEX_TYPES = ("int64", "uint8")
 
 
 class Backend:
     """PyTorch on ``device=cpu`` (default) or ``cuda[:n]``, with ``threads`` intra-op threads (1)."""
 
     name = "torch"
+    index_types: tuple[str, ...] = ("int64", "uint8")  # of class indices
 
     def __init__(self, *, device: str = "cpu", threads: str = "1") -> None:
         kind = device.partition(":")[0]
@@ -44,6 +47,7 @@ class Backend:
         if not threads.isdigit() or int(threads) < 1:
             raise OracleError(f"backend torch: threads={threads!r} must be a positive integer")
         torch.set_num_threads(int(threads))
+        self.operators = OPERATORS
         self.target = torch.device(device)
         self.versions = {"torch": torch.__version__}
         if kind == "cuda":
@@ -74,31 +78,34 @@ class Backend:
         target = call.inputs.get("target")
         if call.op == "aclnnBinaryCrossEntropyBackward":
             dtypes |= {target.dtype.name}  # type: ignore[union-attr]
-        elif target is not None and target.dtype.name not in _INDEX_TYPES:
-            return f"aten takes class indices of {' or '.join(_INDEX_TYPES)}, not {target.dtype.name}"
+        elif target is not None and target.dtype.name not in self.index_types:
+            return f"aten takes class indices of {' or '.join(self.index_types)}, not {target.dtype.name}"
         if len(dtypes) > 1:
             return f"aten needs one dtype, not {' and '.join(sorted(dtypes))}"
-        return _not_implemented(call.op, dtypes.pop(), self.target.type)
+        return _not_implemented(self.operators.get(call.op), call.op, dtypes.pop(), str(self.target))
 
     def run(self, call: Call) -> Status | None:
         """Call aten and store the result as the host's last cast would."""
         inputs = {n: None if v is None else self._tensor(v) for n, v in call.inputs.items()}
-        result = _OPS[call.op](inputs, call.attrs)
+        result = self.operators[call.op](inputs, call.attrs)
         (name,) = call.outputs
         given = call.outputs[name]
         if tuple(result.shape) != given.shape:
             call.outputs[name] = to_numpy(result)
         else:
-            given[...] = to_numpy(result.to(_torch_dtype(given.dtype)).cpu())
+            given[...] = to_numpy(result.cpu().to(_torch_dtype(given.dtype)))
         return None
 
     def _tensor(self, array: Array) -> Any:
         tensor = from_numpy(array)
         if self.target.type == "cpu":
             return tensor
-        span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else 0
-        stored = tensor.as_strided((span,), (1,)).to(self.target)
-        return stored.as_strided(tensor.shape, tensor.stride())
+        memory, item = memory_of(array), array.itemsize
+        start = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+        if start % item or memory.nbytes % item or min(array.strides, default=0) < 0:  # torch has no such view
+            return tensor.to(self.target)
+        stored = from_numpy(memory.view(array.dtype)).to(self.target)
+        return stored.as_strided(tensor.shape, tensor.stride(), start // item)
 
 
 def _binary_cross_entropy(t: dict[str, Any], attrs: dict[str, Any]) -> Any:
@@ -124,7 +131,8 @@ def _log_sigmoid(t: dict[str, Any], attrs: dict[str, Any]) -> Any:
     return torch.ops.aten.log_sigmoid_backward(t["gradOutput"], t["self"], buffer)
 
 
-_OPS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
+# What calls aten with an aclnn operator's tensors and attributes.
+OPERATORS: dict[str, Operator] = {
     "aclnnBinaryCrossEntropyBackward": _binary_cross_entropy,
     "aclnnNLLLossBackward": _nll_loss,
     "aclnnSoftmaxBackward": _softmax,
@@ -133,17 +141,17 @@ _OPS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
 
 
 @lru_cache(maxsize=64)
-def _not_implemented(op: str, dtype: str, device: str) -> str | None:
+def _not_implemented(call: Operator | None, op: str, dtype: str, device: str) -> str | None:
     """Ask aten with one element whether it has a kernel; its own words if it has none."""
-    if op not in _OPS:
+    if call is None:
         return f"no aten operator is known for {op}"
     one = torch.full((1, 1), 0.5, dtype=getattr(torch, dtype), device=device)
-    tensors = {"gradOutput": one, "self": one, "output": one, "weightOptional": None, "target": one}
+    tensors = {"gradOutput": one, "self": one, "output": one, "weightOptional": None, "target": one, "buffer": one}
     if op == "aclnnNLLLossBackward":
         index = torch.zeros(1, dtype=torch.int64, device=device)
         tensors |= {"gradOutput": one[0], "target": index, "weight": one[0], "totalWeight": one[0]}
     try:
-        _OPS[op](tensors, {"reduction": 0, "ignoreIndex": -100, "dim": 0})
+        call(tensors, {"reduction": 0, "ignoreIndex": -100, "dim": 0})
     except (NotImplementedError, RuntimeError) as error:
         return f"aten: {str(error).splitlines()[0]}"
     return None

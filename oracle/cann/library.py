@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import OracleError
 from ..operators import OPERATORS
+from ..platforms import PLATFORMS, platform_of_device
 from . import abi
 from .discovery import (
     OBJECT_LIBRARY,
@@ -65,7 +66,7 @@ class Cann:
     @property
     def emulated(self) -> bool:
         """Whether this is the emulated CANN of this package, which has functions of its own."""
-        return hasattr(self._runtime, "aclemuInject")
+        return is_emulated(self._runtime)
 
     # functions -------------------------------------------------------------------------------------------------------
 
@@ -139,6 +140,19 @@ class Cann:
             self.call("aclrtGetVersion", *map(byref, parts))
             found["acl runtime"] = ".".join(str(part.value) for part in parts)
         return found
+
+
+def is_emulated(runtime: ctypes.CDLL) -> bool:
+    """Whether a libascendcl.so is the emulated CANN's, which has functions of its own."""
+    return hasattr(runtime, "aclemuInject")
+
+
+def soc_of(device: str) -> str:
+    """Return the ``--soc`` name of a device's own name. OracleError for one that no SoC of this suite has."""
+    found = platform_of_device(device)
+    if found is None:
+        raise OracleError(f"the device is {device!r}, which is none of the SoCs of this suite: {', '.join(PLATFORMS)}")
+    return found.soc
 
 
 _LOADED: list[Cann] = []
