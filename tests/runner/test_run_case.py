@@ -28,7 +28,7 @@ WRONG = [
     (m.WrongDtype, log_sigmoid(), "fail", "structure: gradInput has dtype float64, expected float32"),
     (m.WrongShape, log_sigmoid(), "fail", "structure: gradInput has shape (54,), expected (6, 9)"),
     (m.NotAnArray, log_sigmoid(), "fail", "structure: gradInput is NoneType, not a NumPy array"),
-    (m.Refuses, log_sigmoid(), "fail", "expected ACLNN_SUCCESS, the device answered ACLNN_ERR_INNER_NULLPTR (no kernel)"),
+    (m.Refuses, log_sigmoid(), "fail", "the device answered ACLNN_ERR_INNER_NULLPTR (no kernel)"),
     (m.Accepts, refused(), "fail", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS"),
     (m.WritesWhenRefused, refused(), "fail", "structure: out was written"),
     (m.WritesWhenRefused, early(), "fail", "structure: out was written"),
