@@ -29,7 +29,7 @@ IDS = [
     "softmax_backward/null_pointer[float32-3x4-gradOutput]",
     "softmax_backward/special_spots[float16-9x37-nan_gradient]",
     "nll_loss_backward/ignore_beyond_int32[float32-60x7-reduction=0-ignoreIndex=4294967299-smoke]",
-    "nll_loss_backward/views_smoke[float32-15x8-inputs]",
+    "nll_loss_backward/views_smoke[float32-15x8-strided]",
     "binary_cross_entropy_backward/first_look[float16-6x35-reduction=1-no_weight]",
     "log_sigmoid_backward/ranks[float32-scalar]",
 ]
@@ -143,7 +143,7 @@ def test_ttk_folders_hold_what_ttk_reads(tmp_path: Path, cases: list[Case]) -> N
     assert (bce / "golden_0_float16__shape_6x35.bin").stat().st_size == 6 * 35 * 2
     scalar = tmp_path / "t" / "log_sigmoid_backward_ranks_float32-scalar"
     assert (scalar / "golden_0_float32__shape_scalar.bin").stat().st_size == 4
-    strided = tmp_path / "t" / "nll_loss_backward_views_smoke_float32-15x8-inputs"
+    strided = tmp_path / "t" / "nll_loss_backward_views_smoke_float32-15x8-strided"
     assert (strided / "input_2_int64.bin").stat().st_size == 2 * 15 * 8, "the backing storage, not the view"
 
 

@@ -96,8 +96,8 @@ def test_why_is_one_line_of_reason_per_family() -> None:
 
 def test_smoke_holds_all_operators_and_dtypes_in_few_cases() -> None:
     smoke = select(catalogue(), tier="smoke")
-    assert len(smoke) <= 120
-    assert sum(size_of(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 200_000
+    assert len(smoke) <= 400
+    assert sum(size_of(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 6_000_000
     runnable = {(c.op, c.dtype) for c in smoke if c.expected("ascend910b") == "ACLNN_SUCCESS"}
     assert runnable >= {(op, dtype) for op in OPERATORS for dtype in ("float16", "bfloat16", "float32")}
     refused = {c.op for c in smoke if c.expected("ascend910b") != "ACLNN_SUCCESS"}
@@ -221,10 +221,10 @@ def test_the_marker(tmp_path: Any, text: str, ours: bool) -> None:
 
 
 def test_gradients_differ_between_rows() -> None:
-    """A gradient that is one constant hides a swapped row; only families that say why have one."""
+    """A gradient that is one constant hides a swapped row."""
     for case in select(catalogue(), tier="smoke"):
         plan = case.inputs.get("gradOutput")
-        if plan is None or plan.data is None or plan.spec_only or not plan.shape or "example" in case.family:
+        if plan is None or plan.data is None or plan.spec_only or "expanded" in plan.view or "example" in case.family:
             continue
         made = make_inputs(case, seed=0)[0]["gradOutput"]
         assert made.size < 3 or len(np.unique(made.astype(np.float64))) > 1, case.id
