@@ -120,10 +120,16 @@ def pytest_collect_file(
     if file_path.suffix in SUFFIXES:
         named = parent.session.isinitpath(file_path)
         if _is_catalogue(file_path) or (named and not found):
-            found.append(CatalogueFile.from_parent(parent, path=file_path))
+            found.append(_collector(parent, file_path))
     elif file_path.suffix in FOREIGN and parent.session.isinitpath(file_path) and _is_foreign(file_path):
-        found.append(CatalogueFile.from_parent(parent, path=file_path))
+        found.append(_collector(parent, file_path))
     return found
+
+
+def _collector(parent: pytest.Collector, path: Path) -> pytest.Collector:
+    """Outside rootdir pytest's node ids lose the folder; a process with workers finds the file by its node id."""
+    nodeid = None if path.is_relative_to(parent.config.rootpath) else path.as_posix()
+    return CatalogueFile.from_parent(parent, path=path, nodeid=nodeid)
 
 
 def _is_foreign(path: Path) -> bool:

@@ -21,6 +21,7 @@ def load_backend(settings: Settings) -> Backend:
     if settings.emulate:
         _emulate(settings)
     backend = load(settings.backend, dict(settings.backend_options))
+    _check_devices(backend, settings)
     number = settings.device if settings.device is not None else _own_share(backend, settings)
     if number is not None:
         use_device = getattr(backend, "use_device", None)
@@ -31,6 +32,17 @@ def load_backend(settings: Settings) -> Backend:
     if found is not None and found != settings.soc:
         raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
     return backend
+
+
+def _check_devices(backend: Backend, settings: Settings) -> None:
+    """Refuse a device of --devices that is not there before any worker meets it."""
+    devices = getattr(backend, "devices", None)
+    if not settings.devices or devices is None:
+        return
+    count = devices()
+    for number in settings.devices:
+        if number >= count:
+            raise OracleError(f"--devices: no device {number}; backend {settings.backend} sees {count}, from 0 on")
 
 
 def _own_share(backend: Backend, settings: Settings) -> int | None:
