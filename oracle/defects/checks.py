@@ -19,7 +19,7 @@ from ..operators import OPERATORS, operator, validate
 from ..platforms import PLATFORMS, platform
 from ..signature import POINTERS, Call, TensorSpec
 from ..status import SUCCESS, Status, invalid, nullptr
-from .base import Defect
+from .base import EVERY_SOC, WITH_BFLOAT16, Defect
 from .device import Device
 from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX
 
@@ -116,10 +116,13 @@ def _device(op: str, name: str, check: Check) -> Device:
 def missing(op: str) -> Iterator[Defect]:
     """Yield the operator's validator with each of its checks left out."""
     slug, all_sites = SLUGS[op], sites(op)
+    labels: set[str] = set()
     for site in all_sites:
         label = f"{site.text}{f' for {site.parameter}' if site.parameter and 'name' in site.text else ''}"
+        label += " (again)" if label in labels else ""
+        labels.add(label)
         alone = without(lambda s, left_out=site: s != left_out)
-        last = site == all_sites[-1] and "SUCCESS" in site.text
+        unsupported = "does not support" in site.text
         yield Defect(
             f"check/{slug}/without {label}",
             op,
@@ -127,7 +130,7 @@ def missing(op: str) -> Iterator[Defect]:
             f"the check {label} is missing",
             _device(op, f"without {label}", alone),
             f"a call that only `{label}` refuses, or ends early",
-            equivalent="the last check ends an empty call with the success it has anyway" if last else "",
+            socs=tuple(s for s in EVERY_SOC if not unsupported or s not in WITH_BFLOAT16),
         )
     for pointer in POINTERS:
         kept = tuple(p for p in POINTERS if p != pointer)

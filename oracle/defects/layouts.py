@@ -96,7 +96,9 @@ MISTAKES: dict[str, tuple[str, Callable[[Strides, tuple[int, ...]], Strides], st
 
 def _misread(which: str, change: Callable[[Strides, tuple[int, ...]], Strides]) -> Read:
     def read(name: str, array: Array, call: Call) -> Array:
-        return reread(array, change(strides_of(array), array.shape), 0) if name == which else array
+        own = strides_of(array)
+        mistaken = change(own, array.shape)
+        return array if name != which or mistaken == own else reread(array, mistaken, 0)
 
     return read
 
@@ -109,7 +111,8 @@ def offset_of(call: Call, name: str) -> int:
 
 def _without_offset(which: str) -> Read:
     def read(name: str, array: Array, call: Call) -> Array:
-        return reread(array, strides_of(array), -offset_of(call, name)) if name == which else array
+        offset = offset_of(call, name)
+        return reread(array, strides_of(array), -offset) if name == which and offset else array
 
     return read
 

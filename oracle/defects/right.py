@@ -250,8 +250,9 @@ def _torch(op: str) -> Kernel:
     """PyTorch's float32 operator on widened, contiguous copies."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        from ..backends.torch import _OPS
         import torch
+
+        from ..backends.torch import OPERATORS
 
         ready: dict[str, Any] = {}
         for p in operator(op).parameters:
@@ -265,7 +266,7 @@ def _torch(op: str) -> Kernel:
             if a["self"].ndim == 1:
                 ready["target"] = ready["target"].reshape(-1)[0]
                 ready["gradOutput"] = ready["gradOutput"].reshape(())
-        return np.asarray(_OPS[op](ready, a).numpy()).reshape(a[_SHAPE[op]].shape)
+        return np.asarray(OPERATORS[op](ready, a).numpy()).reshape(a[_SHAPE[op]].shape)
 
     return kernel
 
