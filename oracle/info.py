@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .backends import BUILTIN, installed, load
+from .cann.describe import describe
 from .catalogue import TIERS, default_dir, digest, files, load_all
 from .errors import OracleError
 from .operators import OPERATORS
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     for title, lines in (
         ("versions", _versions()),
         ("backends", _backends()),
+        ("CANN", describe()),
         ("SoCs: documented support of the operators", _socs()),
         ("catalogue", _catalogue()),
         ("standards", [", ".join(STANDARDS)]),
