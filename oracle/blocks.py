@@ -36,6 +36,11 @@ def block_size() -> int:
     return _setting(_BLOCK_VARIABLE, 1 << 15, 1, 1 << 20)
 
 
+def region_size() -> int:
+    """Elements whose doubts are settled together."""
+    return 8 * block_size()
+
+
 def thread_count() -> int:
     """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -93,17 +93,9 @@ class Sink:
             assert self.zeros is not None  # clear() came first
             np.atleast_2d(self.zeros)[where] = False
 
-    def put(
-        self, index: Index, value: Array, low: Array, high: Array, exact: Exact, refine: Refine | None = None
-    ) -> None:
-        """Round one block and prove it; ``exact`` and ``refine`` answer for elements of the block."""
-        block = self.out[index]
-        target = block if self.direct and block.flags.c_contiguous else np.empty(value.shape, self.kernel)
-        settle(store(value, low, high, target), target, exact, refine)
-        if target is not block:
-            convert(target, block)
-        if self.judged:
-            self.value[index] = widen(self.out[index].real) if self.rounded_value else value
+    def region(self, index: Index) -> Region:
+        """Return a part of this sink to be stored block by block and settled at once."""
+        return Region(self.at(index))
 
     def put_bound(
         self, index: Index, value: Array, error: Array, unspecified: Array, exact: Array | None = None
@@ -128,6 +120,34 @@ class Sink:
         self.unspecified[index] = doubt
         if exact is not None:
             self.exact[index] = exact
+
+
+class Region:
+    """A part of a sink: stored block by block while a block is in the cache, its doubtful elements settled together."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.in_place = sink.direct and sink.out.flags.c_contiguous
+        self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
+        self.doubtful: Array | None = None
+
+    def put(self, index: Index, value: Array, low: Array, high: Array) -> None:
+        """Round one block, contiguous in this part, and remember what its interval does not prove."""
+        mask = store(value, low, high, self.target[index])
+        if mask is not None:
+            if self.doubtful is None:
+                self.doubtful = np.zeros(self.target.shape, bool)
+            self.doubtful[index] = mask
+        if self.sink.judged:
+            self.sink.value[index] = value
+
+    def finish(self, exact: Exact, refine: Refine | None = None) -> None:
+        """Settle the doubtful elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
+        settle(self.doubtful, self.target, exact, refine)
+        if not self.in_place:
+            convert(self.target, self.sink.out)
+        if self.sink.judged and self.sink.rounded_value:
+            self.sink.value[...] = widen(self.sink.out.real)
 
 
 def lowest_bit(values: Array) -> Array:

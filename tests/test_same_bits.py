@@ -27,6 +27,8 @@ for case in select(load_all(default_dir()), tier="smoke", soc="ascend910b"):
     if case.expected("ascend910b") != "ACLNN_SUCCESS":
         continue
     inputs, _ = make_inputs(case, seed=7)
+    if any(array is not None and array.size == 0 for array in inputs.values()):
+        continue
     for array in inputs.values():
         if array is not None:
             digest.update(array.tobytes())

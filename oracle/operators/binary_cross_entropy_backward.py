@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 from gmpy2 import mpq
 
-from ..blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..blocks import ONE, Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
 from ..fractions64 import Fraction64, refined
 from ..platforms import Platform
 from ..proof import U
+from ..rounding import widen
 from ..signature import Array, Parameter
 from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from ..status import SUCCESS
@@ -94,29 +95,36 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     count = a["self"].size if a["reduction"] == MEAN else ONE
 
     def work(index: Index) -> None:
-        pool = pool_for(operands[1][index].shape)
-        lanes: list[Any] = []
+        parts: list[Any] = [o if o is ONE else o[index] for o in operands]
+        region = sink.region(index)
 
         def refine(mask: Array) -> tuple[Array, Array, Array]:
-            g, x, y, w = (ONE if o is ONE else Fraction64(o.values[mask]) for o in lanes)
-            return refined(v.values[mask], formula(g, x, y, w, count, Fraction64.at_least), sink.kernel, RELATIVE)
+            few: list[Any] = [ONE if o is ONE else widen(o[mask]) for o in parts]
+            pairs: list[Any] = [ONE if o is ONE else Fraction64(o) for o in few]
+            g, x, y, w = few
+            value = formula(g, x, y, w, count, np.maximum)
+            g, x, y, w = pairs
+            tie = formula(g, x, y, w, count, Fraction64.at_least)
+            return refined(value, tie, sink.kernel, RELATIVE)
 
-        def exact(i: tuple[int, ...]) -> Any:
-            g, x, y, w = (mpq(1) if o is ONE else mpq(float(o.values[i])) for o in lanes)
-            q = formula(g, x, y, w, mpq(count), _clamp)
-            return float(v.values[i]) if q == 0 else q
+        def exact(i: Index) -> Any:
+            g, x, y, w = (mpq(1) if o is ONE else mpq(float(o[i])) for o in parts)
+            return formula(g, x, y, w, mpq(count), _clamp)
 
         with np.errstate(all="ignore"):
-            lanes[:] = [o if o is ONE else Lane.load(pool, o[index]) for o in operands]
-            g, x, y, w = lanes
-            v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
-            low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
-            sink.put(index, v.values, low.values, high.values, exact, refine)
-            if sink.judged:
-                values = [1.0 if o is ONE else o.values for o in lanes]
-                sink.put_bound(index, v.values, *kernel_error(values, count, len(shape), v.values))
+            for block in blocks(parts[1].shape, block_size()):
+                pool = pool_for(parts[1][block].shape)
+                lanes: list[Any] = [o if o is ONE else Lane.load(pool, o[block]) for o in parts]
+                g, x, y, w = lanes
+                v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
+                low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
+                region.put(block, v.values, low.values, high.values)
+                if sink.judged:
+                    values = [1.0 if o is ONE else o.values for o in lanes]
+                    region.sink.put_bound(block, v.values, *kernel_error(values, count, len(shape), v.values))
+            region.finish(exact, refine)
 
-    run_blocks(blocks(shape, block_size()), work)
+    run_blocks(blocks(shape, region_size()), work)
 
 
 def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[Array, Array, Array]:

@@ -20,7 +20,7 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpfr, mpq
 
-from ..blocks import Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
 from ..platforms import Platform
 from ..proof import U
 from ..signature import Array, Parameter
@@ -60,23 +60,25 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     grad, self = a["gradOutput"], a["self"]
 
     def work(index: Index) -> None:
-        g_block, x_block = grad[index], self[index]
-        pool = pool_for(g_block.shape)
+        g_part, x_part, region = grad[index], self[index], sink.region(index)
         with np.errstate(all="ignore"):
-            g, x = Lane.load(pool, g_block), Lane.load(pool, x_block)
-            q = derivative(x)
-            v = g * q
-            low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
-            sink.put(index, v.values, low.values, high.values, lambda i: exact(g.values[i], x.values[i]))
-            if sink.judged:
-                sink.put_bound(index, v.values, *kernel_error(g.values, x.values, q.values, v.values))
+            for block in blocks(x_part.shape, block_size()):
+                pool = pool_for(x_part[block].shape)
+                g, x = Lane.load(pool, g_part[block]), Lane.load(pool, x_part[block])
+                q = derivative(x)
+                v = g * q
+                low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
+                region.put(block, v.values, low.values, high.values)
+                if sink.judged:
+                    region.sink.put_bound(block, v.values, *kernel_error(g.values, x.values, q.values, v.values))
+            region.finish(lambda i: exact(float(g_part[i]), float(x_part[i])))
 
-    run_blocks(blocks(self.shape, block_size()), work)
+    run_blocks(blocks(self.shape, region_size()), work)
 
 
 def exact(g: float, x: float) -> Any:
     """The exact value: rational at x = 0, elsewhere MPFR enclosures of growing precision."""
-    return mpq(float(g)) / 2 if x == 0 else enclosures(float(g), float(x))
+    return mpq(g) / 2 if x == 0 else enclosures(g, x)
 
 
 def enclosures(g: float, x: float) -> Iterator[tuple[Any, Any]]:

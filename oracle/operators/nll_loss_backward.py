@@ -144,7 +144,9 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
             def exact(i: tuple[int, ...]) -> Any:
                 return formula(mpq(float(g.values[i])), mpq(float(w.values[i])), mpq(divisor))
 
-            table.put(block, v.values, low.values, high.values, exact)
+            region = table.region(block)
+            region.put((Ellipsis,), v.values, low.values, high.values)
+            region.finish(exact)
             if sink.judged:
                 table.put_bound(block, v.values, *kernel_error(g.values, w.values, divisor, v.values))
 

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from gmpy2 import mpq
 
-from ..blocks import Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
 from ..fractions64 import two_sum
 from ..platforms import Platform
 from ..proof import U
 from ..rounding import widen
 from ..signature import Array, Parameter
-from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
+from ..sink import LARGEST, QUANTUM, UNIT, Region, Sink, classes_differ, lowest_bit
 from ..status import SUCCESS, invalid
 from .base import (
     Args,
@@ -75,80 +75,76 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     sink = sink.moved(a["dim"])
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
-    parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, grad.shape[-1], CHUNK)]
+    rows, length = grad.shape[:-1], grad.shape[-1]
 
     def work(index: Index) -> None:
-        rows = Rows(grad[index], output[index])
-        for part in parts:
-            rows.add(rows.products(part))
-        for part in parts:
-            rows.put(part, sink.at(index).at(part))
+        part = Rows(grad[index], output[index], sink.region(index))
+        for block in blocks(part.g.shape[:-1], max(1, block_size() // length)):
+            part.fill(block)
+        part.region.finish(part.exact, part.refine)
 
     with np.errstate(all="ignore"):
-        run_blocks(blocks(grad.shape[:-1], max(1, block_size() // grad.shape[-1])), work)
+        run_blocks(blocks(rows, max(1, region_size() // length) if length <= CHUNK else 1), work)
 
 
 class Rows:
-    """A block of rows: their sums with rigorous bounds, and the formula on any part of them.
+    """A part of the rows: their sums with rigorous bounds, and the formula on blocks of them.
 
-    ``total``: float64 sums of g * y. ``squares``: of g, of y and of g * y. A row of at most CHUNK terms is loaded once.
+    ``total``: float64 sums of g * y. ``squares``: of g and of y. Rows of at most CHUNK terms are loaded once.
     """
 
-    def __init__(self, g: Array, y: Array) -> None:
-        self.g, self.y = g, y
+    def __init__(self, g: Array, y: Array, region: Region) -> None:
+        self.g, self.y, self.region = g, y, region
         shape = (*g.shape[:-1], 1)
         self.total, self.g_squares, self.y_squares = (np.zeros(shape) for _ in range(3))
-        self.size, self.smallest, self.largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
-        self.loaded: tuple[Lane, Lane, Lane] | None = None
         self.sums: dict[Index, list[float]] = {}
 
-    def products(self, part: Index) -> tuple[Lane, Lane, Lane]:
-        """Return g, y and g * y of a part; the product is exact for operands of float32 or narrower."""
-        if self.loaded is None or self.g.shape[-1] > CHUNK:
-            pool = pool_for(self.g[part].shape)
-            g, y = Lane.load(pool, self.g[part]), Lane.load(pool, self.y[part])
-            self.loaded = g, y, g * y
-        return self.loaded
+    def fill(self, block: Index) -> None:
+        """Sum, evaluate, round and prove a block of whole rows, a chunk of terms at a time."""
+        g, y, total = self.g[block], self.y[block], self.total[block]
+        parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, g.shape[-1], CHUNK)]
+        loaded = None
+        for part in parts:
+            loaded = products(g[part], y[part])
+            total += row_sums(loaded[2])
+            self.g_squares[block] += _dot(loaded[0].values, loaded[0].values)
+            self.y_squares[block] += _dot(loaded[1].values, loaded[1].values)
+        slack = self.slack(block)
+        size, alike = magnitudes(g, y) if self.region.sink.judged else (total, total)
+        for part in parts:
+            if len(parts) > 1 or loaded is None:
+                loaded = products(g[part], y[part])
+            lane_g, lane_y, p = loaded
+            v = p - total * lane_y
+            doubt = lane_y * slack
+            low, high = v - doubt, v + doubt
+            where = (*block, slice(part[1].start, part[1].stop)) if block[0] is Ellipsis else (*block, *part)
+            self.region.put(where, v.values, low.values, high.values)
+            if self.region.sink.judged:
+                errors = kernel_error(lane_g.values, lane_y.values, total, size, alike, g.shape[-1], v.values)
+                self.region.sink.put_bound(where, v.values, *errors)
 
-    def add(self, loaded: tuple[Lane, Lane, Lane]) -> None:
-        """Add a part to the sums."""
-        g, y, p = loaded
-        self.total += row_sums(p)
-        self.g_squares += _dot(g.values, g.values)
-        self.y_squares += _dot(y.values, y.values)
-
-    def slack(self) -> Array:
+    def slack(self, block: Index) -> Array:
         """What total and the rest of the formula may lose, per row, in units of |y| (docs/proof.md).
 
         A chunk is folded to FOLDED terms, which any order sums within (n - 1) u sum|p|; sum|p| <= |g| |y|
         (Cauchy-Schwarz).
         """
         terms = FOLDED + CHUNK.bit_length() + -(-self.g.shape[-1] // CHUNK)
-        norm = np.sqrt(self.g_squares)
-        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares) + 3))
+        norm = np.sqrt(self.g_squares[block])
+        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares[block]) + 3))
 
-    def put(self, part: Index, sink: Sink) -> None:
-        """Evaluate, round and prove one part of every row."""
-        g, y, p = self.products(part)
-        v = p - self.total * y
-        doubt = y * self.slack()
-        low, high = v - doubt, v + doubt
+    def exact(self, i: Index) -> Any:
+        """The exact value of an element as a rational, or its signed zero."""
+        g, y, row = float(self.g[i]), float(self.y[i]), i[:-1]
+        q = formula(mpq(g), mpq(y), sum(map(mpq, self.expansion(row)), mpq(0)))
+        if q == 0:
+            return formula(g, y, float(self.total[row][0])) if y == 0 else 0.0
+        return q
 
-        def refine(mask: Array) -> tuple[Array, Array, Array]:
-            return self.double_double(mask, g.values[mask], y.values[mask])
-
-        def exact(i: Index) -> Any:
-            q = formula(mpq(float(g.values[i])), mpq(float(y.values[i])), sum(map(mpq, self.expansion(i[:-1])), mpq(0)))
-            if q == 0:
-                return float(v.values[i]) if y.values[i] == 0 else 0.0
-            return q
-
-        sink.put((Ellipsis,), v.values, low.values, high.values, exact, refine)
-        if sink.judged:
-            self.put_bound(part, sink, g.values, y.values, v.values)
-
-    def double_double(self, mask: Array, g: Array, y: Array) -> tuple[Array, Array, Array]:
-        """The formula for masked elements with the sums as double-doubles: y * ((g - high) - low)."""
+    def refine(self, mask: Array) -> tuple[Array, Array, Array]:
+        """The formula for masked elements with the sums in two parts: y * ((g - high) - low)."""
+        g, y = widen(self.g[mask]), widen(self.y[mask])
         length = self.g.shape[-1]
         rows, inverse = np.unique(np.flatnonzero(mask) // mask.shape[-1], return_inverse=True)
         where = np.unravel_index(rows, mask.shape[:-1])
@@ -172,45 +168,53 @@ class Rows:
             self.sums[row] = steps
         return self.sums[row]
 
-    def put_bound(self, part: Index, sink: Sink, g: Array, y: Array, v: Array) -> None:
-        """What a right float32 kernel may lose, and the elements on which the public forms disagree."""
-        size, spread = self.magnitudes()
-        length = self.g.shape[-1]
-        terms = np.where(spread, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
-        lost_sum = UNIT * (terms + 4) * size + QUANTUM * length
-        error = (
-            np.abs(y) * (lost_sum + 3 * UNIT * (np.abs(g) + np.abs(self.total))) + 4 * UNIT * np.abs(v) + 4 * QUANTUM
-        )
-        largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + size, size * np.abs(y)))
-        odd = ~(largest < LARGEST * (1 - 2.0**-10))
-        unspecified = np.zeros(v.shape, bool)
-        if odd.any():
-            error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
-            with np.errstate(all="ignore"):
-                single = [np.broadcast_to(t, v.shape)[odd].astype(np.float32) for t in (g, y, self.total)]
-                forms = [form(*single) for form in FORMS.values()]
-                overflow = np.broadcast_to(np.isfinite(self.total) & (size >= LARGEST), v.shape)[odd]
-                unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | overflow
-        sink.put_bound((Ellipsis,), v, error, unspecified, self.exactly(g, y) if length <= SHORT else None)
 
-    def exactly(self, g: Array, y: Array) -> Array:
-        """Where every right order of float32 operations is exact: all intermediates are multiples of ``grain`` and
-        below 2^24 of it (docs/bounds.md)."""
-        products = np.broadcast_to(np.min(lowest_bit(g * y), axis=-1, keepdims=True), g.shape)
-        grain = np.minimum(lowest_bit(g), products) * np.minimum(1.0, lowest_bit(y))
-        reach = (np.abs(g) + self.size) * np.maximum(1.0, np.abs(y))
-        return np.asarray((reach < grain * 2.0**24) & (grain >= 2.0**-100) & (reach <= 2.0**100))
+def products(g: Array, y: Array) -> tuple[Lane, Lane, Lane]:
+    """Return g, y and g * y of a block; the product is exact for operands of float32 or narrower."""
+    pool = pool_for(g.shape)
+    one, other = Lane.load(pool, g), Lane.load(pool, y)
+    return one, other, one * other
 
-    def magnitudes(self) -> tuple[Array, Array]:
-        """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
-        if not self.size.any():
-            for start in range(0, self.g.shape[-1], CHUNK):
-                part = (Ellipsis, slice(start, start + CHUNK))
-                p = np.abs(widen(self.g[part]) * widen(self.y[part]))
-                self.size += p.sum(axis=-1, keepdims=True)
-                np.maximum(self.largest, p.max(axis=-1, keepdims=True), out=self.largest)
-                np.minimum(self.smallest, p.min(axis=-1, keepdims=True), out=self.smallest)
-        return self.size, self.largest <= 2 * self.smallest
+
+def magnitudes(g: Array, y: Array) -> tuple[Array, Array]:
+    """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
+    shape = (*g.shape[:-1], 1)
+    size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
+    for start in range(0, g.shape[-1], CHUNK):
+        part = (Ellipsis, slice(start, start + CHUNK))
+        p = np.abs(widen(g[part]) * widen(y[part]))
+        size += p.sum(axis=-1, keepdims=True)
+        np.maximum(largest, p.max(axis=-1, keepdims=True), out=largest)
+        np.minimum(smallest, p.min(axis=-1, keepdims=True), out=smallest)
+    return size, largest <= 2 * smallest
+
+
+def kernel_error(
+    g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array
+) -> tuple[Array, Array, Array | None]:
+    """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
+    terms = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
+    lost_row = UNIT * ((terms + 4) * size + 3 * (np.abs(g) + np.abs(total))) + QUANTUM * length
+    error = np.abs(y) * lost_row + 4 * UNIT * np.abs(v) + 4 * QUANTUM
+    largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + size, size * np.abs(y)))
+    odd = ~(largest < LARGEST * (1 - 2.0**-10))
+    unspecified = np.zeros(v.shape, bool)
+    if odd.any():
+        error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
+        single = [np.broadcast_to(t, v.shape)[odd].astype(np.float32) for t in (g, y, total)]
+        forms = [form(*single) for form in FORMS.values()]
+        overflow = np.broadcast_to(np.isfinite(total) & (size >= LARGEST), v.shape)[odd]
+        unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | overflow
+    return error, unspecified, exactly(g, y, size) if length <= SHORT else None
+
+
+def exactly(g: Array, y: Array, size: Array) -> Array:
+    """Where every right order of float32 operations is exact: all intermediates are multiples of ``grain`` and below
+    2^24 of it (docs/bounds.md)."""
+    terms = np.broadcast_to(np.min(lowest_bit(g * y), axis=-1, keepdims=True), g.shape)
+    grain = np.minimum(lowest_bit(g), terms) * np.minimum(1.0, lowest_bit(y))
+    reach = (np.abs(g) + size) * np.maximum(1.0, np.abs(y))
+    return np.asarray((reach < grain * 2.0**24) & (grain >= 2.0**-100) & (reach <= 2.0**100))
 
 
 def row_sums(p: Lane) -> Array:
