@@ -18,7 +18,7 @@ from pathlib import Path
 from ..errors import OracleError
 
 SOURCES = Path(__file__).parent
-STAMP = "emulator.stamp"
+STAMP, LOCK = "emulator.stamp", "emulator.lock"
 # -ffp-contract=off: the kernels' roundings are the documented ones on every machine.
 FLAGS = (
     "-std=c++17",
@@ -55,12 +55,14 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
 
     ``directory`` defaults to a folder of the user's cache, named by the sources and the compiler. ``sanitize`` names
     GCC sanitizers ("address", "thread", "address,undefined"). OracleError without a compiler, on another platform than
-    Linux on x86_64 or aarch64, and when the compiler fails.
+    Linux on x86_64 or aarch64, for a folder that holds something else, and when the compiler fails.
     """
     _require_platform()
     compiler = find_compiler()
     digest = _digest(compiler, sanitize)
     target = Path(directory) if directory is not None else _cache() / f"emulator-{digest[:16]}"
+    if target.is_dir() and any(target.iterdir()) and not (target / LOCK).exists():
+        raise OracleError(f"{target} is not empty and holds no emulated CANN: name a new folder or one that build made")
     target.mkdir(parents=True, exist_ok=True)
     with _locked(target):
         stamp = target / STAMP
@@ -111,7 +113,7 @@ def _cache() -> Path:
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
     """Let one process build at a time; the others find the finished tree."""
-    with (directory / "emulator.lock").open("w") as lock:
+    with (directory / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -71,6 +71,12 @@ def test_other_platforms_are_refused(monkeypatch, tmp_path, system, machine):
         build(tmp_path / "tree")
 
 
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path):
+    (tmp_path / "lib64").mkdir()
+    with pytest.raises(OracleError, match="is not empty and holds no emulated CANN"):
+        build(tmp_path)
+
+
 def test_an_unknown_sanitizer(tmp_path):
     with pytest.raises(OracleError, match="unknown sanitizer 'soap'; known: address, thread, undefined"):
         build(tmp_path / "tree", sanitize="address,soap")

@@ -19,10 +19,11 @@ from oracle.emulator import environment
 PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
 CHECKS = ("tensors_on_the_device", "streams_and_events", "backward_operators", "autograd", "errors")
 
-pytestmark = pytest.mark.skipif(
-    sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None,
-    reason="torch_npu is not installed here: pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)",
-)
+if sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None:
+    pytest.skip(
+        "torch_npu is not installed here: pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)",
+        allow_module_level=True,
+    )
 
 
 def run(tree, check, soc, **variables):

@@ -40,7 +40,6 @@ Executor::Executor(std::string api, Op op) : api(std::move(api)), op(std::move(o
 }
 
 void Executor::launch(void* workspace, uint64_t workspaceSize, Stream& stream, const Injection& injection) {
-  launched = true;
   for (size_t slot = 0; slot < op.handles_.size(); slot++) {
     if (op.handles_[slot] == nullptr || tensors().find(op.handles_[slot]) != nullptr) continue;
     std::string what = text("%s: the tensor was destroyed between the phases", op.tensors_[slot].name);
@@ -51,16 +50,18 @@ void Executor::launch(void* workspace, uint64_t workspaceSize, Stream& stream, c
     misuse(text("workspaceSize is %lu, %zu are needed", workspaceSize, op.workspace_));
     throw Error{ACLNN_ERR_PARAM_INVALID, text("workspaceSize is %lu, the first phase asked for %zu", workspaceSize, op.workspace_)};
   }
-  // The task owns a copy: the handle may be gone, and a repeatable executor may get new addresses, before it runs.
-  auto self = std::make_shared<Executor>(*this);
-  Stream* on = &stream;
-  stream.submit({api, false, [self, on, workspace, injection] { self->perform(*on, workspace, self->addresses_, injection); }});
+  // The task has the addresses of now: a repeatable executor may get others before it runs.
+  auto task = [self = shared_from_this(), on = &stream, workspace, addresses = addresses_, injection] {
+    self->perform(*on, workspace, addresses, injection);
+  };
+  stream.submit({api, false, std::move(task)});
 }
 
 void Executor::perform(Stream& stream, void* workspace, const std::vector<void*>& addresses, const Injection& injection) const {
   int device = stream.context()->device;
   auto started = Clock::now();
-  stream.pause(setting("ACLNN_EMULATOR_LATENCY_US", 0));
+  static const long latency_us = setting("ACLNN_EMULATOR_LATENCY_US", 0);
+  stream.pause(latency_us);
   if (injection.action == "slow") stream.pause(1000 * injection.argument);
   if (injection.action == "hang") stream.hang();
   if (injection.action == "crash") raise(SIGSEGV);

@@ -5,7 +5,7 @@
 
 namespace emu {
 
-class Executor {
+class Executor : public std::enable_shared_from_this<Executor> {
  public:
   Executor(std::string api, Op op);
 
@@ -17,7 +17,6 @@ class Executor {
   const std::string api;
   const Op op;
   bool repeatable = false;
-  bool launched = false;
 
  private:
   void perform(Stream& stream, void* workspace, const std::vector<void*>& addresses, const Injection& injection) const;

@@ -1,0 +1,46 @@
+"""The runtime's checks under the address, undefined-behaviour and thread sanitizers: no leak, no race, no bad access.
+
+Slow (two more builds), so only on request: ACLNN_TEST_SANITIZERS=1 python -m pytest tests/emulator
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from emulated import HERE, compile_program, run_program
+from test_emulator_runtime import CHECKS, VARIABLES
+
+from oracle.emulator import build
+
+if os.environ.get("ACLNN_TEST_SANITIZERS") != "1":
+    pytest.skip("slow: set ACLNN_TEST_SANITIZERS=1 (CI does)", allow_module_level=True)
+
+OPTIONS = {
+    # No leak at exit: what the process keeps for ever is reachable. SIGSEGV stays the system's own.
+    "ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+}
+SANITIZERS = ("address,undefined", "thread")
+
+
+@pytest.fixture(scope="module", params=SANITIZERS)
+def sanitized(request, tmp_path_factory):
+    tree = build(sanitize=request.param)
+    folder = tmp_path_factory.mktemp("sanitized")
+    flags = (f"-fsanitize={request.param}", "-g")
+    programs = {
+        p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in ("runtime", "memory")
+    }
+    return tree, programs
+
+
+@pytest.mark.parametrize(("program", "name"), CHECKS, ids=[name for _, name in CHECKS])
+def test_under_sanitizers(sanitized, monkeypatch, program, name):
+    tree, programs = sanitized
+    for variable, value in OPTIONS.items():
+        monkeypatch.setenv(variable, value)
+    variables = {"MEMORY_MB": "1024"} | VARIABLES.get(name, {})  # sanitizers keep shadow memory for what is reserved
+    done = run_program(tree, programs[program], name, timeout=120, **variables)
+    assert (done.returncode, done.stderr) == (0, "")
