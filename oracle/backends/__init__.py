@@ -43,7 +43,9 @@ BUILTIN = tuple(
 class Backend(Protocol):
     """What every backend has."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the record, the report and the expectation file call it."""
 
     def run(self, call: Call) -> Status | None:
         """Execute the call, writing ``call.outputs``; inputs must stay as they are."""
@@ -73,17 +75,19 @@ def installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def _find(name: str) -> Any:
+def home_of(name: str) -> str:
+    """Return ``module:attribute`` of a backend's name; a name that is none of a known one stays as it is."""
     if name in BUILTIN:
-        return _imported(name, *_HOME.get(name, (f"{__name__}.{name}", "Backend")))
-    if ":" in name:
-        module, _, attribute = name.partition(":")
+        return ":".join(_HOME.get(name, (f"{__name__}.{name}", "Backend")))
+    point = installed().get(name)
+    return name if point is None else f"{point.module}:{point.attr}"
+
+
+def _find(name: str) -> Any:
+    module, colon, attribute = home_of(name).partition(":")
+    if colon:
         return _imported(name, module, attribute)
-    others = installed()
-    if name in others:
-        point = others[name]
-        return _imported(name, point.module, point.attr)
-    known = [*BUILTIN, *others]
+    known = [*BUILTIN, *installed()]
     close = get_close_matches(name, known, 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise OracleError(f"unknown backend {name!r}{hint} Known: {', '.join(known)}, or module:attribute on sys.path")

@@ -48,7 +48,7 @@ class Output:
         first: Array = np.asarray(flat[:, 0] == self.poison)  # most elements are settled by one byte
         if first.any():
             first[first] = (flat[first] == self.poison).all(axis=1)
-        return first.reshape(view.shape)
+        return np.asarray(first.reshape(view.shape))
 
     def damaged(self) -> int:
         """Return how many guard elements lost their poison."""
