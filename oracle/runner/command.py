@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import OracleError
 from .options import OPTIONS, Invocation, add_short, spell
+
+if TYPE_CHECKING:
+    from ..catalogue.case import Case
+    from .bench import Bench
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
 _TAKE_VALUE = ("-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--junitxml", "--dist")
@@ -32,6 +36,9 @@ pytest's own codes otherwise.
 _REPLAY_EPILOG = """\
 example:
   aclnn-oracle replay 'softmax_backward/first_look[float16-7x33-dim=-1-real]' --backend torch
+
+  aclnn-oracle replay ID --backend my_device:Device --shrink > failure.py
+                                                       the smallest case that fails alike, as a script of its own
 
 Exit status 0 if the case passes or is skipped, 1 if not, 2 for a wrong id or option. Expectation files do not apply.
 """
@@ -64,6 +71,11 @@ def add_parser(subparsers: Any) -> None:
     replay.add_argument("case", metavar="CASE-ID")
     replay.add_argument(
         "--catalogue", type=Path, metavar="PATH", help="file or folder (default: the built-in catalogue)"
+    )
+    replay.add_argument(
+        "--shrink",
+        action="store_true",
+        help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend",
     )
     wanted = [option for option in OPTIONS if option.verdict or option.name in ("isolate", "timeout-per-case")]
     add_short(replay.add_argument, wanted)
@@ -129,11 +141,27 @@ def replay_case(args: argparse.Namespace) -> int:
     try:
         bench.open()
         line = bench.run(case)
+        if args.shrink and line["status"] not in GOOD:
+            _print_script(bench, case)
     finally:
         bench.close()
-    print(full_text(plain(line), why=case.why, source=case.source))
+    if not args.shrink or line["status"] in GOOD:
+        print(full_text(plain(line), why=case.why, source=case.source))
     sys.stdout.flush()
     return 0 if line["status"] in GOOD else 1
+
+
+def _print_script(bench: Bench, case: Case) -> None:
+    """Reduce a failing case; the script goes to standard output, what was found to standard error."""
+    from .failure import full_text
+    from .record import plain
+    from .script import script
+    from .shrink import shrink_with
+
+    shrunk = shrink_with(bench.run, case, bench.settings)
+    print(full_text(plain(shrunk.line), why=case.why, source=case.source), file=sys.stderr)
+    print(f"reduced in {shrunk.runs} runs; the script follows", file=sys.stderr)
+    print(script(shrunk), end="")
 
 
 def find_case(case_id: str, path: Path | None = None) -> Any:

@@ -1,0 +1,124 @@
+"""A reduced case as one Python file that needs NumPy and the backend, and this project only where the backend does.
+
+The file carries the data, what a right device computes and how far it may be off; it says what is wrong and exits 1.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from importlib import resources
+from string import Template
+
+import numpy as np
+
+from ..backends import home_of
+from ..catalogue.case import TensorPlan
+from ..catalogue.inputs import stored_shape
+from ..catalogue.layout import arrange
+from ..dtypes import DTYPES, FORMATS
+from ..operators import Reference
+from ..operators import reference as reference_of
+from ..signature import Array, TensorSpec
+from ..status import SUCCESS
+from .memory import Memory
+from .shrink import ShrunkCase
+
+_INLINE = 4096  # numbers; more are written packed
+_DETERMINISM = "bitwise equal"  # the rule of --determinism begins so
+
+
+def script(shrunk: ShrunkCase) -> str:
+    """Return the file's text."""
+    case, settings = shrunk.case, shrunk.settings
+    (name, plan), = case.outputs.items()  # fmt: skip
+    memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+    reference = _reference(shrunk, memory)
+    template = Template(resources.files(__package__).joinpath("standalone.py.txt").read_text("utf-8"))
+    plans = {**case.inputs, **case.outputs}
+    special = any(p is not None and not hasattr(np, p.dtype) for p in plans.values())
+    return template.substitute(
+        title=f"{case.op}: a failure of the backend {settings.backend}.",
+        original=shrunk.original.id,
+        rule=shrunk.rule,
+        reason=" ".join(str(shrunk.line["reason"]).split())[:200].replace("\\", "/").replace('"""', "'''"),
+        imports=_imports(settings.emulate, settings.soc, special),
+        backend=repr(home_of(settings.backend)),
+        options=repr(dict(settings.backend_options)),
+        op=repr(case.op),
+        soc=repr(settings.soc),
+        status=repr(case.expected(settings.soc)),
+        attrs=repr(dict(case.attrs)),
+        runs=max(2, settings.determinism) if shrunk.rule.startswith(_DETERMINISM) else 1,
+        inputs="".join(f"    {n!r}: {_input(n, p, memory)},\n" for n, p in case.inputs.items()),
+        output_name=repr(name),
+        output=_tensor(plan, None) if name in memory.outputs else f"None, {None if plan is None else 'described'!r}",
+        specs="".join(_spec(n, s) for n, s in memory.call.specs.items()),
+        null=repr(sorted(case.null)),
+        largest=repr(_largest(plan) if settings.saturates else None),
+        **_expected(reference),
+    )
+
+
+def _reference(shrunk: ShrunkCase, memory: Memory) -> Reference | None:
+    """What a right device answers; None where it must not write."""
+    if shrunk.case.expected(shrunk.settings.soc) != SUCCESS.name:
+        return None
+    found = reference_of(memory.call)
+    return found if found.written else None
+
+
+def _largest(plan: TensorPlan | None) -> float | None:
+    return FORMATS[plan.dtype].max if plan is not None and plan.dtype in FORMATS else None
+
+
+def _imports(emulate: bool, soc: str, special: bool) -> str:
+    lines = ["import ml_dtypes  # noqa: F401  NumPy learns bfloat16 from it"] if special else []
+    if emulate:
+        lines += ["import oracle.emulator", f"oracle.emulator.activate({soc!r})"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _input(name: str, plan: TensorPlan | None, memory: Memory) -> str:
+    array = memory.inputs[name]
+    if plan is None or not isinstance(array, np.ndarray):
+        return "None" if plan is None else repr("described")
+    stored = array[tuple(slice(0, n) for n in stored_shape(plan.shape, plan.view))]
+    return _tensor(plan, stored)
+
+
+def _tensor(plan: TensorPlan | None, values: Array | None) -> str:
+    assert plan is not None
+    layout = arrange(plan.shape, plan.view)
+    numbers = "" if values is None else f", {_numbers(values, plan.dtype)}"
+    return f"tensor({plan.shape!r}, {plan.dtype!r}, {layout.strides!r}, {layout.offset}, {layout.span}{numbers})"
+
+
+def _numbers(array: Array, dtype: str) -> str:
+    """Values as a Python list, or packed where they are many; both exact."""
+    if array.size > _INLINE:
+        packed = base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 9)).decode()
+        return f"unpacked({packed!r}, {dtype!r})"
+    kind = np.float64 if DTYPES[dtype].kind in ("float", "narrow") else array.dtype
+    return repr(array.astype(kind).reshape(-1).tolist())
+
+
+def _spec(name: str, spec: TensorSpec) -> str:
+    """What aclCreateTensor is told of a tensor."""
+    how = {"format": spec.format, "strides": spec.strides, "offset": spec.offset, "storage_shape": spec.storage_shape}
+    return f"    {name!r}: ({spec.shape!r}, {spec.dtype_name!r}, {how!r}),\n"
+
+
+def _expected(reference: Reference | None) -> dict[str, str]:
+    if reference is None:
+        return {"value": "None", "bound": "None", "free": "None"}
+    shape = reference.golden.shape
+    free = np.zeros(shape, bool) if reference.unspecified is None else reference.unspecified
+    bound = np.broadcast_to(reference.bound, shape)
+    if reference.zeros is not None:
+        bound = np.where(reference.zeros, 0.0, bound)
+    return {
+        "value": _numbers(np.broadcast_to(reference.value, shape), "float64"),
+        "bound": _numbers(np.ascontiguousarray(bound, np.float64), "float64"),
+        "free": repr(False) if not free.any() else _numbers(free.astype(np.uint8), "uint8"),
+    }
