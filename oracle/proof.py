@@ -85,6 +85,58 @@ def store(value: Array, low: Array, high: Array, target: Array) -> Array | None:
         return doubtful
 
 
+def store_close(value: Array, relative: float, target: Array) -> Array | None:
+    """``store`` for a 16-bit target and an error of ``relative`` < 2^-40: the ends are looked at only near midpoints.
+
+    Both ends round to float32 within one ULP of ``value``. So if its float32 bits are not within one of a midpoint of
+    the narrow type, no midpoint lies between the ends or at one of them, and rounding in two steps is rounding once.
+    """
+    half = target.dtype == np.float16
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        single = value.astype(np.float32)
+        bits = single.view(np.uint32)
+        spare = np.uint32(13 if half else 16)
+        near = bits - ((np.uint32(1) << (spare - np.uint32(1))) - np.uint32(1))
+        near &= (np.uint32(1) << spare) - np.uint32(1)
+        odd = near <= np.uint32(2)
+        if half:
+            small = _narrow_half(single, bits, target)
+            odd.reshape(-1)[small] = True
+        else:
+            odd |= single != single
+            np.right_shift(bits + np.uint32(0x8000), np.uint32(16), out=bits)
+            np.copyto(target.view(np.uint16), bits, casting="same_kind")
+        where = np.flatnonzero(odd)
+        if not where.size:
+            return None
+        few = value.reshape(-1)[where]
+        settled = np.empty(where.size, target.dtype)
+        left = store(few, few * (1 - relative), few * (1 + relative), settled)
+        target.reshape(-1)[where] = settled
+        if left is None:
+            return None
+        doubtful = np.zeros(target.shape, bool)
+        doubtful.reshape(-1)[where[left]] = True
+        return doubtful
+
+
+def _narrow_half(single: Array, bits: Array, target: Array) -> Array:
+    """Round float32 to float16 away from midpoints; return the indices of subnormals, which it leaves to others."""
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    small = np.flatnonzero(magnitude < np.uint32(113 << 23))
+    large = np.flatnonzero(magnitude >= np.uint32(143 << 23))  # 65536 and above, infinities; NaN
+    magnitude += np.uint32(0x1000)
+    magnitude >>= np.uint32(13)
+    magnitude -= np.uint32(112 << 10)
+    if large.size:
+        magnitude.reshape(-1)[large] = np.where(np.isnan(single.reshape(-1)[large]), 0x7E00, 0x7C00)
+    bits >>= np.uint32(16)
+    bits &= np.uint32(0x8000)
+    bits |= magnitude
+    np.copyto(target.view(np.uint16), bits, casting="same_kind")
+    return small
+
+
 def _store_direct(odd: Array, low: Array, high: Array, target: Array) -> Array:
     """Round the ends of a few elements straight to a 16-bit type; return the indices on which they disagree."""
     fmt = FORMATS[dtype_of(target.dtype).name]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import convert
+from .blocks import Lane, convert
 from .dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .proof import Exact, Refine, settle, store
+from .proof import Exact, Refine, settle, store, store_close
 from .rounding import widen
 from .signature import Array
 
@@ -133,7 +133,17 @@ class Region:
 
     def put(self, index: Index, value: Array, low: Array, high: Array) -> None:
         """Round one block, contiguous in this part, and remember what its interval does not prove."""
-        mask = store(value, low, high, self.target[index])
+        self._note(index, value, store(value, low, high, self.target[index]))
+
+    def put_relative(self, index: Index, value: Lane, relative: float) -> None:
+        """Round one block whose every element has the same relative error bound."""
+        if self.target.dtype == np.float32:
+            low, high = value * (1 - relative), value * (1 + relative)
+            self.put(index, value.values, low.values, high.values)
+        else:
+            self._note(index, value.values, store_close(value.values, relative, self.target[index]))
+
+    def _note(self, index: Index, value: Array, mask: Array | None) -> None:
         if mask is not None:
             if self.doubtful is None:
                 self.doubtful = np.zeros(self.target.shape, bool)

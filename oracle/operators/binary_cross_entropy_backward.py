@@ -117,8 +117,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
                 lanes: list[Any] = [o if o is ONE else Lane.load(pool, o[block]) for o in parts]
                 g, x, y, w = lanes
                 v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
-                low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
-                region.put(block, v.values, low.values, high.values)
+                region.put_relative(block, v, RELATIVE)
                 if sink.judged:
                     values = [1.0 if o is ONE else o.values for o in lanes]
                     region.sink.put_bound(block, v.values, *kernel_error(values, count, len(shape), v.values))

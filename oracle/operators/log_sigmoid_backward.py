@@ -67,8 +67,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
                 g, x = Lane.load(pool, g_part[block]), Lane.load(pool, x_part[block])
                 q = derivative(x)
                 v = g * q
-                low, high = v * (1 - RELATIVE), v * (1 + RELATIVE)
-                region.put(block, v.values, low.values, high.values)
+                region.put_relative(block, v, RELATIVE)
                 if sink.judged:
                     region.sink.put_bound(block, v.values, *kernel_error(g.values, x.values, q.values, v.values))
             region.finish(lambda i: exact(float(g_part[i]), float(x_part[i])))
