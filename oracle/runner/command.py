@@ -171,7 +171,7 @@ def find_case(case_id: str, path: Path | None = None) -> Any:
     from ..interop import load as load_foreign
 
     if path is not None and is_foreign_catalogue(path):
-        cases = load_foreign(path).cases
+        cases = load_foreign(path, limit=sys.maxsize).cases
     else:
         cases = load(path) if path is not None and path.is_file() else load_all(path)
     for case in cases:

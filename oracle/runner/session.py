@@ -59,7 +59,7 @@ class Run:
     def foreign(self, file: Path) -> Loaded:
         """Return what another tool's catalogue file holds; how many of its cases cannot be run is told at the end."""
         if file not in self._foreign:
-            self._foreign[file] = load_foreign(file)
+            self._foreign[file] = load_foreign(file, limit=self.settings.max_elements)
         return self._foreign[file]
 
     def open(self) -> None:

@@ -38,6 +38,7 @@ class Settings:
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
+    max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
@@ -77,6 +78,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
+        max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
 
