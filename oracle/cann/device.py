@@ -8,14 +8,23 @@ thread opens its session anew.
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import defaultdict
 from ctypes import byref, c_void_p
 
 from . import abi
 from .library import Cann, CannError
 
-_RESETS: Counter[int] = Counter()  # device -> how often this process has reset it
-_RESETTING = threading.Lock()
+
+class _Health:
+    """A device as all threads of this process see it: whether a fault has broken it, how often it was reset."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.broken = False
+        self.resets = 0
+
+
+_HEALTH: defaultdict[int, _Health] = defaultdict(_Health)
 WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before it wrote it finds nan
 
 
@@ -24,7 +33,7 @@ class Session:
 
     def __init__(self, cann: Cann, device: int, timeout: float) -> None:
         self.cann, self.device, self.timeout = cann, device, timeout
-        self.broken = False
+        self._health = _HEALTH[device]
         self._stream: c_void_p | None = None
         self._resets = 0
         self._workspace: tuple[c_void_p, int] | None = None
@@ -34,52 +43,56 @@ class Session:
         assert self._stream is not None, "the session is closed"
         return self._stream
 
+    @property
+    def broken(self) -> bool:
+        """Whether what this session holds on the device is lost, or will be by the reset that is due."""
+        return self._health.broken or self._resets != self._health.resets
+
+    def break_(self) -> None:
+        """Note that the device's context is broken: whoever comes next resets it."""
+        self._health.broken = True
+
     def ready(self) -> bool:
         """Open the session, or open it anew after a fault; return whether it was opened. Raises CannError."""
-        if self.broken:
+        if self._health.broken:
             self._reset()
-        elif self._resets != _RESETS[self.device]:  # another thread has reset the device: nothing of ours is left
-            self._forget()
+        if self._resets != self._health.resets:
+            self._stream = self._workspace = None
         if self._stream is not None:
             return False
         self._open()
         return True
 
     def _open(self) -> None:
-        self._resets = _RESETS[self.device]
+        self._resets = self._health.resets
         self.cann.call("aclrtSetDevice", self.device)
         made = c_void_p()
         self.cann.call("aclrtCreateStream", byref(made))
         self._stream = made
 
-    def _forget(self) -> None:
-        self._stream = self._workspace = None
-        self.broken = False
-
     def _reset(self) -> None:
         """Reset the device by force. What fails on the way is what is broken; that the device opens again decides."""
-        cann = self.cann
-        with _RESETTING:
-            if self._resets == _RESETS[self.device]:
-                if self._stream is not None and cann.has("aclrtDestroyStreamForce"):
-                    cann.status("aclrtDestroyStreamForce", self._stream)
-                force = "aclrtResetDeviceForce"
-                cann.status(force if cann.has(force) else "aclrtResetDevice", self.device)
-                _RESETS[self.device] += 1
-        self._forget()
+        cann, health, force = self.cann, self._health, "aclrtResetDeviceForce"
+        with health.lock:
+            if not health.broken:  # another thread was faster
+                return
+            if self._stream is not None and self._resets == health.resets and cann.has("aclrtDestroyStreamForce"):
+                cann.status("aclrtDestroyStreamForce", self._stream)
+            cann.status(force if cann.has(force) else "aclrtResetDevice", self.device)
+            health.resets += 1
+            health.broken = False
 
     def close(self) -> None:
         """Give everything back, in order. Raises CannError, once all was tried."""
-        if self._stream is None or self._resets != _RESETS[self.device]:
-            return
-        if self.broken:
+        if self._health.broken:
             self._reset()
+        if self._stream is None or self.broken:
             return
         steps = [("aclrtSetDevice", self.device)]  # close() may be called on another thread than the session's
         if self._workspace is not None:
             steps.append(("aclrtFree", self._workspace[0]))  # type: ignore[arg-type]
         steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # type: ignore[list-item]
-        self._forget()
+        self._stream = self._workspace = None
         failures = []
         for name, argument in steps:
             if code := self.cann.status(name, argument):
@@ -94,7 +107,8 @@ class Session:
         try:
             self.cann.call(name, *arguments)
         except CannError as error:
-            self.broken |= error.code not in abi.HARMLESS
+            if error.code not in abi.HARMLESS:
+                self.break_()
             raise
 
     def synchronise(self) -> None:

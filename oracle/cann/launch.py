@@ -68,7 +68,8 @@ class _First:
     def _status(self, which: str, code: int) -> Status:
         if code == abi.SUCCESS:
             return Status(code)
-        self.session.broken |= code == _BROKEN
+        if code == _BROKEN:
+            self.session.break_()
         return Status(code, which + self.session.cann.message())
 
     def close(self) -> None:

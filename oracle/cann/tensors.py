@@ -74,7 +74,7 @@ class Tensors:
         self._blocks: list[c_void_p] = []
         values = {**call.inputs, **call.outputs}
         self.complete = not any(isinstance(value, TensorSpec) for value in values.values())
-        self._placed = {n: _Placed(v, call.specs.get(n)) for n, v in values.items() if isinstance(v, np.ndarray)}
+        self._placed = {n: Placed(v, call.specs.get(n)) for n, v in values.items() if isinstance(v, np.ndarray)}
         self._specs = {n: v for n, v in values.items() if not isinstance(v, np.ndarray)}
 
     def __enter__(self) -> Tensors:
@@ -141,7 +141,7 @@ class Tensors:
             mirror.download()
 
 
-class _Placed:
+class Placed:
     """An array in its memory: ``start`` is where its storage begins, ``end`` how many bytes the block must have."""
 
     def __init__(self, array: Array, told: TensorSpec | None) -> None:

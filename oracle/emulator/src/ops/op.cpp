@@ -123,7 +123,7 @@ aclnnStatus FirstPhase::operator()(uint64_t* workspaceSize, aclOpExecutor** exec
 }
 
 aclnnStatus SecondPhase::operator()(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream) {
-  return entry_([&] {
+  aclnnStatus status = entry_([&] {
     if (executor == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, "executor is a null pointer"};
     auto found = executor_of(executor);
     if (found->api != entry_.name) {
@@ -143,6 +143,8 @@ aclnnStatus SecondPhase::operator()(void* workspace, uint64_t workspaceSize, acl
     }
     found->launch(workspace, workspaceSize, *on, Entry::current_injection());
   });
+  if (Entry::current_injection().code != 0) executors().remove(executor);  // a second phase made to fail has used it too
+  return status;
 }
 
 }  // namespace emu

@@ -1,0 +1,80 @@
+"""This process on the emulated CANN: one SoC (ascend910b), faults and counters through the emulator's own interface."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oracle.emulator import activate, build
+from oracle.errors import OracleError
+
+KINDS = ("tensors", "executors", "streams", "allocations")
+
+
+class Emulator:
+    """The emulated CANN of this process."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        library.aclemuInject.argtypes = library.aclemuTrace.argtypes = [ctypes.c_char_p]
+        for name in ("aclemuCallCount", "aclemuLiveCount"):
+            function = getattr(library, name)
+            function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_uint64
+        library.aclemuMisuseCount.restype = ctypes.c_uint64
+        library.aclemuLastMisuse.restype = ctypes.c_char_p
+        self._before = {kind: self._count(kind) for kind in KINDS}
+
+    def _count(self, kind: str) -> int:
+        return int(self._library.aclemuLiveCount(kind.encode()))
+
+    def inject(self, faults: str) -> None:
+        assert self._library.aclemuInject(faults.encode()) == 0, faults
+
+    def clear(self) -> None:
+        self._library.aclemuClearFaults()
+
+    def calls(self, function: str) -> int:
+        return int(self._library.aclemuCallCount(function.encode()))
+
+    def alive(self) -> dict[str, int]:
+        """How many objects of each kind there are more than when the test began."""
+        return {kind: self._count(kind) - self._before[kind] for kind in KINDS}
+
+    def trace(self, path: Path | None) -> None:
+        assert self._library.aclemuTrace(None if path is None else str(path).encode()) == 0
+
+    def misuses(self) -> int:
+        return int(self._library.aclemuMisuseCount())
+
+    def last_misuse(self) -> str:
+        return str(self._library.aclemuLastMisuse().decode())
+
+
+@pytest.fixture(scope="session")
+def emulated_tree() -> Path:
+    """The toolkit tree, built once."""
+    try:
+        return build()
+    except OracleError as error:
+        if "did not compile" in str(error):
+            raise
+        pytest.skip(f"no emulated CANN here: {error}")
+
+
+@pytest.fixture
+def emulator(emulated_tree: Path) -> Iterator[Emulator]:
+    """The emulated CANN, without faults; the environment is put back afterwards."""
+    before = dict(os.environ)
+    os.environ.pop("ASCEND_RT_VISIBLE_DEVICES", None)
+    root = activate("ascend910b", emulated_tree)
+    made = Emulator(ctypes.CDLL(str(root / "lib64" / "libascendcl.so")))
+    made.clear()
+    yield made
+    made.clear()
+    made.trace(None)
+    os.environ.clear()
+    os.environ.update(before)

@@ -1,0 +1,125 @@
+"""Where CANN is looked for, in which order, and what is said when it is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oracle.cann import discovery
+from oracle.cann.discovery import OPERATOR_LIBRARIES, RUNTIME_LIBRARIES, Toolkit, custom_libraries, find_toolkit
+from oracle.errors import OracleError
+
+
+@pytest.fixture(autouse=True)
+def _nothing_installed(monkeypatch, tmp_path):
+    for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_CUSTOM_OPP_PATH", "ASCEND_OPP_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(discovery, "DEFAULT_ROOTS", (str(tmp_path / "first"), str(tmp_path / "second")))
+
+
+def install(root: Path, *libraries: str, folder: str = "lib64") -> Path:
+    (root / folder).mkdir(parents=True, exist_ok=True)
+    for name in libraries:
+        (root / folder / name).write_bytes(b"")
+    return root
+
+
+def test_the_variables_come_before_the_default_folders_in_their_order(monkeypatch, tmp_path):
+    for name in ("home", "toolkit", "first", "second"):
+        install(tmp_path / name, "libascendcl.so")
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path / "home"))
+    monkeypatch.setenv("ASCEND_TOOLKIT_HOME", str(tmp_path / "toolkit"))
+    found = []
+    for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", None):
+        toolkit = find_toolkit()
+        found.append((toolkit.root.name, toolkit.named_by))
+        if variable:
+            monkeypatch.delenv(variable)
+    expected = [("home", "ASCEND_HOME_PATH"), ("toolkit", "ASCEND_TOOLKIT_HOME"), ("first", "default folder")]
+    assert found == expected
+
+
+def test_without_cann_the_message_names_the_variables_the_folders_and_the_emulator(tmp_path):
+    with pytest.raises(OracleError) as told:
+        find_toolkit()
+    words = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", str(tmp_path / "first"), "set_env.sh", "--emulate")
+    assert all(word in str(told.value) for word in words)
+    assert "\n" not in str(told.value)
+
+
+def test_a_variable_that_leads_nowhere_is_an_error_and_not_another_installation(monkeypatch, tmp_path):
+    install(tmp_path / "first", "libascendcl.so")
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path / "gone"))
+    with pytest.raises(OracleError, match=r"ASCEND_HOME_PATH=.*gone: no libascendcl.so or libacl_rt.so"):
+        find_toolkit()
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "found"),
+    [
+        (["libascendcl.so", "libacl_rt.so"], RUNTIME_LIBRARIES, "libascendcl.so"),
+        (["libacl_rt.so"], RUNTIME_LIBRARIES, "libacl_rt.so"),
+        (["libopapi.so", "libopapi_nn.so"], OPERATOR_LIBRARIES, "libopapi_nn.so"),
+        (["libopapi.so"], OPERATOR_LIBRARIES, "libopapi.so"),
+        (["libopapi_math.so"], OPERATOR_LIBRARIES, None),
+    ],
+)
+def test_one_library_of_each_kind(tmp_path, there, wanted, found):
+    path = Toolkit(install(tmp_path, *there), "test").library(*wanted)
+    assert (path and path.name) == found
+
+
+def test_custom_packages_come_in_cann_s_order(monkeypatch, tmp_path):
+    def package(folder: Path) -> Path:
+        return install(folder, "libcust_opapi.so", folder="op_api/lib") / "op_api/lib/libcust_opapi.so"
+
+    mine, other = package(tmp_path / "mine"), package(tmp_path / "other")
+    vendors = tmp_path / "opp" / "vendors"
+    one, two = package(vendors / "one"), package(vendors / "two")
+    package(vendors / "unlisted")
+    (vendors / "config.ini").write_text("# by the installer\nload_priority=two,missing,one\n")
+    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", f"{tmp_path / 'mine'}:{tmp_path / 'nothing'}:{tmp_path / 'other'}")
+    monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path / "opp"))
+    assert custom_libraries() == [mine, other, two, one]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "version"),
+    [
+        ("ascend_toolkit_install.info", "package_name=Ascend-cann-toolkit\nversion=8.5.0\narch=x86_64\n", "8.5.0"),
+        ("x86_64-linux/ascend_toolkit_install.info", "version=8.1.RC1.beta1\n", "8.1.RC1.beta1"),
+        ("version.cfg", "# header\ntoolkit_running_version=[8.0.RC3:8.0.RC3]\n", "8.0.RC3"),
+        ("readme", "version=1.0\n", ""),
+    ],
+)
+def test_version(tmp_path, name, text, version):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert Toolkit(tmp_path, "test").version == version
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2,1", "1 follows 2"),
+        ("0,0", "0 follows 0"),
+        ("0,x", "'x' is no number"),
+        ("0,,1", "'' is no number"),
+        ("0-3", "'0-3' is no number"),
+        ("", "hides every device"),
+    ],
+)
+def test_visible_devices_that_the_runtime_fails_on_or_ignores_are_refused(monkeypatch, text, told):
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", text)
+    with pytest.raises(OracleError, match=told) as error:
+        discovery.check_visible_devices()
+    assert "ASCEND_RT_VISIBLE_DEVICES" in str(error.value)
+
+
+@pytest.mark.parametrize("text", [None, "0", "0,2,7"])
+def test_visible_devices_that_are_right(monkeypatch, text):
+    monkeypatch.delenv("ASCEND_RT_VISIBLE_DEVICES", raising=False)
+    if text is not None:
+        monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", text)
+    discovery.check_visible_devices()
