@@ -102,6 +102,3 @@ def stored_shape(shape: tuple[int, ...], view: str) -> tuple[int, ...]:
 
 def _once(view: Array, stored: tuple[int, ...]) -> Array:
     return view[tuple(slice(0, n) for n in stored)]
-
-
-__all__ = ["arrange", "make_buffer", "make_inputs", "make_values", "spec_of_plan", "store", "stored_shape"]
