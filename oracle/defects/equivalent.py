@@ -22,18 +22,18 @@ EQUIVALENT: dict[str, str] = {
             "log_sigmoid_backward",
         )
     },
-    "check/binary_cross_entropy_backward/without SUCCESS if is_empty(a[\"self\"]) else None": LAST_CHECK,
-    "check/nll_loss_backward/without SUCCESS if is_empty(a[\"self\"]) else None": LAST_CHECK,
+    'check/binary_cross_entropy_backward/without SUCCESS if is_empty(a["self"]) else None': LAST_CHECK,
+    'check/nll_loss_backward/without SUCCESS if is_empty(a["self"]) else None': LAST_CHECK,
     "check/softmax_backward/without SUCCESS if is_empty(grad, output) else None (again)": LAST_CHECK,
-    "check/log_sigmoid_backward/without SUCCESS if is_empty(a[\"gradOutput\"], a[\"self\"]) else None": LAST_CHECK,
-    "check/log_sigmoid_backward/without dtype_in(\"gradOutput\", a[\"gradOutput\"], float_types(platform))": (
+    'check/log_sigmoid_backward/without SUCCESS if is_empty(a["gradOutput"], a["self"]) else None': LAST_CHECK,
+    'check/log_sigmoid_backward/without dtype_in("gradOutput", a["gradOutput"], float_types(platform))': (
         ONE_DTYPE.format("gradOutput")
     ),
-    "check/log_sigmoid_backward/without dtype_in(\"self\", a[\"self\"], float_types(platform))": ONE_DTYPE.format("self"),
-    "check/softmax_backward/without dtype_in(\"gradOutput\", grad, (\"float32\", \"float16\", \"bfloat16\"))": (
+    'check/log_sigmoid_backward/without dtype_in("self", a["self"], float_types(platform))': ONE_DTYPE.format("self"),
+    'check/softmax_backward/without dtype_in("gradOutput", grad, ("float32", "float16", "bfloat16"))': (
         ONE_DTYPE.format("gradOutput")
     ),
-    "check/softmax_backward/without dtype_in(\"output\", output, (\"float32\", \"float16\", \"bfloat16\"))": (
+    'check/softmax_backward/without dtype_in("output", output, ("float32", "float16", "bfloat16"))': (
         ONE_DTYPE.format("output")
     ),
     "refuses/nll_loss_backward/non-contiguous totalWeight": "a tensor of one element is contiguous whatever its strides",

@@ -18,12 +18,13 @@ from ..operators import compute, operator
 from ..operators.api import Numerics
 from ..platforms import PLATFORMS, Platform
 from ..signature import Array, Call
-from .base import EVERY_SOC
 from .device import Arguments, Device, Kernel
 from .kernels import BASE, BCE, F, LOG_SIGMOID, MEAN, NLL, SOFTMAX, bce_operands, kernel_of, nll_operands, row_sum
 
 D = np.float64
-BOTH = ("ascend910b", "ascend910")  # one product with infinities, one that saturates
+PLAIN = ("ascend910b",)
+BOTH = (*PLAIN, "ascend910")  # one product with infinities, one that saturates
+EACH = (*BOTH, "ascend950")  # and one with the other host; A3 is as A2, and 310p as 910, in all that a verdict reads
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Right:
     op: str
     what: str
     device: Any
-    socs: tuple[str, ...] = BOTH
+    socs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,9 @@ def _torch(op: str) -> Kernel:
 
         from ..backends.torch import OPERATORS
 
+        if torch.get_num_threads() > 1:
+            torch.set_num_threads(1)  # the score has its own processes
+
         ready: dict[str, Any] = {}
         for p in operator(op).parameters:
             value = a.get(p.name)
@@ -323,14 +327,15 @@ def _kernels() -> list[tuple[str, str, str, Kernel]]:
 def right_kernels(op: str) -> list[Right]:
     """Return the right kernels of an operator."""
     found = [
-        Right(f"right/{name}", own, what, Device(name, kernel)) for own, name, what, kernel in _kernels() if own == op
+        Right(f"right/{name}", own, what, Device(name, kernel), BOTH if name in ("plain", "double") else PLAIN)
+        for own, name, what, kernel in _kernels()
+        if own == op
     ]
-    documented = tuple(s for s in EVERY_SOC if s in operator(op).documented)
     found.append(Right("right/exact", op, "correctly rounded", Computed("exact", "exact"), BOTH))
-    found.append(Right("right/public", op, "the public kernel of the SoC", Computed("public", "kernel"), documented))
+    found.append(Right("right/public", op, "the public kernel of the SoC", Computed("public", "kernel"), EACH))
     forms = dict.fromkeys(p.kernel for p in PLATFORMS.values())
     for form in forms:
-        found.append(Right(f"right/{form}", op, f"the public kernel {form}", Device(form, _public(op, form))))
+        found.append(Right(f"right/{form}", op, f"the public kernel {form}", Device(form, _public(op, form)), BOTH))
     return found
 
 

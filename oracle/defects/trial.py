@@ -1,6 +1,6 @@
 """One process' share of a score: wrong kernels until they are noticed, right kernels on every case.
 
-Data and reference of a case are made once for all kernels. A wrong kernel that does on a call what the plain one does,
+Data and reference of a case are made once for all kernels, and equal answers are judged once. A wrong kernel that does on a call what the plain one does,
 bit for bit, is not judged there: it cannot be noticed.
 """
 
@@ -156,6 +156,14 @@ class Plain:
     def reason(self) -> str:
         return "" if self._outcome is None else self._outcome.reason
 
+    def answer_of(self, device: Any) -> bytes:
+        """Return what a right device writes: devices that answer alike, bit for bit, are judged once."""
+        if not self.launched:
+            return b""
+        if isinstance(device, Device):
+            return device.result(self.call, self._out).tobytes()
+        return device.name.encode() + b" is judged by itself, because it is no Device"
+
     def differs(self, device: Any) -> bool:
         """Whether a device answers this call otherwise, as far as that can be told without judging it."""
         if not isinstance(device, Device) or device.launch is not writes:
@@ -186,9 +194,12 @@ class Plain:
 def _right(share: Share, answer: Answer) -> None:
     kernels = [r for r in right_kernels(share.op) if share.settings.soc in r.socs]
     for prepared in _prepared(share, answer):
+        plain, told = Plain(prepared), dict[bytes, Outcome]()
         for right in kernels:
             answer.judged += 1
-            outcome = prepared.outcome(right.device)
+            key = plain.answer_of(right.device)
+            outcome = told.get(key) or prepared.outcome(right.device)
+            told[key] = outcome
             if outcome.status != "pass":
                 answer.hits.append(Hit(right.id, prepared.case.id, _layers(outcome), outcome.reason))
 

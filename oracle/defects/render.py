@@ -1,0 +1,186 @@
+"""A score as text, Markdown and a section of HTML; all from the plain data of :mod:`.summary`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from ..reporting.markdown import code, table
+from ..reporting.markdown import escape as plain
+
+Data = dict[str, Any]
+SHOWN = 40  # survivors and alarms shown; the JSON has all
+
+
+def percent(share: Data) -> str:
+    """``12 / 13 (92.3 %)``."""
+    if not share["all"]:
+        return "-"
+    return f"{share['noticed']} / {share['all']} ({_percent(share['noticed'], share['all'])})"
+
+
+def _percent(part: int, whole: int) -> str:
+    """A percentage that says 100 % only of everything."""
+    value = 100 * part / whole
+    return f"{value:.0f} %" if part in (0, whole) else f"{min(max(value, 0.1), 99.9):.1f} %"
+
+
+def sentence(data: Data) -> str:
+    """The score in one sentence."""
+    total, published = data["total"], data["published"]
+    state = "" if data["complete"] else f" Interrupted: {data['unfinished']} parts were not finished."
+    rows = f", {published['noticed']} of the {published['all']} published defects" if published["all"] else ""
+    alarms = len(data["false_alarms"])
+    right = f" {alarms} false alarms in {data['right_kernels']['verdicts']} verdicts on right kernels ({data['seeds']} seeds)."
+    return (
+        f"{data['cases']} cases notice {total['noticed']} of {total['all']} wrong kernels"
+        f"{' (' + _percent(total['noticed'], total['all']) + ')' if total['all'] else ''}{rows}."
+        f"{right if data['seeds'] else ''}{state}"
+    )
+
+
+def _operators(data: Data) -> tuple[list[str], list[list[str]]]:
+    head = ["operator", "cases", "published defects", "generated mutants", "equivalent", "false alarms"]
+    rows = [
+        [
+            o["op"],
+            str(o["cases"]),
+            percent(o["published"]),
+            percent(o["generated"]),
+            str(o["equivalent"]),
+            str(o["false_alarms"]) if data["seeds"] else "-",
+        ]
+        for o in data["operators"]
+    ]
+    return head, rows
+
+
+def _classes(data: Data) -> tuple[list[str], list[list[str]]]:
+    return ["class", "what", "noticed"], [[c["class"], c["what"], percent(c)] for c in data["classes"]]
+
+
+def _layers(data: Data) -> tuple[list[str], list[list[str]]]:
+    at = "by any case" if data["full_matrix"] else "by the first case that notices"
+    head = ["layer", f"notices, {at}", "alone"]
+    return head, [[x["layer"], str(x["noticed"]), str(x["alone"])] for x in data["layer_detections"]]
+
+
+def _families(data: Data) -> tuple[list[str], list[list[str]]]:
+    earned = data["earned"]
+    what = "notices" if earned["complete"] else "first to notice"
+    rows = [
+        [f["family"], str(f["cases"]), str(f["notices"]), str(f["essential"]), str(f["unique"]) if earned["complete"] else "-"]
+        for f in earned["families"]
+    ]  # fmt: skip
+    return ["family", "cases", what, "in a smallest set", "only here"], rows
+
+
+def _survivors(data: Data) -> list[str]:
+    return [
+        f"{s['id']}: {s['what']}; needs {s['needs']}"
+        + (f"; {s['would_notice']} notices" if "would_notice" in s else "")
+        for s in data["survivors"]
+    ]
+
+
+def _alarms(data: Data) -> list[str]:
+    flagged = [
+        f"{f['id']} is equivalent ({f['equivalent']}) and was flagged by {f['case']}: {f['reason']}"
+        for f in data["flagged_equivalents"]
+    ]
+    return flagged + [
+        f"{a['op']} {a['kernel']} on {a['soc']}, seed {a['seed']}: {a['case']}: {a['reason']}"
+        for a in data["false_alarms"]
+    ]
+
+
+def _missing(data: Data) -> list[str]:
+    return [f"{m['family']} ({m['notices']})" for m in data["missing_families"]]
+
+
+def _unusable(data: Data) -> list[str]:
+    return [f"{case}: {why}" for case, why in data["unusable"].items()]
+
+
+SECTIONS = (
+    ("Survivors", _survivors),
+    ("Families of the built-in catalogue that notice survivors", _missing),
+    ("False alarms", _alarms),
+    ("Cases that cannot be scored", _unusable),
+)
+
+
+def text(data: Data) -> str:
+    """The score for a terminal."""
+    parts = [sentence(data)]
+    parts += [_aligned(*made(data)) for made in (_operators, _classes, _layers)]
+    for title, made in SECTIONS:
+        if lines := made(data):
+            parts.append("\n".join([f"{title}:", *(f"  {line}" for line in _few(lines))]))
+    parts.append(f"{data['duration_s']:.0f} s")
+    return "\n\n".join(parts)
+
+
+def _few(lines: Sequence[str]) -> list[str]:
+    left = len(lines) - SHOWN
+    return [*lines[:SHOWN], *([f"... and {left} more"] if left > 0 else [])]
+
+
+def _aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    grid = [list(head), *map(list, rows)]
+    widths = [max(len(row[k]) for row in grid) for k in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in grid
+    )
+
+
+def markdown(data: Data) -> str:
+    """The score for a pull request."""
+    names = ", ".join(data["catalogue"])
+    parts = [
+        f"## Detection score: {plain(names)}, tier {data['tier']}",
+        plain(sentence(data)),
+        f"{code(data['command'])}; standard {data['standard']}, layers {', '.join(data['layers'])}, "
+        f"SoC: {data['soc']}, {data['duration_s']:.0f} s",
+    ]
+    for head, rows in (_operators(data), _classes(data), _layers(data)):
+        parts.append(table(head, [[plain(cell) for cell in row] for row in rows]))
+    for title, made in SECTIONS:
+        if lines := made(data):
+            parts.append("\n".join([f"### {title}", "", *(f"- {plain(line)}" for line in _few(lines))]))
+    head, rows = _families(data)
+    parts += ["### Which families earn their place", table(head, [[plain(cell) for cell in row] for row in rows])]
+    return "\n\n".join(parts) + "\n"
+
+
+STYLE = (
+    ".power table{border-collapse:collapse;margin:.6em 0}.power td,.power th{border:1px solid #8886;padding:.2em .6em;"
+    "text-align:left}.power .good{color:#176f2c}.power .bad{color:#b3261e}.power li{overflow-wrap:anywhere}"
+)
+
+
+def html(data: Data) -> str:
+    """The score as one section of HTML, to stand in a page or by itself."""
+    good = not data["survivors"] and not data["false_alarms"] and not data["flagged_equivalents"] and data["complete"]
+    parts = [
+        f"<style>{STYLE}</style>",
+        f"<h2>Detection score: {escape(', '.join(data['catalogue']))}, tier {escape(data['tier'])}</h2>",
+        f'<p class="{"good" if good else "bad"}">{escape(sentence(data))}</p>',
+        f"<p><code>{escape(data['command'])}</code>; standard {escape(data['standard'])}, layers "
+        f"{escape(', '.join(data['layers']))}, SoC: {escape(data['soc'])}, {data['duration_s']:.0f} s</p>",
+    ]
+    parts += [_html_table(*made(data)) for made in (_operators, _classes, _layers)]
+    for title, made in SECTIONS:
+        if lines := made(data):
+            items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+            parts.append(f"<details><summary>{escape(title)}: {len(lines)}</summary><ul>{items}</ul></details>")
+    families = _html_table(*_families(data))
+    parts.append(f"<details><summary>Which families earn their place</summary>{families}</details>")
+    return f'<section class="power" id="power">{"".join(parts)}</section>\n'
+
+
+def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
