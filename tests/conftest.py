@@ -1,4 +1,4 @@
-"""The toolkit tree, built once (and kept in the user's cache)."""
+"""The emulated CANN's toolkit tree, built once (and kept in the user's cache)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,193 @@
+"""The aclnn backend in the runner: every way a device goes wrong ends in its status, and the next case runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from oracle.backends import load
+from oracle.catalogue import default_dir, load_all, select
+from oracle.errors import OracleError
+from oracle.platforms import PLATFORMS
+from oracle.runner import Settings
+from oracle.runner.bench import Bench
+
+SOFTMAX = "aclnnSoftmaxBackward"
+LOG_SIGMOID = str(default_dir() / "log_sigmoid_backward.yaml")
+REQUIRES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_OPP_PATH", "ASCEND_RT_VISIBLE_DEVICES")
+
+
+@pytest.fixture
+def clean(monkeypatch, tree):
+    """An environment without CANN; child processes put themselves on the emulated one."""
+    for name in (*REQUIRES, *(n for n in os.environ if n.startswith("ACLNN_EMULATOR_"))):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.fixture(scope="module")
+def softmax():
+    """Three plain softmax cases: a value each, a strided output, and nothing special."""
+    cases = select(load_all(default_dir()), tier="smoke", soc="ascend910b")
+    return [case for case in cases if case.op == SOFTMAX and case.expected("ascend910b") == "ACLNN_SUCCESS"][:3]
+
+
+def outcomes(cases, **settings):
+    """Run cases in a child process on the emulated CANN; return (status, reason) of each."""
+    bench = Bench(Settings(backend="aclnn", emulate=True, **{"isolate": True, **settings}))
+    bench.open()
+    try:
+        lines = [bench.run(case) for case in cases]
+    finally:
+        bench.close()
+    return [(line["status"], line["reason"]) for line in lines]
+
+
+# The fault hits the second of three cases. What the kernel writes is judged like any value, what the calls answer too.
+FAULTS = {
+    "wrong": ("fail", "max_abs_error"),
+    "zeros": ("fail", "matched_ratio"),
+    "nan": ("fail", "nan"),
+    "stale": ("fail", "of out were not written"),
+    "overrun": ("fail", "outside out were written"),
+    "underrun": ("fail", "outside out were written"),
+    "input": ("fail", "the device modified gradOutput"),
+    "561000": ("fail", "ACLNN_ERR_INNER"),
+    "fault:507035": ("error", "507035 (vector core exception)"),
+    "crash": ("crash", "SIGSEGV"),
+}
+
+
+@pytest.mark.parametrize(("fault", "expected"), FAULTS.items(), ids=FAULTS)
+def test_a_kernel_that_goes_wrong(clean, softmax, fault, expected):
+    again = f";{SOFTMAX}#3={fault}" if fault == "stale" else ""  # the runner asks twice before it says so
+    clean.setenv("ACLNN_EMULATOR_FAULTS", f"{SOFTMAX}#2={fault}{again}")
+    first, second, third = outcomes(softmax)
+    assert (first[0], third[0]) == ("pass", "pass")
+    assert second[0] == expected[0]
+    assert expected[1] in second[1].lower() or expected[1] in second[1]
+
+
+def test_a_first_phase_that_refuses(clean, softmax):
+    clean.setenv("ACLNN_EMULATOR_FAULTS", f"{SOFTMAX}GetWorkspaceSize#2=561003")
+    (_, (status, reason), _) = outcomes(softmax)
+    assert status == "fail"
+    assert "ACLNN_ERR_INNER_FIND_KERNEL_ERROR (EZ9999: " in reason
+
+
+def test_memory_that_is_not_there(clean, softmax):
+    clean.setenv("ACLNN_EMULATOR_FAULTS", "aclrtMalloc#5=207001")
+    statuses = outcomes(softmax)
+    assert [s for s, _ in statuses] == ["pass", "error", "pass"]
+    assert "aclrtMalloc returned 207001 (out of device memory): EL0004" in statuses[1][1]
+
+
+def test_a_kernel_that_hangs(clean, softmax):
+    clean.setenv("ACLNN_EMULATOR_FAULTS", f"{SOFTMAX}#2=hang")
+    statuses = outcomes(softmax, timeout=4.0)
+    assert [s for s, _ in statuses] == ["pass", "timeout", "pass"]
+    statuses = outcomes(softmax, backend_options=(("timeout", "0.5"),))
+    assert [s for s, _ in statuses] == ["pass", "error", "pass"]
+    assert "507046" in statuses[1][1]
+
+
+def test_a_device_of_another_soc_is_refused_at_the_start(clean, tree):
+    clean.setenv("ASCEND_HOME_PATH", str(tree))
+    clean.setenv("ACLNN_EMULATOR_SOC", "Ascend950PR_9589")
+    with pytest.raises(
+        OracleError, match=r"--soc ascend910b: the device of backend aclnn is a ascend950: --soc ascend950"
+    ):
+        Bench(Settings(backend="aclnn", isolate=True)).open()
+
+
+def test_a_device_that_no_soc_of_this_suite_has(clean, tree):
+    from oracle.cann import soc_of
+
+    for name in ("Ascend310B1", "", "Kirin990"):
+        with pytest.raises(OracleError, match="none of the SoCs of this suite: ascend910, "):
+            soc_of(name)
+    assert {soc_of(name) for name in ("Ascend910B4-1", "Ascend910B2C")} == {"ascend910b"}
+
+
+def test_without_cann_there_is_one_clear_message(clean, monkeypatch):
+    monkeypatch.setattr("oracle.cann.discovery.DEFAULT_ROOTS", ("/nonexistent",))
+    with pytest.raises(OracleError, match=r"no CANN found: ASCEND_HOME_PATH and .*--emulate"):
+        load("aclnn")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"device": "one"}, "write a device number"),
+        ({"device": "-1"}, "write a device number"),
+        ({"timeout": "0"}, "positive number of seconds"),
+        ({"timeout": "soon"}, "positive number of seconds"),
+        ({"deterministic": "yes"}, "must be 0 or 1"),
+        ({"devices": "0"}, "no option 'devices'; it has: device, timeout, deterministic"),
+    ],
+)
+def test_wrong_options_are_told(options, told):
+    with pytest.raises(OracleError, match=told):
+        load("aclnn", options)
+
+
+def run(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, list[dict]]:
+    """Run the command in a folder of its own; return its exit status, its words and the record's lines."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("ASCEND_", "ACLNN_EMULATOR_"))}
+    root = str(Path(__file__).parents[2])
+    env |= {"PYTHONPATH": root, "COLUMNS": "200", **variables}
+    record = tmp_path / "run.jsonl"
+    command = [sys.executable, "-m", "oracle.cli", "run", "--emulate", "--record", str(record), "-q", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False)
+    lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
+    return done.returncode, done.stdout + done.stderr, lines
+
+
+@pytest.mark.parametrize("soc", PLATFORMS)
+def test_the_smoke_tier_passes_on_every_soc(clean, soc):
+    """Views, refusals, null pointers, formats. `aclnn-oracle run --backend aclnn --emulate --soc SOC` runs all tiers."""
+    cases = select(load_all(default_dir()), tier="smoke", soc=soc)
+    assert {(case.id, *outcome) for case, outcome in zip(cases, outcomes(cases, soc=soc), strict=True)} == {
+        (case.id, "pass", "") for case in cases
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "visible", "devices"),
+    [
+        (["-n", "2"], None, {"emulated npu:0", "emulated npu:1"}),
+        (["-n", "2", "--devices", "5,3", "--isolate"], None, {"emulated npu:5", "emulated npu:3"}),
+        (["--devices", "1"], "2,4", {"emulated npu:1"}),
+    ],
+)
+def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, options, visible, devices):
+    variables = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
+    chosen = [LOG_SIGMOID, "--backend", "aclnn", "--tier", "smoke", *options]
+    code, told, lines = run(tmp_path, *chosen, **variables)
+    assert code == 0, told[-3000:]
+    assert lines[0]["versions"]["cann"] == "8.5.0 (emulated)"
+    seen = {(case["worker"], case["device"]) for case in lines[1:-1]}
+    assert {device for _, device in seen} == devices
+    assert len(seen) == (2 if "-n" in options else 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "visible", "told"),
+    [
+        (["--devices", "8"], None, "--devices: no device 8; backend aclnn sees 8, from 0 on"),
+        (["--devices", "0,2", "-n", "2"], "1,5", "--devices: no device 2; backend aclnn sees 2, from 0 on"),
+        ([], "3,1", "must be device numbers, ascending and without duplicates"),
+    ],
+)
+def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, visible, told):
+    variables = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
+    code, words, lines = run(tmp_path, LOG_SIGMOID, "--backend", "aclnn", *options, **variables)
+    assert code == 4
+    assert told in words
+    assert "Traceback" not in words
+    assert not lines
