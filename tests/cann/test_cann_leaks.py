@@ -46,7 +46,7 @@ def test_100_000_calls_leave_nothing(emulator):
                 device.run(calls[0])
             emulator.clear()
         assert device.run(calls[number % 9]).code == (161002 if number % 3 == 2 else 0)
-        if number in (20_000, CALLS - 1):
+        if number in (60_000, CALLS - 1):
             marks.append((resident(), emulator.alive()))
     (early, alive), (late, at_end) = marks
     print(f"resident {early} -> {late} bytes, alive {at_end}, {CALLS} calls")
