@@ -78,7 +78,8 @@ class GoldenFile:
         if found is None:
             raise LookupError(f"{self.path.name} has no golden for {call.op}")
         form, function = found
-        result = _single((_kernel if form == "kernel" else _aclnn)(call, function))
+        with np.errstate(all="ignore"):  # what overflows or divides by zero is the case's business
+            result = _single((_kernel if form == "kernel" else _aclnn)(call, function))
         (name,) = call.outputs
         given = call.outputs[name]
         if not writes(call) and result.size == 0:
