@@ -13,11 +13,12 @@ from ..operators import operator, validate
 from ..platforms import Platform
 from ..signature import Array, Call
 from ..status import SUCCESS, Status, invalid
-from .base import Defect
-from .checks import Site, refusing, without
+from .base import EVERY_SOC, Defect
+from .checks import Site, without
 from .device import Arguments, Device, Kernel
 from .kernels import BASE, BCE, MAIN, SLUGS, F
 from .layouts import storage_of
+from .refusals import not_contiguous, refusing
 
 TILE = 256  # elements a core handles at once in A03
 MANY = 8  # tiles from which A03's cores race
@@ -66,8 +67,8 @@ def _wrapped(call: Call) -> Status:
 
 
 def _launched_unless_wrapped(call: Call) -> bool:
-    size = math.prod(next(iter(call.outputs.values())).shape)
-    return size % WRAP != 0
+    (out,) = call.outputs.values()
+    return bool(math.prod(out.shape) % WRAP)
 
 
 def _buffer_overflow(op: str) -> Kernel:
@@ -105,19 +106,16 @@ def _dtype_checks(op: str) -> Callable[[Site], bool]:
     return lambda site: word not in site.text
 
 
-def _noncontiguous_out(call: Call, specs: Any) -> bool:
-    return any(isinstance(v, np.ndarray) and not v.flags.c_contiguous for v in call.outputs.values())
-
-
 def rows(op: str) -> Iterator[Defect]:
     """Yield A01 to A08 for an operator."""
     plain = BASE[op]
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("A01", "API", "refuses an output that is not contiguous", plain, {"check": refusing(_noncontiguous_out)},
+        ("A01", "API", "refuses an output that is not contiguous", plain,
+         {"check": refusing(not_contiguous(operator(op).output))},
          "a strided output", "ops-nn !3792/#2100"),
         ("A02", "API", "accepts inconsistent dtypes", plain, {"check": without(_dtype_checks(op))},
          "a call whose dtypes must be refused", "ops-nn !8677/#4791"),
-        ("A03", "DET", f"float32: one tile of {TILE} holds the previous tile's results where there are more than {MANY}",
+        ("A03", "DET", f"float32: one tile of {TILE} holds the previous tile's results, of more than {MANY}",
          _stale_tile(op), {}, f"float32 tensors of more than {MANY * TILE} elements", "ops-nn !8566"),
         ("A04", "API", "an A2 kernel is driven by the 950's tiling: the blocks do not cover the tensor", plain,
          {"written": _other_tiling}, f"more than {TILING_A2} elements", "ops-nn !8856/#4797"),
@@ -131,12 +129,12 @@ def rows(op: str) -> Iterator[Defect]:
         ("A08", "API", "gradOutput is used as scratch", plain, {"after": negated_in_place("gradOutput")}, "any call",
          "survey"),
     ]  # fmt: skip
-    socs = {"A04": ("ascend910b",), "A07": ("ascend310p",)}
+    socs: dict[str, tuple[str, ...]] = {"A04": ("ascend910b",), "A07": ("ascend310p",)}
     for name, kind, what, kernel, steps, needs, evidence in table:
         if name == "A07" and "ascend310p" not in operator(op).documented:
             continue
-        more = {"socs": socs[name]} if name in socs else {}
-        yield Defect(f"{name}/{SLUGS[op]}", op, kind, what, Device(name, kernel, **steps), needs, evidence, **more)
+        device = Device(name, kernel, **steps)
+        yield Defect(f"{name}/{SLUGS[op]}", op, kind, what, device, needs, evidence, socs.get(name, EVERY_SOC))
 
 
 def _plain_launch(call: Call) -> bool:

@@ -119,7 +119,8 @@ def rows() -> list[Defect]:
             "pytorch #59477, #77852",
         ),
         _row(
-            "B05", "RED", "mean divides by the first dim", by_batch, "mean of rank 2 or more", "class of aprender #2182",
+            "B05", "RED", "mean divides by the first dim", by_batch, "mean of rank 2 or more",
+            "class of aprender #2182",
         ),
         _row(
             "B06", "RED", "a missing weight is read as zeros", null_weight_is_zero, "no weight", "ops-nn !2958/#1486",

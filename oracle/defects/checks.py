@@ -1,4 +1,4 @@
-"""Checks that are missing, answer the wrong code, or refuse what must be accepted: mutants of every validator.
+"""Checks that are missing or answer the wrong code: mutants of every validator.
 
 A check is a ``yield`` of the operator's ``checks`` generator (its line, and the parameter of a loop): every one of them
 is left out once, so a check that is added is mutated without a word here.
@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from ..operators import OPERATORS, operator, validate
+from ..operators import operator, validate
 from ..platforms import PLATFORMS, platform
 from ..signature import POINTERS, Call, TensorSpec
 from ..status import SUCCESS, Status, invalid, nullptr
 from .base import EVERY_SOC, WITH_BFLOAT16, Defect
 from .device import Device
-from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX
+from .kernels import BASE, BCE, NLL, SLUGS
 
 Check = Callable[[Call], Status]
 
@@ -92,6 +90,10 @@ def without(keep: Callable[[Site], bool], pointers: tuple[str, ...] = POINTERS) 
     return check
 
 
+def _all_but(left_out: Site) -> Callable[[Site], bool]:
+    return lambda site: site != left_out
+
+
 def last_decides(call: Call) -> Status:
     """The last failing check decides instead of the first."""
     if call.null:
@@ -121,14 +123,13 @@ def missing(op: str) -> Iterator[Defect]:
         label = f"{site.text}{f' for {site.parameter}' if site.parameter and 'name' in site.text else ''}"
         label += " (again)" if label in labels else ""
         labels.add(label)
-        alone = without(lambda s, left_out=site: s != left_out)
         unsupported = "does not support" in site.text
         yield Defect(
             f"check/{slug}/without {label}",
             op,
             "API",
             f"the check {label} is missing",
-            _device(op, f"without {label}", alone),
+            _device(op, f"without {label}", without(_all_but(site))),
             f"a call that only `{label}` refuses, or ends early",
             socs=tuple(s for s in EVERY_SOC if not unsupported or s not in WITH_BFLOAT16),
         )
@@ -147,158 +148,3 @@ def missing(op: str) -> Iterator[Defect]:
         f"check/{slug}/codes swapped", op, "API", "null pointers answer 161002, everything else 161001",
         _device(op, "codes", _codes), "any refused call",
     )  # fmt: skip
-
-
-# ---- refusing what must be accepted ----------------------------------------------------------------------------------
-
-Predicate = Callable[[Call, dict[str, TensorSpec]], bool]
-
-
-def refusing(predicate: Predicate) -> Check:
-    """Return a validator that also refuses the valid calls of which the predicate holds."""
-
-    def check(call: Call) -> Status:
-        status = validate(call)
-        specs = {n: s for n in (*call.inputs, *call.outputs) if (s := call.spec(n)) is not None}
-        return invalid("refused although it is valid") if status.ok and predicate(call, specs) else status
-
-    return check
-
-
-def _contiguous(call: Call, name: str) -> bool:
-    array = call.inputs[name] if name in call.inputs else call.outputs[name]
-    return not isinstance(array, np.ndarray) or bool(array.flags.c_contiguous)
-
-
-def _names(*names: str) -> Callable[[Callable[[str], Predicate]], list[tuple[str, Predicate]]]:
-    return lambda make: [(name, make(name)) for name in names]
-
-
-def refusals(op: str) -> Iterator[tuple[str, str, Predicate]]:
-    """Yield (what is refused, what a case needs, predicate) for an operator."""
-    found, main = operator(op), MAIN[op]
-    unread = {LOG_SIGMOID: ("buffer",)}.get(op, ())
-    for name in found.names("input", "output"):
-        yield (
-            f"non-contiguous {name}",
-            f"a valid call with {name} not contiguous",
-            lambda call, specs, n=name: not _contiguous(call, n),
-        )
-        yield (
-            f"{name} with a format other than ND",
-            f"a valid call whose {name} has another format",
-            lambda call, specs, n=name: n in specs and specs[n].format != "ND",
-        )
-    for kind in ("float16", "bfloat16", "float32"):
-        yield f"{main} of {kind}", f"a valid {kind} call", lambda call, specs, k=kind: specs[main].dtype_name == k
-    yield "empty tensors", "an empty tensor", lambda call, specs: specs[main].size == 0
-    if op != NLL:
-        yield "rank 0", "a tensor of rank 0", lambda call, specs: specs[main].rank == 0
-        yield "rank 8", "a tensor of rank 8", lambda call, specs: specs[main].rank == 8
-        yield "rank above 4", "a tensor of rank 5 to 7", lambda call, specs: specs[main].rank in (5, 6, 7)
-    for attr in found.names("attr"):
-        if attr == "reduction":
-            for value in range(3):
-                yield (
-                    f"reduction {value}",
-                    f"reduction {value}",
-                    lambda call, specs, v=value: call.attrs["reduction"] == v,
-                )
-    yield from _OWN.get(op, lambda: iter(()))()
-    for name in unread:
-        yield (
-            f"{name} unlike {main}",
-            f"a {name} of another shape or dtype than {main}",
-            lambda call, specs, n=name: n in specs and (specs[n].shape, specs[n].dtype) != (specs[main].shape, specs[main].dtype),
-        )  # fmt: skip
-
-
-def _bce() -> Iterator[tuple[str, str, Predicate]]:
-    yield "a missing weight", "no weight", lambda call, specs: "weightOptional" not in specs
-    yield "mixed dtypes", "inputs of different dtypes", lambda call, specs: len(_kinds(call, specs)) > 1
-    yield "another out dtype", "an out of another dtype", lambda c, s: s["out"].dtype != s["self"].dtype
-    for name in ("gradOutput", "target", "weightOptional"):
-        yield (
-            f"a broadcast {name}",
-            f"a {name} that broadcasts to self",
-            lambda call, specs, n=name: n in specs and specs[n].shape != specs["self"].shape,
-        )
-        yield (
-            f"a {name} of lower rank",
-            f"a {name} of lower rank than self",
-            lambda call, specs, n=name: n in specs and specs[n].rank < specs["self"].rank,
-        )
-
-
-def _kinds(call: Call, specs: dict[str, TensorSpec]) -> set[str]:
-    return {specs[name].dtype_name for name in call.inputs if name in specs}
-
-
-def _nll() -> Iterator[tuple[str, str, Predicate]]:
-    for kind in ("int64", "int32", "uint8"):
-        yield f"target of {kind}", f"a target of {kind}", lambda c, s, k=kind: s["target"].dtype_name == k
-    yield "self without a batch axis", "self (C)", lambda call, specs: specs["self"].rank == 1
-    yield "target (C) beside self (C)", "target (C), self (C)", lambda c, s: s["self"].rank == s["target"].rank == 1
-    yield "another out dtype", "an out of another dtype", lambda c, s: s["out"].dtype != s["self"].dtype
-    yield "a float64 out", "a float64 out", lambda call, specs: specs["out"].dtype_name == "float64"
-    yield "a 0-d gradient", "a gradient of rank 0", lambda call, specs: specs["gradOutput"].rank == 0
-    yield (
-        "a one-element gradient of rank 1",
-        "a gradient (1) with mean or sum",
-        lambda c, s: s["gradOutput"].shape == (1,) and c.attrs["reduction"] != 0,
-    )
-    yield "a 0-d totalWeight", "a totalWeight of rank 0", lambda c, s: s["totalWeight"].rank == 0
-    yield "a totalWeight of rank above 1", "a totalWeight (1, 1)", lambda c, s: s["totalWeight"].rank > 1
-    yield "a negative ignoreIndex", "a negative ignoreIndex", lambda c, s: c.attrs["ignoreIndex"] < 0
-    yield (
-        "an ignoreIndex of C or more",
-        "an ignoreIndex of C or more",
-        lambda c, s: s["self"].size > 0 and c.attrs["ignoreIndex"] >= s["self"].shape[-1],
-    )
-    yield (
-        "an ignoreIndex beyond int32",
-        "an ignoreIndex beyond int32",
-        lambda c, s: not -(2**31) <= c.attrs["ignoreIndex"] < 2**31,
-    )
-    yield "a single class", "C = 1", lambda call, specs: specs["self"].shape[-1] == 1
-    yield "more than 1024 classes", "C above 1024", lambda call, specs: specs["self"].shape[-1] > 1024
-
-
-def _softmax() -> Iterator[tuple[str, str, Predicate]]:
-    yield "a negative dim", "a negative dim", lambda call, specs: call.attrs["dim"] < 0
-    yield "dim 0", "dim 0", lambda c, s: c.attrs["dim"] == 0 and s["gradOutput"].rank > 1
-    yield (
-        "a middle dim",
-        "a middle dim",
-        lambda c, s: 0 < c.attrs["dim"] % max(1, s["gradOutput"].rank) < s["gradOutput"].rank - 1,
-    )
-    yield "another out dtype", "an out of another dtype", lambda c, s: s["out"].dtype != s["gradOutput"].dtype
-    yield (
-        "a reduced axis of 1",
-        "a reduced axis of length 1",
-        lambda c, s: s["gradOutput"].rank > 0 and s["gradOutput"].shape[c.attrs["dim"]] == 1,
-    )
-
-
-def _log_sigmoid() -> Iterator[tuple[str, str, Predicate]]:
-    yield "an empty buffer", "an empty buffer", lambda call, specs: specs["buffer"].size == 0
-    yield "rank 9", "a tensor of rank 9", lambda call, specs: specs["self"].rank > 8
-
-
-_OWN: dict[str, Callable[[], Iterator[tuple[str, str, Predicate]]]] = {
-    BCE: _bce,
-    NLL: _nll,
-    SOFTMAX: _softmax,
-    LOG_SIGMOID: _log_sigmoid,
-}
-
-
-def refused(op: str) -> Iterator[Defect]:
-    """Yield devices that refuse what they must accept."""
-    for what, needs, predicate in refusals(op):
-        yield Defect(
-            f"refuses/{SLUGS[op]}/{what}", op, "API", f"refuses {what}", _device(op, what, refusing(predicate)), needs
-        )
-
-
-assert set(_OWN) == set(OPERATORS)

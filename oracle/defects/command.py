@@ -45,8 +45,8 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "power",
         help="detection score of the catalogue, or of any YAML, ATK JSON or TTK CSV",
-        description="Run a catalogue against a registry of wrong kernels (published defects and generated mutants) and\n"
-        "of right kernels, and say what it notices, what survives, and which cases earn their place.",
+        description="Run a catalogue against wrong kernels (published defects, generated mutants) and right ones, and\n"
+        "say what it notices, what survives, and which cases earn their place.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -76,7 +76,8 @@ def _replace(tree: ast.Module, old: ast.AST, new: ast.AST) -> ast.Module:
     # copy.copy of every node on the way keeps the identity of ``old`` while the original tree stays as it is
     memo = {id(old): old}
     duplicate = copy.deepcopy(tree, memo)
-    return ast.fix_missing_locations(Swap().visit(duplicate))
+    changed: ast.Module = ast.fix_missing_locations(Swap().visit(duplicate))
+    return changed
 
 
 def _compiled(tree: ast.Module, name: str) -> Callable[..., Any]:

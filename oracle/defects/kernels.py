@@ -97,6 +97,11 @@ def row_sum(p: Array, dim: int) -> Array:
     return np.asarray(np.moveaxis(rows.sum(axis=-1, keepdims=True), -1, dim))
 
 
+def shaped(values: Any, like: Array) -> Array:
+    """Return values as an array in another one's shape."""
+    return np.asarray(np.asarray(values).reshape(like.shape))
+
+
 # ---- operands --------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from ..platforms import Platform
 from ..signature import Array
 from .base import Defect
 from .device import Arguments, Device, Kernel
-from .kernels import MEAN, NLL, F, gather, nll_formula, nll_operands
+from .kernels import MEAN, NLL, F, gather, nll_formula, nll_operands, shaped
 from .layouts import packed
 
 Operands = dict[str, Any]
@@ -25,7 +25,7 @@ def _kernel(change: Callable[[Operands, Arguments], Any]) -> Kernel:
         k = nll_operands(a)
         result = change(k, a)
         result = nll_formula(**k) if result is None else result
-        return np.asarray(result).reshape(a["self"].shape)
+        return shaped(result, a["self"])
 
     return kernel
 

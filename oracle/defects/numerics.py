@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..dtypes import FORMATS, FLOATS, dtype_of
+from ..dtypes import FLOATS, FORMATS, dtype_of
 from ..operators import operator
 from ..platforms import Platform
 from ..rounding import quantize
@@ -16,7 +16,7 @@ from ..signature import Array, Call
 from .base import WITH_BFLOAT16, Defect
 from .binary_cross_entropy import half_away, truncated
 from .device import Arguments, Device, Kernel, Store, store
-from .kernels import BASE, BCE, F, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX
+from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX, F, shaped
 
 NARROW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 NO_BFLOAT16 = "bfloat16"
@@ -37,7 +37,7 @@ def _in(op: str, given: str, compute: Any) -> Kernel:
             return BASE[op](a, target)
         ready = {n: np.atleast_1d(v) if isinstance(v, np.ndarray) and op != NLL else v for n, v in a.items()}
         result = operator(op).kernel(ready, target.kernel, compute)
-        return np.asarray(result.astype(F)).reshape(a[MAIN[op]].shape)
+        return shaped(result.astype(F), a[MAIN[op]])
 
     return kernel
 
@@ -202,7 +202,7 @@ def _as_the_other(array: Array) -> Array:
     if not names:
         return array
     other = next(kind for n, kind in NARROW.items() if n not in names)
-    return np.ascontiguousarray(array).view(other).astype(array.dtype).reshape(array.shape)
+    return shaped(np.ascontiguousarray(array).view(other).astype(array.dtype), array)
 
 
 OPERAND: dict[str, tuple[Callable[[Array], Array], str, str, str]] = {
@@ -219,7 +219,9 @@ OPERAND: dict[str, tuple[Callable[[Array], Array], str, str, str]] = {
         _float(lambda v: np.where(np.abs(v) < 2.0**-14, F(0), v)),
         "NUM", "numbers below 2^-14 are read as 0", "that holds numbers below 2^-14",
     ),
-    "through float16": (_float(lambda v: v.astype(np.float16).astype(F)), "NUM", "is read through float16", "of many digits"),
+    "through float16": (
+        _float(lambda v: v.astype(np.float16).astype(F)), "NUM", "is read through float16", "of many digits",
+    ),
     "through bfloat16": (
         _float(lambda v: v.astype(NARROW["bfloat16"]).astype(F)), "NUM", "is read through bfloat16", "of many digits",
     ),
@@ -234,7 +236,7 @@ OPERAND: dict[str, tuple[Callable[[Array], Array], str, str, str]] = {
         "IDX", "gives its first row to all", "whose rows differ",
     ),
     "shifted": (
-        lambda v: np.roll(v.reshape(-1), 1).reshape(v.shape), "IDX", "is shifted by one element", "whose elements differ",
+        lambda v: np.roll(v.reshape(-1), 1).reshape(v.shape), "IDX", "is shifted by one", "whose elements differ",
     ),
     "reversed": (
         lambda v: v.reshape(-1)[::-1].reshape(v.shape), "IDX", "is read backwards", "whose elements differ",

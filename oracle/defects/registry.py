@@ -7,7 +7,19 @@ from dataclasses import replace
 from functools import cache
 
 from ..operators import OPERATORS
-from . import api, binary_cross_entropy, checks, formula, layouts, log_sigmoid, nll_loss, numerics, softmax, tiles
+from . import (
+    api,
+    binary_cross_entropy,
+    checks,
+    formula,
+    layouts,
+    log_sigmoid,
+    nll_loss,
+    numerics,
+    refusals,
+    softmax,
+    tiles,
+)
 from .base import Defect
 from .equivalent import EQUIVALENT
 from .kernels import BCE, LOG_SIGMOID, NLL, SOFTMAX
@@ -36,7 +48,7 @@ def _generated(op: str) -> Iterator[Defect]:
     for generate in (formula.mutants, numerics.mutants, layouts.mutants, tiles.mutants, api.misbehaviour):
         yield from generate(op)
     yield from checks.missing(op)
-    yield from checks.refused(op)
+    yield from refusals.mutants(op)
 
 
 __all__ = ["OPERATORS", "defects", "right_kernels"]

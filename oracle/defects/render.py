@@ -32,7 +32,8 @@ def sentence(data: Data) -> str:
     state = "" if data["complete"] else f" Interrupted: {data['unfinished']} parts were not finished."
     rows = f", {published['noticed']} of the {published['all']} published defects" if published["all"] else ""
     alarms = len(data["false_alarms"])
-    right = f" {alarms} false alarms in {data['right_kernels']['verdicts']} verdicts on right kernels ({data['seeds']} seeds)."
+    verdicts = data["right_kernels"]["verdicts"]
+    right = f" {alarms} false alarms in {verdicts} verdicts on right kernels ({data['seeds']} seeds)."
     return (
         f"{data['cases']} cases notice {total['noticed']} of {total['all']} wrong kernels"
         f"{' (' + _percent(total['noticed'], total['all']) + ')' if total['all'] else ''}{rows}."
@@ -70,9 +71,15 @@ def _families(data: Data) -> tuple[list[str], list[list[str]]]:
     earned = data["earned"]
     what = "notices" if earned["complete"] else "first to notice"
     rows = [
-        [f["family"], str(f["cases"]), str(f["notices"]), str(f["essential"]), str(f["unique"]) if earned["complete"] else "-"]
+        [
+            f["family"],
+            str(f["cases"]),
+            str(f["notices"]),
+            str(f["essential"]),
+            str(f["unique"]) if earned["complete"] else "-",
+        ]
         for f in earned["families"]
-    ]  # fmt: skip
+    ]
     return ["family", "cases", what, "in a smallest set", "only here"], rows
 
 
@@ -118,8 +125,12 @@ def text(data: Data) -> str:
     for title, made in SECTIONS:
         if lines := made(data):
             parts.append("\n".join([f"{title}:", *(f"  {line}" for line in _few(lines))]))
-    parts.append(f"{data['duration_s']:.0f} s")
+    parts.append(_time(data))
     return "\n\n".join(parts)
+
+
+def _time(data: Data) -> str:
+    return f"{data['duration_s']:.0f} s, {data['cpu_s']:.0f} s of CPU"
 
 
 def _few(lines: Sequence[str]) -> list[str]:
@@ -142,7 +153,7 @@ def markdown(data: Data) -> str:
         f"## Detection score: {plain(names)}, tier {data['tier']}",
         plain(sentence(data)),
         f"{code(data['command'])}; standard {data['standard']}, layers {', '.join(data['layers'])}, "
-        f"SoC: {data['soc']}, {data['duration_s']:.0f} s",
+        f"SoC: {data['soc']}; {_time(data)}",
     ]
     for head, rows in (_operators(data), _classes(data), _layers(data)):
         parts.append(table(head, [[plain(cell) for cell in row] for row in rows]))
@@ -168,7 +179,7 @@ def html(data: Data) -> str:
         f"<h2>Detection score: {escape(', '.join(data['catalogue']))}, tier {escape(data['tier'])}</h2>",
         f'<p class="{"good" if good else "bad"}">{escape(sentence(data))}</p>',
         f"<p><code>{escape(data['command'])}</code>; standard {escape(data['standard'])}, layers "
-        f"{escape(', '.join(data['layers']))}, SoC: {escape(data['soc'])}, {data['duration_s']:.0f} s</p>",
+        f"{escape(', '.join(data['layers']))}, SoC: {escape(data['soc'])}; {_time(data)}</p>",
     ]
     parts += [_html_table(*made(data)) for made in (_operators, _classes, _layers)]
     for title, made in SECTIONS:

@@ -19,7 +19,21 @@ from ..operators.api import Numerics
 from ..platforms import PLATFORMS, Platform
 from ..signature import Array, Call
 from .device import Arguments, Device, Kernel
-from .kernels import BASE, BCE, F, LOG_SIGMOID, MEAN, NLL, SOFTMAX, bce_operands, kernel_of, nll_operands, row_sum
+from .kernels import (
+    BASE,
+    BCE,
+    LOG_SIGMOID,
+    MAIN,
+    MEAN,
+    NLL,
+    SOFTMAX,
+    F,
+    bce_operands,
+    kernel_of,
+    nll_operands,
+    row_sum,
+    shaped,
+)
 
 D = np.float64
 PLAIN = ("ascend910b",)
@@ -53,7 +67,7 @@ class Computed:
 
 def fma(a: Any, b: Any, c: Any) -> Array:
     """a * b + c with one rounding: the product of two float32 is exact in float64."""
-    return (np.asarray(a, D) * b + c).astype(F)
+    return np.asarray((np.asarray(a, D) * b + c).astype(F))
 
 
 # ---- softmax ---------------------------------------------------------------------------------------------------------
@@ -135,10 +149,10 @@ def _softmax(total: Callable[[Array, int], Array], form: str = "products") -> Ke
     def formula(g: Array, y: Array, dim: int) -> Array:
         s = total(g * y, dim)
         if form == "products":
-            return g * y - s * y
+            return np.asarray(g * y - s * y)
         if form == "fused":
             return fma(-y, s, g * y)
-        return y * (g - s)
+        return np.asarray(y * (g - s))
 
     return kernel_of(SOFTMAX, formula)
 
@@ -150,7 +164,7 @@ def _softmax_fused(g: Array, y: Array, dim: int) -> Array:
 
 def _softmax_double(a: Arguments, target: Platform) -> Array:
     g, y = (np.atleast_1d(a[n].astype(D)) for n in ("gradOutput", "output"))
-    return np.asarray(y * (g - (g * y).sum(axis=a["dim"], keepdims=True))).reshape(a["output"].shape)
+    return shaped(y * (g - (g * y).sum(axis=a["dim"], keepdims=True)), a["output"])
 
 
 # ---- binary cross entropy --------------------------------------------------------------------------------------------
@@ -215,7 +229,7 @@ def _nll(form: str) -> Kernel:
         if form == "double":
             out = out.astype(D)
         out[rows, c] = values
-        return out.reshape(a["self"].shape)
+        return shaped(out, a["self"])
 
     return kernel
 
@@ -228,12 +242,12 @@ def _sigmoid_of(form: str) -> Kernel:
         one = F(1)
         z = np.exp(-np.abs(x))
         if form == "document":
-            return g / (one + np.exp(x))
+            return np.asarray(g / (one + np.exp(x)))
         if form == "product":
-            return g * (one / (one + np.exp(x)))
+            return np.asarray(g * (one / (one + np.exp(x))))
         if form == "negative_exponent":  # torch: min(x, 0) and z
-            return g * (np.where(x < 0, one, F(0)) - np.where(x < 0, one, -one) * (z / (one + z)))
-        return np.where(x < 0, g, g * z) / (one + z)
+            return np.asarray(g * (np.where(x < 0, one, F(0)) - np.where(x < 0, one, -one) * (z / (one + z))))
+        return np.asarray(np.where(x < 0, g, g * z) / (one + z))
 
     return kernel_of(LOG_SIGMOID, formula)
 
@@ -270,12 +284,9 @@ def _torch(op: str) -> Kernel:
             if a["self"].ndim == 1:
                 ready["target"] = ready["target"].reshape(-1)[0]
                 ready["gradOutput"] = ready["gradOutput"].reshape(())
-        return np.asarray(OPERATORS[op](ready, a).numpy()).reshape(a[_SHAPE[op]].shape)
+        return shaped(OPERATORS[op](ready, dict(a)).numpy(), a[MAIN[op]])
 
     return kernel
-
-
-_SHAPE = {BCE: "self", NLL: "self", SOFTMAX: "gradOutput", LOG_SIGMOID: "self"}
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
@@ -345,10 +356,10 @@ def _public(op: str, form: str) -> Kernel:
     def run(a: Arguments, target: Platform) -> Array:
         ready = (
             a
-            if np.ndim(a[_SHAPE[op]]) or op == NLL
+            if np.ndim(a[MAIN[op]]) or op == NLL
             else {n: np.atleast_1d(v) if isinstance(v, np.ndarray) else v for n, v in a.items()}
         )
-        return np.asarray(kernel(ready, form, F)).reshape(a[_SHAPE[op]].shape)
+        return shaped(kernel(ready, form, F), a[MAIN[op]])
 
     return run
 

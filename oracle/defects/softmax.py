@@ -12,9 +12,9 @@ from ..platforms import Platform
 from ..signature import Array, Call
 from ..status import SUCCESS, Status
 from .api import seed_of
-from .base import Defect
+from .base import EVERY_SOC, Defect
 from .device import Arguments, Device, Kernel, Read, store
-from .kernels import BASE, SOFTMAX, F, row_sum, single, softmax_formula
+from .kernels import BASE, SOFTMAX, F, row_sum, shaped, single, softmax_formula
 from .layouts import packed, strides_of
 
 BEYOND = 1 << 15  # the "2^31" of S11
@@ -25,7 +25,7 @@ def _kernel(formula: Callable[..., Any]) -> Kernel:
 
     def kernel(a: Arguments, target: Platform) -> Array:
         g, y = np.atleast_1d(single(a["gradOutput"])), np.atleast_1d(single(a["output"]))
-        return np.asarray(formula(g, y, a["dim"], a)).reshape(a["gradOutput"].shape)
+        return shaped(formula(g, y, a["dim"], a), a["gradOutput"])
 
     return kernel
 
@@ -35,7 +35,7 @@ def with_sum(total: Callable[[Array, int, Arguments], Array]) -> Kernel:
 
     def formula(g: Array, y: Array, dim: int, a: Arguments) -> Array:
         p = g * y
-        return p - total(p, dim, a) * y
+        return np.asarray(p - total(p, dim, a) * y)
 
     return _kernel(formula)
 
@@ -89,7 +89,8 @@ def _only_first_row(g: Array, y: Array, dim: int, a: Arguments) -> Array:
 def _offsets_wrap(g: Array, y: Array, dim: int, a: Arguments) -> Array:
     flat = [np.ascontiguousarray(t).reshape(-1) for t in (g, y)]
     index = np.arange(g.size) % BEYOND
-    return np.asarray(softmax_formula(*(t[index].reshape(g.shape) for t in flat), dim))
+    g, y = (t[index].reshape(g.shape) for t in flat)
+    return np.asarray(softmax_formula(g, y, dim))
 
 
 def _no_sum_of_16_or_32(p: Array, dim: int, a: Arguments) -> Array:
@@ -144,7 +145,8 @@ def rows() -> list[Defect]:
     """Return S01 to S16."""
     plain = BASE[SOFTMAX]
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("S01", "LAY", "output is read as contiguous", plain, {"read": _read("output")}, "output that is not contiguous",
+        ("S01", "LAY", "output is read as contiguous", plain, {"read": _read("output")},
+         "output that is not contiguous",
          "pytorch #139740, torch/nn #832, Torch-FL #171, rocm-libraries #11387"),
         ("S02", "LAY", "an expanded gradient is read beyond its one element", plain, {"read": _expanded_from_one},
          "a gradient with stride 0", "FlagGems #5723"),
@@ -172,17 +174,16 @@ def rows() -> list[Defect]:
          "16-bit types", "pytorch #85497, #30572"),
         ("S14", "SPEC", "infinities and NaN become 0", plain, {"store": _neutralised}, "NaN or infinite operands",
          "MindSpore #274"),
-        ("S15", "DET", "one lane is missing from the sum of some calls with rows above 256 bytes", with_sum(_missing_lane),
-         {}, "several calls with long rows whose every lane carries weight", "ops-nn !1660/#899"),
-        ("S16", "LAY", "result rows land one row further", _kernel(rotated_rows), {}, "rows that differ", "Liger-Kernel #1139"),
+        ("S15", "DET", "one lane is missing from the sum of some calls with rows above 256 bytes",
+         with_sum(_missing_lane), {}, "several calls with long rows, weight in every lane", "ops-nn !1660/#899"),
+        ("S16", "LAY", "result rows land one row further", _kernel(rotated_rows), {}, "rows that differ",
+         "Liger-Kernel #1139"),
         ("S16/last_block", "LAY", "the last block of 64 elements is not written", plain, {"written": _last_block},
          "more than 64 elements", "Liger-Kernel #1139"),
     ]  # fmt: skip
-    socs = {"S04": ("ascend950",), "S03": ("ascend950",)}
+    regbase = ("ascend950",)
+    socs: dict[str, tuple[str, ...]] = {"S03": regbase, "S04": regbase}
     return [
-        Defect(
-            name, SOFTMAX, kind, what, Device(name, kernel, **steps), needs, evidence,
-            **({"socs": socs[name]} if name in socs else {}),
-        )
+        Defect(name, SOFTMAX, kind, what, Device(name, kernel, **steps), needs, evidence, socs.get(name, EVERY_SOC))
         for name, kind, what, kernel, steps, needs, evidence in table
-    ]  # fmt: skip
+    ]

@@ -35,6 +35,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Dat
         "complete": score.complete,
         "unfinished": score.unfinished,
         "duration_s": round(score.seconds, 1),
+        "cpu_s": round(sum(answer.cpu for answer in score.answers), 1),
         "cases": len(plan.cases),
         "total": _share(counted, first),
         "published": _rows(counted, first),

@@ -1,7 +1,7 @@
 """Tiles, tails and lanes that are lost, stale or shifted: mutants for every tile size from 8 to 16384.
 
-An element-wise kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, and the loss the classes.
-A mutant is right until a tensor has more than one tile, or one that is not full.
+An element-wise kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, the loss its
+classes. A mutant is right until a tensor has more than one tile, or one that is not full.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..platforms import Platform
 from ..signature import Array
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
-from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_formula, nll_operands
+from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_formula, nll_operands, shaped
 from .softmax import with_sum
 
 SIZES = tuple(2**k for k in range(3, 15))
@@ -103,7 +103,7 @@ def _doubled_input(op: str, name: str, tile: int) -> Device:
         if own != name or array.size <= tile:
             return array
         flat = np.ascontiguousarray(array).reshape(-1)
-        return flat[np.arange(flat.size) % tile].reshape(array.shape)
+        return shaped(flat[np.arange(flat.size) % tile], array)
 
     return Device(f"{name} tile", BASE[op], read=read)
 
@@ -127,7 +127,8 @@ def _output_mutants(op: str) -> Iterator[Defect]:
             yield Defect(
                 f"tile/{slug}/stale {label} {tile}", op, "TAIL",
                 f"the elements {what.format(tile)} hold the previous tile's results",
-                Device("stale", _stale(op, tile, lost)), needs.format("an element count", tile) + ", and more than one tile",
+                Device("stale", _stale(op, tile, lost)),
+                needs.format("an element count", tile) + ", and more than one tile",
             )  # fmt: skip
 
 
@@ -212,7 +213,7 @@ def _nll(change: Callable[[dict[str, Any]], None]) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
         k = nll_operands(a)
         change(k)
-        return np.asarray(nll_formula(**k)).reshape(a["self"].shape)
+        return shaped(nll_formula(**k), a["self"])
 
     return kernel
 
@@ -251,7 +252,7 @@ def _class_modulo(tile: int) -> Kernel:
         c = k["t"][rows]
         scale = k["g"] / k["total"] if k["reduction"] == 1 else k["g"]
         k["out"][rows, c % tile if k["w"].size > tile else c] = -(scale[rows] * gather(k["w"], c))
-        return np.asarray(k["out"]).reshape(a["self"].shape)
+        return shaped(k["out"], a["self"])
 
     return kernel
 

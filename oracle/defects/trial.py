@@ -1,7 +1,7 @@
 """One process' share of a score: wrong kernels until they are noticed, right kernels on every case.
 
-Data and reference of a case are made once for all kernels, and equal answers are judged once. A wrong kernel that does on a call what the plain one does,
-bit for bit, is not judged there: it cannot be noticed.
+Data and reference of a case are made once for all kernels, and equal answers are judged once. A wrong kernel that does
+on a call what the plain one does, bit for bit, is not judged there: it cannot be noticed.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class Answer:
     judged: int = 0
     unusable: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    cpu: float = 0.0
 
 
 def size_of(case: Case) -> int:
@@ -71,10 +72,10 @@ def size_of(case: Case) -> int:
 
 def run(share: Share) -> Answer:
     """Do one share."""
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     answer = Answer(share)
     (_wrong if share.ids else _right)(share, answer)
-    answer.seconds = time.perf_counter() - started
+    answer.seconds, answer.cpu = time.perf_counter() - started, time.process_time() - used
     return answer
 
 
@@ -162,7 +163,7 @@ class Plain:
             return b""
         if isinstance(device, Device):
             return device.result(self.call, self._out).tobytes()
-        return device.name.encode() + b" is judged by itself, because it is no Device"
+        return f"{device.name} is judged by itself, because it is no Device".encode()
 
     def differs(self, device: Any) -> bool:
         """Whether a device answers this call otherwise, as far as that can be told without judging it."""
