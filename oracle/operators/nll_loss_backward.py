@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from gmpy2 import mpq
 
-from ..blocks import ONE, Lane, pool_for, run_blocks
+from ..blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
 from ..errors import OracleError
 from ..platforms import Platform
 from ..proof import U
@@ -32,7 +32,7 @@ from .base import same_shape as same_shape
 
 MEAN = 1
 RELATIVE = 2 * U  # the product is exact in float64 (24 + 24 bits); only the quotient rounds
-ROWS = 1 << 14
+ROWS = 1 << 18  # rows whose targets are looked at at once
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -97,62 +97,71 @@ def formula(g: Any, w: Any, total: Any) -> Any:
     return -(g * w) / total
 
 
-def rows_of(a: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return per row: the target class as int64 (of self viewed as (N, C)), whether it counts, and the gradient.
+def classes_of(a: Mapping[str, Any], start: int, stop: int) -> tuple[Array, Array]:
+    """Return the rows of [start, stop) that count, and their target classes (self viewed as (N, C)), as int64.
 
     Raises OracleError for a target that is neither a class nor ignoreIndex.
     """
-    self, target = a["self"], a["target"]
-    classes = self.shape[-1]
-    chosen = np.atleast_1d(target)[: 1 if self.ndim == 1 else None].astype(np.int64)
+    classes = a["self"].shape[-1]
+    chosen = np.atleast_1d(a["target"])[start:stop].astype(np.int64)
     counts = chosen != a["ignoreIndex"]
     wrong = counts & ((chosen < 0) | (chosen >= classes))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise OracleError(
-            f"aclnnNLLLossBackward: target[{row}] is {int(chosen[row])}, outside [0, {classes}) and not ignoreIndex "
-            f"({a['ignoreIndex']}): the result is unspecified, so there is no golden"
+            f"aclnnNLLLossBackward: target[{start + row}] is {int(chosen[row])}, outside [0, {classes}) and not "
+            f"ignoreIndex ({a['ignoreIndex']}): the result is unspecified, so there is no golden"
         )
-    grad = a["gradOutput"]
-    per_row = a["reduction"] == 0 and self.ndim == 2
-    return chosen, counts, grad if per_row else np.broadcast_to(grad.reshape(()), chosen.shape)
+    rows = np.flatnonzero(counts)
+    return rows + start, chosen[rows]
+
+
+def gradients(a: Mapping[str, Any], count: int) -> Array:
+    """The gradient of every row: its own with reduction none on (N, C), else the only one (stride 0)."""
+    grad: Array = a["gradOutput"]
+    per_row = a["reduction"] == 0 and a["self"].ndim == 2
+    return grad if per_row else np.broadcast_to(grad.reshape(()), (count,))
 
 
 def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
-    """Zero the output, then one proved value per row, scattered to its class."""
-    chosen, counts, grad = rows_of(a)
+    """Zero the output, then a block of rows at a time: one proved value per row, scattered to its class."""
+    count = a["self"].shape[0] if a["self"].ndim == 2 else 1
+    grad, weight = gradients(a, count), a["weight"]
+    total = float(a["totalWeight"].reshape(())) if a["reduction"] == MEAN else ONE
     sink.clear()
-    rows = np.flatnonzero(counts)
-    # With one gradient for all rows the values form a table of C entries.
-    shared = grad.strides == (0,) and rows.size > a["weight"].size
-    index = np.arange(a["weight"].size) if shared else rows
-    classes = index if shared else chosen[index]
-    total = a["totalWeight"].reshape(()) if a["reduction"] == MEAN else ONE
-    table = sink.vector(index.size)
+    shared = grad.strides == (0,) and count > weight.size  # one gradient: the values form a table by class
+    table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink) if shared else None
+    for start in range(0, count, ROWS):
+        rows, classes = classes_of(a, start, min(start + ROWS, count))
+        if table is None:
+            sink.scatter(rows, classes, values(grad[rows], weight[classes], total, sink), slice(None))
+        else:
+            sink.scatter(rows, classes, table, classes)
 
-    def work(block: tuple[Any, ...]) -> None:
-        part = index[block]
-        pool = pool_for(part.shape)
-        gradient = np.broadcast_to(grad[:1], part.shape) if shared else grad[part]
-        divisor: Any = ONE if total is ONE else float(total)
+
+def values(grad: Array, weight: Array, total: Any, sink: Sink) -> Sink:
+    """Return proved values of the formula for pairs of gradient and weight, in a sink of their own."""
+    table = sink.vector(grad.size)
+
+    def work(block: Index) -> None:
+        pool = pool_for(grad[block].shape)
+        region = table.region(block)
+
+        def exact(i: Index) -> Any:
+            return formula(mpq(float(g.values[i])), mpq(float(w.values[i])), mpq(total))
+
         with np.errstate(all="ignore"):
-            g, w = Lane.load(pool, gradient), Lane.load(pool, a["weight"][classes[block]])
-            v = formula(g, w, divisor if divisor is ONE else np.float64(divisor))
-            slack = 0.0 if divisor is ONE else RELATIVE
-            low, high = (v * (1 - slack), v * (1 + slack)) if slack else (v, v)
-
-            def exact(i: tuple[int, ...]) -> Any:
-                return formula(mpq(float(g.values[i])), mpq(float(w.values[i])), mpq(divisor))
-
-            region = table.region(block)
+            g, w = Lane.load(pool, grad[block]), Lane.load(pool, weight[block])
+            v = formula(g, w, total if total is ONE else np.float64(total))
+            slack = 0.0 if total is ONE else RELATIVE
+            low, high = v * (1 - slack), v * (1 + slack)
             region.put((Ellipsis,), v.values, low.values, high.values)
             region.finish(exact)
             if sink.judged:
-                table.put_bound(block, v.values, *kernel_error(g.values, w.values, divisor, v.values))
+                region.sink.put_bound((Ellipsis,), v.values, *kernel_error(g.values, w.values, total, v.values))
 
-    if index.size:
-        run_blocks(iter([(slice(s, s + ROWS),) for s in range(0, index.size, ROWS)]), work)
-        sink.scatter(rows, chosen[rows], table, chosen[rows] if shared else slice(None))
+    run_blocks(blocks(grad.shape, block_size()), work)
+    return table
 
 
 def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array, Array]:
@@ -178,14 +187,14 @@ def single(values: Array) -> Array:
 
 def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
     """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
-    chosen, counts, grad = rows_of(a)
-    out = np.zeros((chosen.size, a["self"].shape[-1]), compute)
+    count = a["self"].shape[0] if a["self"].ndim == 2 else 1
+    rows, classes = classes_of(a, 0, count)
+    out = np.zeros((count, a["self"].shape[-1]), compute)
     with np.errstate(all="ignore"):
-        scale = grad.astype(compute)[counts]
+        scale = gradients(a, count).astype(compute)[rows]
         if a["reduction"] == MEAN:
             scale = scale / a["totalWeight"].reshape(()).astype(compute)[()]
-        rows = np.flatnonzero(counts)
-        out[rows, chosen[rows]] = -(scale * a["weight"].astype(compute)[chosen[rows]])
+        out[rows, classes] = -(scale * a["weight"].astype(compute)[classes])
     return np.asarray(out.reshape(a["self"].shape))
 
 
