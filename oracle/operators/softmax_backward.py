@@ -12,6 +12,7 @@ reaches its whole row; equal terms cancel to +0; where output is zero the signs 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -75,68 +76,91 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     sink = sink.moved(a["dim"])
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
-    rows, length = grad.shape[:-1], grad.shape[-1]
+    lead, length = grad.shape[:-1], grad.shape[-1]
+    parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, length, CHUNK)]
 
-    def work(index: Index) -> None:
-        part = Rows(grad[index], output[index], sink.region(index))
-        for block in blocks(part.g.shape[:-1], max(1, block_size() // length)):
-            part.fill(block)
-        part.region.finish(part.exact, part.refine)
+    def short(index: Index) -> None:
+        rows, region = Rows(grad[index], output[index]), sink.region(index)
+        for block in blocks(rows.g.shape[:-1], max(1, block_size() // length)):
+            loaded = rows.add(block)
+            rows.put(block, block, loaded, region)
+        region.finish(rows.exact, rows.refine)
+
+    def long(index: Index) -> None:
+        rows, whole = Rows(grad[index], output[index]), sink.at(index)
+        for part in parts:
+            rows.add(part)
+        for part in parts:
+            shifted = rows.from_column(part[1].start)
+            region = whole.region(part)
+            shifted.put((Ellipsis,), (Ellipsis,), products(rows.g[part], rows.y[part]), region)
+            region.finish(shifted.exact, shifted.refine)
 
     with np.errstate(all="ignore"):
-        run_blocks(blocks(rows, max(1, region_size() // length) if length <= CHUNK else 1), work)
+        if length <= CHUNK:
+            run_blocks(blocks(lead, max(1, region_size() // length)), short)
+        else:
+            run_blocks(blocks(lead, 1), long)
 
 
 class Rows:
-    """A part of the rows: their sums with rigorous bounds, and the formula on blocks of them.
+    """Some rows: their sums with rigorous bounds, and the formula on blocks of them.
 
-    ``total``: float64 sums of g * y. ``squares``: of g and of y. Rows of at most CHUNK terms are loaded once.
+    ``total``: float64 sums of g * y. ``squares``: of g and of y. ``first``: the column that masks and indices of the
+    second look begin at; a row of more than CHUNK terms is looked at in parts.
     """
 
-    def __init__(self, g: Array, y: Array, region: Region) -> None:
-        self.g, self.y, self.region = g, y, region
+    def __init__(self, g: Array, y: Array) -> None:
+        self.g, self.y, self.first = g, y, 0
         shape = (*g.shape[:-1], 1)
         self.total, self.g_squares, self.y_squares = (np.zeros(shape) for _ in range(3))
         self.sums: dict[Index, list[float]] = {}
+        self.pair: list[tuple[Array, Array]] = []  # of the only row of a long part: its sum in two parts,
+        self.size: list[tuple[Array, Array]] = []  # and its magnitudes
 
-    def fill(self, block: Index) -> None:
-        """Sum, evaluate, round and prove a block of whole rows, a chunk of terms at a time."""
-        g, y, total = self.g[block], self.y[block], self.total[block]
-        parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, g.shape[-1], CHUNK)]
-        loaded = None
-        for part in parts:
-            loaded = products(g[part], y[part])
-            total += row_sums(loaded[2])
-            self.g_squares[block] += _dot(loaded[0].values, loaded[0].values)
-            self.y_squares[block] += _dot(loaded[1].values, loaded[1].values)
-        slack = self.slack(block)
-        size, alike = magnitudes(g, y) if self.region.sink.judged else (total, total)
-        for part in parts:
-            if len(parts) > 1 or loaded is None:
-                loaded = products(g[part], y[part])
-            lane_g, lane_y, p = loaded
-            v = p - total * lane_y
-            doubt = lane_y * slack
-            low, high = v - doubt, v + doubt
-            where = (*block, slice(part[1].start, part[1].stop)) if block[0] is Ellipsis else (*block, *part)
-            self.region.put(where, v.values, low.values, high.values)
-            if self.region.sink.judged:
-                errors = kernel_error(lane_g.values, lane_y.values, total, size, alike, g.shape[-1], v.values)
-                self.region.sink.put_bound(where, v.values, *errors)
+    def from_column(self, first: int) -> Rows:
+        """Return the same rows, looked at from a column on."""
+        rows = copy.copy(self)
+        rows.first = first
+        return rows
 
-    def slack(self, block: Index) -> Array:
+    def add(self, block: Index) -> tuple[Lane, Lane, Lane]:
+        """Add a block (of rows, or of columns of the only row) to the sums; return it loaded."""
+        g, y, p = loaded = products(self.g[block], self.y[block])
+        rows = block if self.g.shape[-1] <= CHUNK else (Ellipsis,)
+        self.total[rows] += row_sums(p)
+        self.g_squares[rows] += _dot(g.values, g.values)
+        self.y_squares[rows] += _dot(y.values, y.values)
+        return loaded
+
+    def put(self, rows: Index, block: Index, loaded: tuple[Lane, Lane, Lane], region: Region) -> None:
+        """Evaluate, round and prove a block of a region that belongs to some of the rows."""
+        g, y, p = loaded
+        total = self.total[rows]
+        v = p - total * y
+        doubt = y * self.slack(rows)
+        low, high = v - doubt, v + doubt
+        region.put(block, v.values, low.values, high.values)
+        if region.sink.judged:
+            size, alike = self.magnitudes(rows) if rows != (Ellipsis,) else self.whole()
+            errors = kernel_error(g.values, y.values, total, size, alike, self.g.shape[-1], v.values)
+            region.sink.put_bound(block, v.values, *errors)
+
+    def slack(self, rows: Index) -> Array:
         """What total and the rest of the formula may lose, per row, in units of |y| (docs/proof.md).
 
         A chunk is folded to FOLDED terms, which any order sums within (n - 1) u sum|p|; sum|p| <= |g| |y|
         (Cauchy-Schwarz).
         """
         terms = FOLDED + CHUNK.bit_length() + -(-self.g.shape[-1] // CHUNK)
-        norm = np.sqrt(self.g_squares[block])
-        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares[block]) + 3))
+        norm = np.sqrt(self.g_squares[rows])
+        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares[rows]) + 3))
 
     def exact(self, i: Index) -> Any:
         """The exact value of an element as a rational, or its signed zero."""
-        g, y, row = float(self.g[i]), float(self.y[i]), i[:-1]
+        row = i[:-1]
+        where = (*row, i[-1] + self.first)
+        g, y = float(self.g[where]), float(self.y[where])
         q = formula(mpq(g), mpq(y), sum(map(mpq, self.expansion(row)), mpq(0)))
         if q == 0:
             return formula(g, y, float(self.total[row][0])) if y == 0 else 0.0
@@ -144,12 +168,13 @@ class Rows:
 
     def refine(self, mask: Array) -> tuple[Array, Array, Array]:
         """The formula for masked elements with the sums in two parts: y * ((g - high) - low)."""
-        g, y = widen(self.g[mask]), widen(self.y[mask])
+        columns = (Ellipsis, slice(self.first, self.first + mask.shape[-1]))
+        g, y = widen(self.g[columns][mask]), widen(self.y[columns][mask])
         length = self.g.shape[-1]
         rows, inverse = np.unique(np.flatnonzero(mask) // mask.shape[-1], return_inverse=True)
         where = np.unravel_index(rows, mask.shape[:-1])
         norm = np.sqrt(self.g_squares[where] * self.y_squares[where])[:, 0]
-        high, low = split_sum(self.g[where], self.y[where], norm)
+        high, low = self.split(where, norm)
         high, low, norm = high[inverse], low[inverse], norm[inverse]
         d, rest = two_sum(g, -high)
         value = y * (d + (rest - low))
@@ -157,16 +182,52 @@ class Rows:
         slack = 1.01 * (np.abs(y) * lost + 4 * U * np.abs(value))
         return value, value - slack, value + slack
 
+    def split(self, where: Any, norm: Array) -> tuple[Array, Array]:
+        """The sums of rows in two parts; those of a long row, the only one here, are kept."""
+        if self.g.shape[-1] <= CHUNK:
+            return split_sum(self.g[where], self.y[where], norm)
+        if not self.pair:
+            shape = (1, self.g.shape[-1])
+            self.pair.append(split_sum(self.g.reshape(shape), self.y.reshape(shape), norm))
+        return self.pair[0]
+
     def expansion(self, row: Index) -> list[float]:
         """The exact sum of a row as float64 terms, each the rounded sum of what the ones before leave."""
         if row not in self.sums:
-            left = (widen(self.g[row]) * widen(self.y[row])).tolist()
-            steps = []
-            while (step := math.fsum(left)) != 0.0:
-                steps.append(step)
-                left.append(-step)
+            steps: list[float] = []
+            for start in range(0, self.g.shape[-1], CHUNK):
+                part = (*row, slice(start, start + CHUNK))
+                steps = expanded([*steps, *(widen(self.g[part]) * widen(self.y[part])).tolist()])
             self.sums[row] = steps
         return self.sums[row]
+
+    def whole(self) -> tuple[Array, Array]:
+        """The magnitudes of all rows, computed once."""
+        if not self.size:
+            self.size.append(self.magnitudes((Ellipsis,)))
+        return self.size[0]
+
+    def magnitudes(self, rows: Index) -> tuple[Array, Array]:
+        """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
+        g, y = self.g[rows], self.y[rows]
+        shape = (*g.shape[:-1], 1)
+        size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
+        for start in range(0, g.shape[-1], CHUNK):
+            part = (Ellipsis, slice(start, start + CHUNK))
+            p = np.abs(widen(g[part]) * widen(y[part]))
+            size += p.sum(axis=-1, keepdims=True)
+            np.maximum(largest, p.max(axis=-1, keepdims=True), out=largest)
+            np.minimum(smallest, p.min(axis=-1, keepdims=True), out=smallest)
+        return size, largest <= 2 * smallest
+
+
+def expanded(terms: list[float]) -> list[float]:
+    """Return a short list of float64 numbers with exactly the same sum (math.fsum until nothing is left)."""
+    steps = []
+    while (step := math.fsum(terms)) != 0.0:
+        steps.append(step)
+        terms.append(-step)
+    return steps
 
 
 def products(g: Array, y: Array) -> tuple[Lane, Lane, Lane]:
@@ -174,19 +235,6 @@ def products(g: Array, y: Array) -> tuple[Lane, Lane, Lane]:
     pool = pool_for(g.shape)
     one, other = Lane.load(pool, g), Lane.load(pool, y)
     return one, other, one * other
-
-
-def magnitudes(g: Array, y: Array) -> tuple[Array, Array]:
-    """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
-    shape = (*g.shape[:-1], 1)
-    size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
-    for start in range(0, g.shape[-1], CHUNK):
-        part = (Ellipsis, slice(start, start + CHUNK))
-        p = np.abs(widen(g[part]) * widen(y[part]))
-        size += p.sum(axis=-1, keepdims=True)
-        np.maximum(largest, p.max(axis=-1, keepdims=True), out=largest)
-        np.minimum(smallest, p.min(axis=-1, keepdims=True), out=smallest)
-    return size, largest <= 2 * smallest
 
 
 def kernel_error(
