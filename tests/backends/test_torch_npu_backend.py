@@ -1,0 +1,122 @@
+"""The torch_npu backend on the emulated CANN, with the unmodified wheel.
+
+Runs where torch_npu is installed: in this interpreter, or in the one that ACLNN_TEST_TORCH_NPU_PYTHON names.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
+ROOT = Path(__file__).parents[2]
+
+if sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None:
+    pytest.skip(
+        "torch_npu is not installed here: pip install torch==2.13.0 torch_npu==2.13.0 (Linux, x86_64 or aarch64)",
+        allow_module_level=True,
+    )
+
+
+def environment(**variables: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ASCEND_", "ACLNN_EMULATOR_"))}
+    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"} | variables
+
+
+def python(code: str, **variables: str) -> str:
+    command = [PYTHON, "-c", "from oracle.emulator import activate; activate('ascend910b')\n" + code]
+    done = subprocess.run(
+        command, env=environment(**variables), capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def oracle(tmp_path: Path, *arguments: str, **variables: str) -> tuple[int, str, list[dict]]:
+    record = tmp_path / "run.jsonl"
+    command = [PYTHON, "-m", "oracle.cli", "run", "--backend", "torch_npu", "--record", str(record), "-q", *arguments]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment(**variables), capture_output=True, text=True, timeout=600, check=False
+    )
+    lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
+    return run.returncode, run.stdout + run.stderr, lines
+
+
+@pytest.mark.parametrize("options", [["--soc", "ascend950"], ["-n", "2", "--devices", "2,5", "--isolate"]])
+def test_the_smoke_tier_passes(tree, tmp_path, options):
+    """The standard tier takes a minute: `aclnn-oracle run --backend torch_npu --emulate` (CI does)."""
+    code, told, lines = oracle(tmp_path, "--emulate", "--tier", "smoke", *options)
+    assert code == 0, told[-3000:]
+    header, *cases, _ = lines
+    assert {"torch", "torch_npu", "cann", "device"} <= set(header["versions"])
+    assert sum(case["status"] == "pass" for case in cases) > 60
+    devices = {"emulated npu:2", "emulated npu:5"} if "-n" in options else {"emulated npu:0"}
+    assert {case["device"] for case in cases} == devices
+
+
+CALLS = """
+import ml_dtypes, numpy as np
+from oracle.backends import load
+from oracle.signature import Call
+device = load("torch_npu", {"device": "npu:3"})
+def bce(x, **more):
+    inputs = {"gradOutput": x, "self": x, "target": x, "weightOptional": None, **more}
+    out = {"out": np.empty(x.shape, x.dtype)}
+    return Call("aclnnBinaryCrossEntropyBackward", "ascend910b", inputs, {"reduction": 0}, out)
+base = np.linspace(0.1, 0.9, 60, dtype=np.float32).reshape(6, 10)
+"""
+
+
+def test_views_stay_views_and_an_absent_weight_is_a_null_pointer(tree, tmp_path):
+    trace = tmp_path / "trace"
+    code = CALLS + "device.run(bce(base[1:, 1::2].T)); print(device.device)"
+    assert python(code, ACLNN_EMULATOR_TRACE=str(trace)) == "emulated npu:3\n"
+    lines = [line for line in trace.read_text().splitlines() if "BinaryCrossEntropyBackwardGetWorkspaceSize" in line]
+    (line,) = lines
+    for name in ("gradOutput", "self", "target"):
+        assert f"{name}=float32(5, 5) strides (2, 10) offset 11" in line
+    assert re.search(r"weightOptional=null", line)
+
+
+def test_what_cannot_be_expressed_is_skipped_with_its_reason(tree):
+    code = (
+        CALLS
+        + """
+nll = {"gradOutput": base[0, :1], "self": base[:2], "weight": base[0], "totalWeight": base[0, :1]}
+nll["target"] = np.zeros(2, np.int32)
+attrs = {"reduction": 1, "ignoreIndex": -100}
+for call in (
+    bce(base.astype(np.float64)),
+    bce(base, target=base.astype(np.float16)),
+    Call("aclnnNLLLossBackward", "ascend910b", nll, attrs, {"out": base[:2].copy()}),
+    bce(base.astype(ml_dtypes.bfloat16)),
+):
+    print(device.unsupported(call))
+"""
+    )
+    assert python(code).splitlines() == [
+        "gradOutput is float64, which torch_npu turns into float32",
+        "aten needs one dtype, not float16 and float32",
+        "None",
+        "None",
+    ]
+
+
+def test_a_device_that_is_not_there_is_told(tree, tmp_path):
+    code, told, _ = oracle(tmp_path, "--emulate", "--devices", "8")
+    assert code == 4
+    assert "--devices: no device 8; backend torch_npu sees 8, from 0 on" in told
+
+
+def test_without_cann_there_is_one_clear_message(tmp_path):
+    code, told, _ = oracle(tmp_path)
+    assert code == 4
+    assert "no CANN found: ASCEND_HOME_PATH and ASCEND_TOOLKIT_HOME are not set" in told
+    assert "Traceback" not in told
