@@ -16,19 +16,21 @@ VARIABLES = {
     "memory_runs_out_and_comes_back": {"MEMORY_MB": "64"},
 }
 
+PROGRAMS = ("runtime", "memory", "executors")
+
 
 def names(program):
     return re.findall(r"^CASE\((\w+)\)", (HERE / "programs" / f"{program}.cpp").read_text(), re.MULTILINE)
 
 
-CHECKS = [(program, name) for program in ("runtime", "memory") for name in names(program)]
+CHECKS = [(program, name) for program in PROGRAMS for name in names(program)]
 
 
 @pytest.fixture(scope="module")
 def programs(tree, tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     flags = ("-Wall", "-Wextra", "-Werror", "-O1")
-    return {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in ("runtime", "memory")}
+    return {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in PROGRAMS}
 
 
 def test_the_programs_have_all_the_checks(tree, programs):

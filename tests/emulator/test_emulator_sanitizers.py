@@ -9,7 +9,7 @@ import os
 
 import pytest
 from emulated import HERE, compile_program, run_program
-from test_emulator_runtime import CHECKS, VARIABLES
+from test_emulator_runtime import CHECKS, PROGRAMS, VARIABLES
 
 from oracle.emulator import build
 
@@ -30,9 +30,7 @@ def sanitized(request, tmp_path_factory):
     tree = build(sanitize=request.param)
     folder = tmp_path_factory.mktemp("sanitized")
     flags = (f"-fsanitize={request.param}", "-g")
-    programs = {
-        p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in ("runtime", "memory")
-    }
+    programs = {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in PROGRAMS}
     return tree, programs
 
 

@@ -19,12 +19,14 @@ inline void expect(int status, const char* what) {
 class DeviceTensor {
  public:
   template <class T>
-  DeviceTensor(const std::vector<T>& data, const std::vector<int64_t>& shape, aclDataType type) : bytes_(data.size() * sizeof(T)) {
+  DeviceTensor(const std::vector<T>& data, const std::vector<int64_t>& shape, aclDataType type)
+      : bytes_(data.size() * sizeof(T)) {
     std::vector<int64_t> strides(shape.size(), 1);
     for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
     expect(aclrtMalloc(&memory_, bytes_, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
     expect(aclrtMemcpy(memory_, bytes_, data.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");
-    tensor_ = aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, ACL_FORMAT_ND, shape.data(), shape.size(), memory_);
+    tensor_ = aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, ACL_FORMAT_ND, shape.data(),
+                              shape.size(), memory_);
   }
   ~DeviceTensor() {
     aclDestroyTensor(tensor_);

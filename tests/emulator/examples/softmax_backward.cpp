@@ -5,7 +5,8 @@
 int main() {
   Device device;
   std::vector<int64_t> shape = {4, 2};
-  DeviceTensor gradOutput(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, shape, ACL_FLOAT), output(std::vector<float>{1, 1, 1, 2, 2, 2, 3, 3}, shape, ACL_FLOAT);
+  DeviceTensor gradOutput(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, shape, ACL_FLOAT),
+      output(std::vector<float>{1, 1, 1, 2, 2, 2, 3, 3}, shape, ACL_FLOAT);
   DeviceTensor out(std::vector<float>(8, 0.0f), shape, ACL_FLOAT);
   uint64_t workspaceSize = 0;
   aclOpExecutor* executor = nullptr;

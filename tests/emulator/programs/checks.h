@@ -14,13 +14,13 @@
 #include "aclnn/acl_meta.h"
 #include "emulator/emulator.h"
 
-#define REQUIRE(condition)                                                                        \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      const char* said = aclGetRecentErrMsg();                                                    \
+#define REQUIRE(condition)                                                                             \
+  do {                                                                                                 \
+    if (!(condition)) {                                                                                \
+      const char* said = aclGetRecentErrMsg();                                                         \
       fprintf(stderr, "%s:%d: %s\n%s\n", __FILE__, __LINE__, #condition, said == nullptr ? "" : said); \
-      exit(1);                                                                                    \
-    }                                                                                             \
+      exit(1);                                                                                         \
+    }                                                                                                  \
   } while (0)
 #define OK(call) REQUIRE((call) == 0)
 
@@ -34,8 +34,8 @@ inline std::map<std::string, void (*)()>& all_checks() {
   return all;
 }
 
-#define CASE(name)                                                       \
-  static void name();                                                    \
+#define CASE(name)                                                          \
+  static void name();                                                       \
   static const bool name##_known = (all_checks()[#name] = name) != nullptr; \
   static void name()
 

@@ -88,7 +88,8 @@ CASE(tasks_of_a_stream_run_later_and_in_order) {
   aclrtStream stream = new_stream();
   callback(stream, wait_for_turn, 1);
   static std::vector<int> order;
-  for (int i = 0; i < 100; i++) callback(stream, [](void* n) { order.push_back(static_cast<int>(reinterpret_cast<intptr_t>(n))); }, i);
+  for (int i = 0; i < 100; i++)
+    callback(stream, [](void* n) { order.push_back(static_cast<int>(reinterpret_cast<intptr_t>(n))); }, i);
   aclrtStreamStatus status;
   OK(aclrtStreamQuery(stream, &status));
   REQUIRE(status == ACL_STREAM_STATUS_NOT_READY);

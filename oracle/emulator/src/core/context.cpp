@@ -84,7 +84,8 @@ void* current_handle() { return current != nullptr && contexts().find(current) !
 std::shared_ptr<Context> current_context() {
   auto context = current == nullptr ? nullptr : contexts().find(current);
   if (context == nullptr) {
-    throw Error{ACL_ERROR_RT_CONTEXT_NULL, "this thread has no context: call aclrtSetDevice or aclrtSetCurrentContext first"};
+    throw Error{ACL_ERROR_RT_CONTEXT_NULL,
+                "this thread has no context: call aclrtSetDevice or aclrtSetCurrentContext first"};
   }
   return context;
 }
@@ -98,7 +99,8 @@ std::shared_ptr<Stream> stream_of(void* handle) {
     throw Error{ACL_ERROR_RT_INVALID_HANDLE, text("%p is not a stream, or was destroyed", handle)};
   }
   if (stream->context() != context) {
-    throw Error{ACL_ERROR_RT_STREAM_CONTEXT, text("stream %d belongs to another context than the thread's", stream->id)};
+    throw Error{ACL_ERROR_RT_STREAM_CONTEXT,
+                text("stream %d belongs to another context than the thread's", stream->id)};
   }
   return stream;
 }

@@ -48,7 +48,7 @@ class Event {
   explicit Event(uint32_t flags) : flags(flags) {}
   const uint32_t flags;
   std::mutex lock;
-  std::shared_ptr<Recording> latest;  // null until recorded
+  std::shared_ptr<Recording> latest;   // null until recorded
   std::weak_ptr<Recording> last_wait;  // done when the last stream wait is over
 };
 
@@ -73,7 +73,7 @@ size_t device_blocks();
 
 std::shared_ptr<Context> make_context(int device, bool primary, void** handle);
 void set_current(void* handle);
-void* current_handle();                             // null if the thread has none
+void* current_handle();                                 // null if the thread has none
 EMU_PUBLIC std::shared_ptr<Context> current_context();  // throws Error 107002
 // The stream of a handle, or the context's default stream for null; throws Error 107002, 107003 or 107017.
 EMU_PUBLIC std::shared_ptr<Stream> stream_of(void* handle);

@@ -40,7 +40,8 @@ std::vector<int> parse_visible(const char* list, long count) {
     at = *end == ',' ? end + 1 : end;
   }
   if (ids.empty() && *list != '\0') {
-    throw Error{ACL_ERROR_RT_INVALID_DEVICEID, text("ASCEND_RT_VISIBLE_DEVICES='%s' names no device of 0..%ld", list, count - 1)};
+    throw Error{ACL_ERROR_RT_INVALID_DEVICEID,
+                text("ASCEND_RT_VISIBLE_DEVICES='%s' names no device of 0..%ld", list, count - 1)};
   }
   return ids;
 }
@@ -132,7 +133,8 @@ void reset_device(int32_t device, bool force) {
   require_device(device);
   Device& d = *devices()[static_cast<size_t>(device)];
   std::unique_lock<std::mutex> hold(d.lock);
-  if (d.references == 0) throw Error{ACL_ERROR_RT_INVALID_DEVICEID, text("device %d was not set, or was reset before", device)};
+  if (d.references == 0)
+    throw Error{ACL_ERROR_RT_INVALID_DEVICEID, text("device %d was not set, or was reset before", device)};
   if (!force && --d.references > 0) return;
   d.references = 0;
   void* primary = d.primary;

@@ -17,7 +17,8 @@ class EMU_PUBLIC Entry {
 
   template <class Body>
   int operator()(Body&& body) {
-    return run([](void* b) { (*static_cast<std::remove_reference_t<Body>*>(b))(); }, const_cast<void*>(static_cast<const void*>(&body)));
+    return run([](void* b) { (*static_cast<std::remove_reference_t<Body>*>(b))(); },
+               const_cast<void*>(static_cast<const void*>(&body)));
   }
 
   // The kernel action injected for the call that is running on this thread ("" for none).

@@ -39,7 +39,8 @@ class HandleTable {
   template <class Predicate>
   void remove_if(Predicate&& matches) {
     std::lock_guard<std::mutex> hold(lock_);
-    for (auto it = objects_.begin(); it != objects_.end();) it = matches(*it->second) ? objects_.erase(it) : std::next(it);
+    for (auto it = objects_.begin(); it != objects_.end();)
+      it = matches(*it->second) ? objects_.erase(it) : std::next(it);
   }
   size_t size() {
     std::lock_guard<std::mutex> hold(lock_);

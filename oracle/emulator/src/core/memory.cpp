@@ -11,12 +11,12 @@
 namespace emu {
 namespace {
 
-constexpr size_t kAlignment = 512;           // of every block, as the real allocator gives at least
-constexpr size_t kFirst = 4096;              // bytes before the first block that nobody owns
-constexpr size_t kGuard = 64;                // at least so many guard bytes behind a block
-constexpr size_t kQuarantine = 64UL << 20;   // bytes freed lately that are not handed out again
-constexpr size_t kPageOut = 1UL << 20;       // larger freed blocks give their pages back at once
-constexpr unsigned char kFresh = 0xFF;       // uninitialised memory reads as NaN
+constexpr size_t kAlignment = 512;          // of every block, as the real allocator gives at least
+constexpr size_t kFirst = 4096;             // bytes before the first block that nobody owns
+constexpr size_t kGuard = 64;               // at least so many guard bytes behind a block
+constexpr size_t kQuarantine = 64UL << 20;  // bytes freed lately that are not handed out again
+constexpr size_t kPageOut = 1UL << 20;      // larger freed blocks give their pages back at once
+constexpr unsigned char kFresh = 0xFF;      // uninitialised memory reads as NaN
 constexpr unsigned char kGuardByte = 0xFB;
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -63,7 +63,8 @@ uintptr_t DeviceMemory::reserve(size_t bytes) {
 
 void* DeviceMemory::allocate(size_t size, size_t usable) {
   if (usable < size || usable > total_) {
-    throw Error{ACL_ERROR_RT_MEMORY_ALLOCATION, text("device %d: %zu bytes asked for, %zu in all", device_, size, total_)};
+    throw Error{ACL_ERROR_RT_MEMORY_ALLOCATION,
+                text("device %d: %zu bytes asked for, %zu in all", device_, size, total_)};
   }
   std::lock_guard<std::mutex> hold(lock_);
   size_t reserved = round_up(usable + kGuard, kAlignment);
@@ -89,8 +90,8 @@ void DeviceMemory::check_guard(const Block& block) {
   const char* bytes = host_base_ + (block.start - device_base_);
   for (size_t i = block.usable; i < block.reserved; i++) {
     if (static_cast<unsigned char>(bytes[i]) == kGuardByte) continue;
-    std::string what = text("block %lu of %zu bytes on device %d was written %zu bytes past its end", block.id, block.size,
-                            device_, i - block.usable + 1);
+    std::string what = text("block %lu of %zu bytes on device %d was written %zu bytes past its end", block.id,
+                            block.size, device_, i - block.usable + 1);
     misuse(what);
     throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, what};
   }
@@ -121,7 +122,8 @@ void DeviceMemory::recycle(const Block& block) {
   quarantined_ -= block.reserved;
   if (block.reserved >= kPageOut) {
     size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    uintptr_t from = round_up(block.start - device_base_, page), to = (block.start - device_base_ + block.reserved) / page * page;
+    uintptr_t from = round_up(block.start - device_base_, page),
+              to = (block.start - device_base_ + block.reserved) / page * page;
     madvise(host_base_ + from, to - from, MADV_DONTNEED);
   }
   uintptr_t start = block.start;
@@ -162,8 +164,9 @@ std::string DeviceMemory::describe(uintptr_t address, size_t count) const {
   if (after != live_.begin()) {
     const Block& block = std::prev(after)->second;
     if (address < block.start + block.reserved) {
-      return text("bytes [%zu, %zu) of block %lu on device %d, which has %zu", static_cast<size_t>(address - block.start),
-                  static_cast<size_t>(address - block.start) + count, block.id, device_, block.size);
+      return text("bytes [%zu, %zu) of block %lu on device %d, which has %zu",
+                  static_cast<size_t>(address - block.start), static_cast<size_t>(address - block.start) + count,
+                  block.id, device_, block.size);
     }
   }
   for (auto it = quarantine_.rbegin(); it != quarantine_.rend(); ++it) {

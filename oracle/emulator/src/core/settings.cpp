@@ -10,7 +10,8 @@ long setting(const char* name, long otherwise) {
   char* end = nullptr;
   long value = strtol(given, &end, 10);
   if (*end != '\0' || value < 0) {
-    throw Error{ACL_ERROR_INVALID_PARAM, text("the environment variable %s is '%s', not a whole number >= 0", name, given)};
+    throw Error{ACL_ERROR_INVALID_PARAM,
+                text("the environment variable %s is '%s', not a whole number >= 0", name, given)};
   }
   return value;
 }

@@ -30,7 +30,8 @@ const Soc& soc() {
   if (found != nullptr) return *found;
   std::string known;
   for (const Soc& each : kSocs) known += std::string(known.empty() ? "" : ", ") + each.device;
-  throw Error{ACL_ERROR_INVALID_PARAM, text("ACLNN_EMULATOR_SOC is '%s'; known: %s", getenv("ACLNN_EMULATOR_SOC"), known.c_str())};
+  throw Error{ACL_ERROR_INVALID_PARAM,
+              text("ACLNN_EMULATOR_SOC is '%s'; known: %s", getenv("ACLNN_EMULATOR_SOC"), known.c_str())};
 }
 
 }  // namespace emu

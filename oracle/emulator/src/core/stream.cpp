@@ -14,7 +14,8 @@ constexpr long kOpTimeoutMs = 547000;  // what torch_npu sets
 std::atomic<int32_t> next_stream_id{1};
 
 template <class Predicate>
-bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, long timeout_ms, Predicate ready) {
+bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, long timeout_ms,
+                Predicate ready) {
   if (timeout_ms < 0) {
     changed.wait(lock, ready);
     return true;
@@ -87,7 +88,8 @@ void Stream::perform(Task& task) {
   } catch (const Error& error) {
     if (!aborted_) context_->fail(error.code, text("stream %d, %s: %s", id, task.name.c_str(), error.message.c_str()));
   } catch (const std::bad_alloc&) {
-    context_->fail(ACL_ERROR_RT_INTERNAL_ERROR, text("stream %d, %s: the host is out of memory", id, task.name.c_str()));
+    context_->fail(ACL_ERROR_RT_INTERNAL_ERROR,
+                   text("stream %d, %s: the host is out of memory", id, task.name.c_str()));
   }
 }
 

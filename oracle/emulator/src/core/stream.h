@@ -24,7 +24,8 @@ class Recording {
  public:
   void finish();
   bool done();
-  // Waits until done, or until `stop` is set and notify() was called; false if the time (milliseconds, -1: none) ran out.
+  // Waits until done, or until `stop` is set and notify() was called; false if the time (milliseconds, -1: none) ran
+  // out.
   bool wait(long timeout_ms, const std::atomic<bool>* stop = nullptr);
   void notify();
   Clock::time_point time();

@@ -29,27 +29,44 @@ void set_real(emu::ScalarInfo& scalar, double value, double imaginary = 0) {
 
 void read_scalar(emu::ScalarInfo& s, const void* v) {
   switch (s.type) {
-    case ACL_FLOAT: return set_real(s, value_at<float>(v));
-    case ACL_DOUBLE: return set_real(s, value_at<double>(v));
-    case ACL_FLOAT16: return set_real(s, emu::half_to_float(value_at<uint16_t>(v)));
-    case ACL_BF16: return set_real(s, emu::bfloat_to_float(value_at<uint16_t>(v)));
-    case ACL_INT8: return set_integer(s, value_at<int8_t>(v));
-    case ACL_UINT8: return set_integer(s, value_at<uint8_t>(v));
-    case ACL_INT16: return set_integer(s, value_at<int16_t>(v));
-    case ACL_UINT16: return set_integer(s, value_at<uint16_t>(v));
-    case ACL_INT32: return set_integer(s, value_at<int32_t>(v));
-    case ACL_UINT32: return set_integer(s, value_at<uint32_t>(v));
-    case ACL_INT64: return set_integer(s, value_at<int64_t>(v));
-    case ACL_UINT64: return set_integer(s, static_cast<int64_t>(value_at<uint64_t>(v)));
-    case ACL_BOOL: return set_integer(s, value_at<uint8_t>(v) != 0);
-    case ACL_COMPLEX64: return set_real(s, value_at<float>(v), value_at<float>(static_cast<const char*>(v) + 4));
-    case ACL_COMPLEX128: return set_real(s, value_at<double>(v), value_at<double>(static_cast<const char*>(v) + 8));
-    default: throw Error{ACLNN_ERR_PARAM_INVALID, emu::text("a scalar of %s", emu::type_name(s.type))};
+    case ACL_FLOAT:
+      return set_real(s, value_at<float>(v));
+    case ACL_DOUBLE:
+      return set_real(s, value_at<double>(v));
+    case ACL_FLOAT16:
+      return set_real(s, emu::half_to_float(value_at<uint16_t>(v)));
+    case ACL_BF16:
+      return set_real(s, emu::bfloat_to_float(value_at<uint16_t>(v)));
+    case ACL_INT8:
+      return set_integer(s, value_at<int8_t>(v));
+    case ACL_UINT8:
+      return set_integer(s, value_at<uint8_t>(v));
+    case ACL_INT16:
+      return set_integer(s, value_at<int16_t>(v));
+    case ACL_UINT16:
+      return set_integer(s, value_at<uint16_t>(v));
+    case ACL_INT32:
+      return set_integer(s, value_at<int32_t>(v));
+    case ACL_UINT32:
+      return set_integer(s, value_at<uint32_t>(v));
+    case ACL_INT64:
+      return set_integer(s, value_at<int64_t>(v));
+    case ACL_UINT64:
+      return set_integer(s, static_cast<int64_t>(value_at<uint64_t>(v)));
+    case ACL_BOOL:
+      return set_integer(s, value_at<uint8_t>(v) != 0);
+    case ACL_COMPLEX64:
+      return set_real(s, value_at<float>(v), value_at<float>(static_cast<const char*>(v) + 4));
+    case ACL_COMPLEX128:
+      return set_real(s, value_at<double>(v), value_at<double>(static_cast<const char*>(v) + 8));
+    default:
+      throw Error{ACLNN_ERR_PARAM_INVALID, emu::text("a scalar of %s", emu::type_name(s.type))};
   }
 }
 
 void require_values(const void* value, uint64_t size) {
-  if (value == nullptr && size > 0) throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("value is null with size %lu", size)};
+  if (value == nullptr && size > 0)
+    throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("value is null with size %lu", size)};
 }
 
 template <class Handle, class T>
@@ -58,8 +75,10 @@ Handle* create_array(emu::Entry& entry, const T* value, uint64_t size) {
   entry([&] {
     require_values(value, size);
     auto made = std::make_shared<emu::ArrayInfo>();
-    if constexpr (std::is_same_v<T, float>) made->floats.assign(value, value + size);
-    else made->values.assign(value, value + size);
+    if constexpr (std::is_same_v<T, float>)
+      made->floats.assign(value, value + size);
+    else
+      made->values.assign(value, value + size);
     handle = emu::arrays().add(std::move(made));
   });
   return static_cast<Handle*>(handle);
@@ -93,8 +112,10 @@ int destroy_list(emu::Entry& entry, const void* handle) {
     auto list = emu::lists().remove(handle);
     if (list == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, emu::text("%p is no list, or was destroyed", handle)};
     for (const void* member : list->members) {
-      if (list->tensors) emu::tensors().remove(member);
-      else emu::scalars().remove(member);
+      if (list->tensors)
+        emu::tensors().remove(member);
+      else
+        emu::scalars().remove(member);
     }
   });
 }

@@ -40,34 +40,62 @@ std::string show(const Dims& dims) {
 
 const char* type_name(aclDataType type) {
   switch (type) {
-    case ACL_FLOAT: return "float32";
-    case ACL_FLOAT16: return "float16";
-    case ACL_INT8: return "int8";
-    case ACL_INT32: return "int32";
-    case ACL_UINT8: return "uint8";
-    case ACL_INT16: return "int16";
-    case ACL_UINT16: return "uint16";
-    case ACL_UINT32: return "uint32";
-    case ACL_INT64: return "int64";
-    case ACL_UINT64: return "uint64";
-    case ACL_DOUBLE: return "float64";
-    case ACL_BOOL: return "bool";
-    case ACL_STRING: return "string";
-    case ACL_COMPLEX64: return "complex64";
-    case ACL_COMPLEX128: return "complex128";
-    case ACL_BF16: return "bfloat16";
-    case ACL_INT4: return "int4";
-    case ACL_UINT1: return "uint1";
-    case ACL_COMPLEX32: return "complex32";
-    case ACL_HIFLOAT8: return "hifloat8";
-    case ACL_FLOAT8_E5M2: return "float8_e5m2";
-    case ACL_FLOAT8_E4M3FN: return "float8_e4m3fn";
-    case ACL_FLOAT8_E8M0: return "float8_e8m0";
-    case ACL_FLOAT6_E3M2: return "float6_e3m2";
-    case ACL_FLOAT6_E2M3: return "float6_e2m3";
-    case ACL_FLOAT4_E2M1: return "float4_e2m1";
-    case ACL_FLOAT4_E1M2: return "float4_e1m2";
-    default: return "undefined";
+    case ACL_FLOAT:
+      return "float32";
+    case ACL_FLOAT16:
+      return "float16";
+    case ACL_INT8:
+      return "int8";
+    case ACL_INT32:
+      return "int32";
+    case ACL_UINT8:
+      return "uint8";
+    case ACL_INT16:
+      return "int16";
+    case ACL_UINT16:
+      return "uint16";
+    case ACL_UINT32:
+      return "uint32";
+    case ACL_INT64:
+      return "int64";
+    case ACL_UINT64:
+      return "uint64";
+    case ACL_DOUBLE:
+      return "float64";
+    case ACL_BOOL:
+      return "bool";
+    case ACL_STRING:
+      return "string";
+    case ACL_COMPLEX64:
+      return "complex64";
+    case ACL_COMPLEX128:
+      return "complex128";
+    case ACL_BF16:
+      return "bfloat16";
+    case ACL_INT4:
+      return "int4";
+    case ACL_UINT1:
+      return "uint1";
+    case ACL_COMPLEX32:
+      return "complex32";
+    case ACL_HIFLOAT8:
+      return "hifloat8";
+    case ACL_FLOAT8_E5M2:
+      return "float8_e5m2";
+    case ACL_FLOAT8_E4M3FN:
+      return "float8_e4m3fn";
+    case ACL_FLOAT8_E8M0:
+      return "float8_e8m0";
+    case ACL_FLOAT6_E3M2:
+      return "float6_e3m2";
+    case ACL_FLOAT6_E2M3:
+      return "float6_e2m3";
+    case ACL_FLOAT4_E2M1:
+      return "float4_e2m1";
+    case ACL_FLOAT4_E1M2:
+      return "float4_e1m2";
+    default:
+      return "undefined";
   }
 }
 
@@ -90,8 +118,18 @@ std::string TensorInfo::describe() const {
 
 bool ScalarInfo::integral() const {
   switch (type) {
-    case ACL_INT8: case ACL_INT16: case ACL_INT32: case ACL_INT64: case ACL_UINT8: case ACL_UINT16: case ACL_UINT32: case ACL_UINT64: case ACL_BOOL: return true;
-    default: return false;
+    case ACL_INT8:
+    case ACL_INT16:
+    case ACL_INT32:
+    case ACL_INT64:
+    case ACL_UINT8:
+    case ACL_UINT16:
+    case ACL_UINT32:
+    case ACL_UINT64:
+    case ACL_BOOL:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -112,8 +150,14 @@ HandleTable<ListInfo>& lists() {
   return table;
 }
 
-std::shared_ptr<TensorInfo> tensor_of(const aclTensor* handle, const char* parameter) { return found(tensors(), handle, parameter, "aclTensor"); }
-std::shared_ptr<ScalarInfo> scalar_of(const aclScalar* handle, const char* parameter) { return found(scalars(), handle, parameter, "aclScalar"); }
-std::shared_ptr<ArrayInfo> array_of(const void* handle, const char* parameter) { return found(arrays(), handle, parameter, "array"); }
+std::shared_ptr<TensorInfo> tensor_of(const aclTensor* handle, const char* parameter) {
+  return found(tensors(), handle, parameter, "aclTensor");
+}
+std::shared_ptr<ScalarInfo> scalar_of(const aclScalar* handle, const char* parameter) {
+  return found(scalars(), handle, parameter, "aclScalar");
+}
+std::shared_ptr<ArrayInfo> array_of(const void* handle, const char* parameter) {
+  return found(arrays(), handle, parameter, "array");
+}
 
 }  // namespace emu

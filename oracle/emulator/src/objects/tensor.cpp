@@ -11,8 +11,10 @@ namespace {
 constexpr uint64_t kMaxRank = 25;  // of the real shape class
 
 emu::Dims dims_of(const int64_t* values, uint64_t count, const char* parameter) {
-  if (values == nullptr && count > 0) throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("%s is null with %lu dims", parameter, count)};
-  if (count > kMaxRank) throw Error{ACLNN_ERR_PARAM_INVALID, emu::text("%lu %s; a tensor has at most 25", count, parameter)};
+  if (values == nullptr && count > 0)
+    throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("%s is null with %lu dims", parameter, count)};
+  if (count > kMaxRank)
+    throw Error{ACLNN_ERR_PARAM_INVALID, emu::text("%lu %s; a tensor has at most 25", count, parameter)};
   return emu::Dims(values, values + count);
 }
 
@@ -37,9 +39,9 @@ std::shared_ptr<emu::TensorInfo> asked(const aclTensor* tensor, const void* out)
 
 }  // namespace
 
-EMU_C aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t* stride,
-                                 int64_t offset, aclFormat format, const int64_t* storageDims, uint64_t storageDimsNum,
-                                 void* tensorData) {
+EMU_C aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
+                                 const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
+                                 uint64_t storageDimsNum, void* tensorData) {
   static emu::Entry entry("aclCreateTensor");
   void* handle = nullptr;
   entry([&] {

@@ -1,4 +1,4 @@
-// Rules that the first phases of several operators share (operators.md 0.5 and 0.6).
+// Rules that the first phases of several operators share (opbase, op_error_check.h and data_type_utils.h).
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ inline bool supported_float(aclDataType type) {
 }
 
 inline void check_supported_float(const Tensor& t) {
-  check(supported_float(t.type), "%s has dtype %s; %s supports float16, float32%s", t.name, type_name(t.type), soc().soc,
-        soc().bfloat16 ? ", bfloat16" : "");
+  check(supported_float(t.type), "%s has dtype %s; %s supports float16, float32%s", t.name, type_name(t.type),
+        soc().soc, soc().bfloat16 ? ", bfloat16" : "");
 }
 
 inline void check_same_type(const Tensor& t, const Tensor& as) {
@@ -23,7 +23,8 @@ inline void check_same_type(const Tensor& t, const Tensor& as) {
 }
 
 inline void check_same_shape(const Tensor& t, const Tensor& as) {
-  check(t.shape == as.shape, "%s has shape %s, %s has %s", t.name, show(t.shape).c_str(), as.name, show(as.shape).c_str());
+  check(t.shape == as.shape, "%s has shape %s, %s has %s", t.name, show(t.shape).c_str(), as.name,
+        show(as.shape).c_str());
 }
 
 inline void check_rank(const Tensor& t, size_t most) {
@@ -31,7 +32,8 @@ inline void check_rank(const Tensor& t, size_t most) {
 }
 
 inline void check_reduction(int64_t reduction) {
-  check(reduction >= 0 && reduction <= 2, "reduction is %ld; it must be 0 (none), 1 (mean) or 2 (sum)", static_cast<long>(reduction));
+  check(reduction >= 0 && reduction <= 2, "reduction is %ld; it must be 0 (none), 1 (mean) or 2 (sum)",
+        static_cast<long>(reduction));
 }
 
 // Whether broadcasting both gives `to` itself: right-aligned, every dim equal or 1 in `from`.
@@ -45,8 +47,17 @@ inline bool broadcasts_to(const Dims& from, const Dims& to) {
 
 inline bool is_integer(aclDataType type) {
   switch (type) {
-    case ACL_INT8: case ACL_INT16: case ACL_INT32: case ACL_INT64: case ACL_UINT8: case ACL_UINT16: case ACL_UINT32: case ACL_UINT64: return true;
-    default: return false;
+    case ACL_INT8:
+    case ACL_INT16:
+    case ACL_INT32:
+    case ACL_INT64:
+    case ACL_UINT8:
+    case ACL_UINT16:
+    case ACL_UINT32:
+    case ACL_UINT64:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -28,7 +28,8 @@ HandleTable<Executor>& executors() {
 std::shared_ptr<Executor> executor_of(const aclOpExecutor* handle) {
   auto executor = executors().find(handle);
   if (executor == nullptr) {
-    std::string what = text("%p is no executor, or it was used: an executor serves one second phase", static_cast<const void*>(handle));
+    std::string what = text("%p is no executor, or it was used: an executor serves one second phase",
+                            static_cast<const void*>(handle));
     misuse(what);
     throw Error{ACLNN_ERR_INNER_NULLPTR, what};
   }
@@ -48,7 +49,8 @@ void Executor::launch(void* workspace, uint64_t workspaceSize, Stream& stream, c
   }
   if (workspaceSize < op.workspace_) {
     misuse(text("workspaceSize is %lu, %zu are needed", workspaceSize, op.workspace_));
-    throw Error{ACLNN_ERR_PARAM_INVALID, text("workspaceSize is %lu, the first phase asked for %zu", workspaceSize, op.workspace_)};
+    throw Error{ACLNN_ERR_PARAM_INVALID,
+                text("workspaceSize is %lu, the first phase asked for %zu", workspaceSize, op.workspace_)};
   }
   // The task has the addresses of now: a repeatable executor may get others before it runs.
   auto task = [self = shared_from_this(), on = &stream, workspace, addresses = addresses_, injection] {
@@ -57,7 +59,8 @@ void Executor::launch(void* workspace, uint64_t workspaceSize, Stream& stream, c
   stream.submit({api, false, std::move(task)});
 }
 
-void Executor::perform(Stream& stream, void* workspace, const std::vector<void*>& addresses, const Injection& injection) const {
+void Executor::perform(Stream& stream, void* workspace, const std::vector<void*>& addresses,
+                       const Injection& injection) const {
   int device = stream.context()->device;
   auto started = Clock::now();
   static const long latency_us = setting("ACLNN_EMULATOR_LATENCY_US", 0);
@@ -66,7 +69,9 @@ void Executor::perform(Stream& stream, void* workspace, const std::vector<void*>
   if (injection.action == "hang") stream.hang();
   if (injection.action == "crash") raise(SIGSEGV);
   if (injection.action == "fault") throw Error{static_cast<int>(injection.argument), "injected fault"};
-  if (op.workspace_ > 0) memset(kernel_address(device, workspace, op.workspace_, ACL_ERROR_RT_AICORE_EXCEPTION), kWorkspaceBytes, op.workspace_);
+  if (op.workspace_ > 0)
+    memset(kernel_address(device, workspace, op.workspace_, ACL_ERROR_RT_AICORE_EXCEPTION), kWorkspaceBytes,
+           op.workspace_);
   Run run(device, addresses);
   if (op.kernel_ && injection.action != "stale") op.kernel_(run);
   if (op.kernel_ && !injection.action.empty()) spoil(run, op.tensors_, op.inputs_, op.outputs_, injection.action);
@@ -78,7 +83,8 @@ void Executor::perform(Stream& stream, void* workspace, const std::vector<void*>
 
 void Executor::set_address(bool inputs, size_t index, void* address) {
   const std::vector<size_t>& slots = inputs ? op.inputs_ : op.outputs_;
-  if (index >= slots.size()) throw Error{ACLNN_ERR_PARAM_INVALID, text("index %zu; %s has %zu", index, api.c_str(), slots.size())};
+  if (index >= slots.size())
+    throw Error{ACLNN_ERR_PARAM_INVALID, text("index %zu; %s has %zu", index, api.c_str(), slots.size())};
   addresses_[slots[index]] = address;
 }
 

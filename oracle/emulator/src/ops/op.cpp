@@ -36,9 +36,11 @@ View Run::open(const Tensor& tensor) const {
     outside(tensor, text("the view reaches elements [%ld, %ld] of a storage of %ld", low, high, storage));
   }
   char* address = static_cast<char*>(addresses_[tensor.slot]);
-  if (reinterpret_cast<uintptr_t>(address) % kTensorAlignment != 0) outside(tensor, text("tensorData %p is not 32-byte aligned", static_cast<void*>(address)));
+  if (reinterpret_cast<uintptr_t>(address) % kTensorAlignment != 0)
+    outside(tensor, text("tensorData %p is not 32-byte aligned", static_cast<void*>(address)));
   try {
-    char* lowest = kernel_address(device_, address + low * size, static_cast<size_t>((high - low + 1) * size), ACL_ERROR_RT_AICORE_EXCEPTION);
+    char* lowest = kernel_address(device_, address + low * size, static_cast<size_t>((high - low + 1) * size),
+                                  ACL_ERROR_RT_AICORE_EXCEPTION);
     view.first = lowest + (tensor.offset - low) * size;
   } catch (const Error& error) {
     outside(tensor, error.message);
@@ -105,12 +107,14 @@ void Op::require_present(std::initializer_list<Tensor> given) const {
 void Op::workspace(std::initializer_list<Tensor> copied, size_t more) {
   size_t bytes = more;
   for (const Tensor& tensor : copied) {
-    if (tensor.present && !tensor.contiguous()) bytes += static_cast<size_t>(tensor.count()) * aclDataTypeSize(tensor.type);
+    if (tensor.present && !tensor.contiguous())
+      bytes += static_cast<size_t>(tensor.count()) * aclDataTypeSize(tensor.type);
   }
   workspace_ = (bytes + 31) / 32 * 32;
 }
 
-aclnnStatus FirstPhase::operator()(uint64_t* workspaceSize, aclOpExecutor** executor, const std::function<void(Op&)>& build) {
+aclnnStatus FirstPhase::operator()(uint64_t* workspaceSize, aclOpExecutor** executor,
+                                   const std::function<void(Op&)>& build) {
   return entry_([&] {
     if (executor == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, "executor is a null pointer"};
     if (workspaceSize == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, "workspaceSize is a null pointer"};
@@ -122,7 +126,8 @@ aclnnStatus FirstPhase::operator()(uint64_t* workspaceSize, aclOpExecutor** exec
   });
 }
 
-aclnnStatus SecondPhase::operator()(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream) {
+aclnnStatus SecondPhase::operator()(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                    aclrtStream stream) {
   aclnnStatus status = entry_([&] {
     if (executor == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, "executor is a null pointer"};
     auto found = executor_of(executor);
@@ -143,7 +148,8 @@ aclnnStatus SecondPhase::operator()(void* workspace, uint64_t workspaceSize, acl
     }
     found->launch(workspace, workspaceSize, *on, Entry::current_injection());
   });
-  if (Entry::current_injection().code != 0) executors().remove(executor);  // a second phase made to fail has used it too
+  if (Entry::current_injection().code != 0)
+    executors().remove(executor);  // a second phase made to fail has used it too
   return status;
 }
 

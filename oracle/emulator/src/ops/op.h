@@ -44,7 +44,7 @@ class EMU_PUBLIC Op {
   std::shared_ptr<ScalarInfo> scalar(const char* name, const aclScalar* handle);  // throws 161001 for null
   Dims array(const char* name, const aclIntArray* handle);                        // empty for null
 
-  std::vector<Tensor> inputs(const char* name, const aclTensorList* list);        // throws 161001 for null
+  std::vector<Tensor> inputs(const char* name, const aclTensorList* list);  // throws 161001 for null
 
   // Throws 161001 naming the first of them that is a null pointer.
   void require_present(std::initializer_list<Tensor> given) const;
@@ -94,8 +94,8 @@ class EMU_PUBLIC SecondPhase {
 
 }  // namespace emu
 
-#define EMU_SECOND_PHASE(api)                                                                                         \
-  EMU_C aclnnStatus api(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream) {       \
-    static emu::SecondPhase phase(#api);                                                                              \
-    return phase(workspace, workspaceSize, executor, stream);                                                         \
+#define EMU_SECOND_PHASE(api)                                                                                   \
+  EMU_C aclnnStatus api(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream) { \
+    static emu::SecondPhase phase(#api);                                                                        \
+    return phase(workspace, workspaceSize, executor, stream);                                                   \
   }

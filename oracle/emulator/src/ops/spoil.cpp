@@ -15,7 +15,9 @@ void make_wrong(std::vector<double>& values) {
   one = one == 0 || one - one != 0 ? 1 : 1.25 * one + (one > 0 ? 1 : -1);
 }
 
-void fill(const View& view, double value) { write(view, std::vector<double>(static_cast<size_t>(view.count()), value)); }
+void fill(const View& view, double value) {
+  write(view, std::vector<double>(static_cast<size_t>(view.count()), value));
+}
 
 // The bytes behind the view's highest element (or before its lowest) although they are not the kernel's to write.
 void stray(const View& view, bool behind) {

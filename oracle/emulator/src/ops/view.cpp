@@ -66,7 +66,9 @@ void write_as(const View& view, const std::vector<Given>& values, Convert conver
 
 template <class Wanted>
 struct Cast {  // numbers to a wanted type: floats truncate into integers
-  Wanted operator()(double v) const { return std::is_integral_v<Wanted> ? static_cast<Wanted>(to_integer(v)) : static_cast<Wanted>(v); }
+  Wanted operator()(double v) const {
+    return std::is_integral_v<Wanted> ? static_cast<Wanted>(to_integer(v)) : static_cast<Wanted>(v);
+  }
   Wanted operator()(float v) const { return (*this)(static_cast<double>(v)); }
   Wanted operator()(int64_t v) const { return static_cast<Wanted>(v); }
 };
@@ -81,22 +83,53 @@ std::vector<Wanted> read_all(const View& view) {
   auto number = [](auto v) { return static_cast<Wanted>(v); };
   auto real = [](auto v) { return Cast<Wanted>()(v); };
   switch (view.type) {
-    case ACL_FLOAT: read_as<float>(view, out, real); break;
-    case ACL_DOUBLE: read_as<double>(view, out, real); break;
-    case ACL_FLOAT16: read_as<uint16_t>(view, out, [&](uint16_t v) { return real(half_to_float(v)); }); break;
-    case ACL_BF16: read_as<uint16_t>(view, out, [&](uint16_t v) { return real(bfloat_to_float(v)); }); break;
-    case ACL_INT8: read_as<int8_t>(view, out, number); break;
-    case ACL_UINT8: read_as<uint8_t>(view, out, number); break;
-    case ACL_INT16: read_as<int16_t>(view, out, number); break;
-    case ACL_UINT16: read_as<uint16_t>(view, out, number); break;
-    case ACL_INT32: read_as<int32_t>(view, out, number); break;
-    case ACL_UINT32: read_as<uint32_t>(view, out, number); break;
-    case ACL_INT64: read_as<int64_t>(view, out, number); break;
-    case ACL_UINT64: read_as<uint64_t>(view, out, number); break;
-    case ACL_BOOL: read_as<uint8_t>(view, out, [](uint8_t v) { return static_cast<Wanted>(v != 0); }); break;
-    case ACL_COMPLEX64: read_as<Complex<float>>(view, out, [&](Complex<float> v) { return real(v.real); }); break;
-    case ACL_COMPLEX128: read_as<Complex<double>>(view, out, [&](Complex<double> v) { return real(v.real); }); break;
-    default: unsupported(view.type);
+    case ACL_FLOAT:
+      read_as<float>(view, out, real);
+      break;
+    case ACL_DOUBLE:
+      read_as<double>(view, out, real);
+      break;
+    case ACL_FLOAT16:
+      read_as<uint16_t>(view, out, [&](uint16_t v) { return real(half_to_float(v)); });
+      break;
+    case ACL_BF16:
+      read_as<uint16_t>(view, out, [&](uint16_t v) { return real(bfloat_to_float(v)); });
+      break;
+    case ACL_INT8:
+      read_as<int8_t>(view, out, number);
+      break;
+    case ACL_UINT8:
+      read_as<uint8_t>(view, out, number);
+      break;
+    case ACL_INT16:
+      read_as<int16_t>(view, out, number);
+      break;
+    case ACL_UINT16:
+      read_as<uint16_t>(view, out, number);
+      break;
+    case ACL_INT32:
+      read_as<int32_t>(view, out, number);
+      break;
+    case ACL_UINT32:
+      read_as<uint32_t>(view, out, number);
+      break;
+    case ACL_INT64:
+      read_as<int64_t>(view, out, number);
+      break;
+    case ACL_UINT64:
+      read_as<uint64_t>(view, out, number);
+      break;
+    case ACL_BOOL:
+      read_as<uint8_t>(view, out, [](uint8_t v) { return static_cast<Wanted>(v != 0); });
+      break;
+    case ACL_COMPLEX64:
+      read_as<Complex<float>>(view, out, [&](Complex<float> v) { return real(v.real); });
+      break;
+    case ACL_COMPLEX128:
+      read_as<Complex<double>>(view, out, [&](Complex<double> v) { return real(v.real); });
+      break;
+    default:
+      unsupported(view.type);
   }
   return out;
 }
@@ -120,22 +153,53 @@ template <class Given>
 void write_all(const View& view, const std::vector<Given>& values) {
   bool saturates = soc().saturates;
   switch (view.type) {
-    case ACL_FLOAT: write_as<float>(view, values, Cast<float>()); break;
-    case ACL_DOUBLE: write_as<double>(view, values, Cast<double>()); break;
-    case ACL_FLOAT16: write_as<uint16_t>(view, values, [&](Given v) { return half_of(jam(v), saturates); }); break;
-    case ACL_BF16: write_as<uint16_t>(view, values, [](Given v) { return float_to_bfloat(jam(v)); }); break;
-    case ACL_INT8: write_as<int8_t>(view, values, Cast<int8_t>()); break;
-    case ACL_UINT8: write_as<uint8_t>(view, values, Cast<uint8_t>()); break;
-    case ACL_INT16: write_as<int16_t>(view, values, Cast<int16_t>()); break;
-    case ACL_UINT16: write_as<uint16_t>(view, values, Cast<uint16_t>()); break;
-    case ACL_INT32: write_as<int32_t>(view, values, Cast<int32_t>()); break;
-    case ACL_UINT32: write_as<uint32_t>(view, values, Cast<uint32_t>()); break;
-    case ACL_INT64: write_as<int64_t>(view, values, Cast<int64_t>()); break;
-    case ACL_UINT64: write_as<uint64_t>(view, values, Cast<uint64_t>()); break;
-    case ACL_BOOL: write_as<uint8_t>(view, values, [](Given v) { return static_cast<uint8_t>(v != 0); }); break;
-    case ACL_COMPLEX64: write_as<Complex<float>>(view, values, [](Given v) { return Complex<float>{static_cast<float>(v), 0}; }); break;
-    case ACL_COMPLEX128: write_as<Complex<double>>(view, values, [](Given v) { return Complex<double>{static_cast<double>(v), 0}; }); break;
-    default: unsupported(view.type);
+    case ACL_FLOAT:
+      write_as<float>(view, values, Cast<float>());
+      break;
+    case ACL_DOUBLE:
+      write_as<double>(view, values, Cast<double>());
+      break;
+    case ACL_FLOAT16:
+      write_as<uint16_t>(view, values, [&](Given v) { return half_of(jam(v), saturates); });
+      break;
+    case ACL_BF16:
+      write_as<uint16_t>(view, values, [](Given v) { return float_to_bfloat(jam(v)); });
+      break;
+    case ACL_INT8:
+      write_as<int8_t>(view, values, Cast<int8_t>());
+      break;
+    case ACL_UINT8:
+      write_as<uint8_t>(view, values, Cast<uint8_t>());
+      break;
+    case ACL_INT16:
+      write_as<int16_t>(view, values, Cast<int16_t>());
+      break;
+    case ACL_UINT16:
+      write_as<uint16_t>(view, values, Cast<uint16_t>());
+      break;
+    case ACL_INT32:
+      write_as<int32_t>(view, values, Cast<int32_t>());
+      break;
+    case ACL_UINT32:
+      write_as<uint32_t>(view, values, Cast<uint32_t>());
+      break;
+    case ACL_INT64:
+      write_as<int64_t>(view, values, Cast<int64_t>());
+      break;
+    case ACL_UINT64:
+      write_as<uint64_t>(view, values, Cast<uint64_t>());
+      break;
+    case ACL_BOOL:
+      write_as<uint8_t>(view, values, [](Given v) { return static_cast<uint8_t>(v != 0); });
+      break;
+    case ACL_COMPLEX64:
+      write_as<Complex<float>>(view, values, [](Given v) { return Complex<float>{static_cast<float>(v), 0}; });
+      break;
+    case ACL_COMPLEX128:
+      write_as<Complex<double>>(view, values, [](Given v) { return Complex<double>{static_cast<double>(v), 0}; });
+      break;
+    default:
+      unsupported(view.type);
   }
 }
 
@@ -165,11 +229,13 @@ void copy_bytes(const View& to, const View& from) {
   std::vector<char> bytes(static_cast<size_t>(from.count()) * size);
   char* at = bytes.data();
   each_run(from, [&](int64_t offset, int64_t count, int64_t stride) {
-    for (int64_t i = 0; i < count; i++, at += size) memcpy(at, from.first + (offset + i * stride) * static_cast<int64_t>(size), size);
+    for (int64_t i = 0; i < count; i++, at += size)
+      memcpy(at, from.first + (offset + i * stride) * static_cast<int64_t>(size), size);
   });
   at = bytes.data();
   each_run(to, [&](int64_t offset, int64_t count, int64_t stride) {
-    for (int64_t i = 0; i < count; i++, at += size) memcpy(to.first + (offset + i * stride) * static_cast<int64_t>(size), at, size);
+    for (int64_t i = 0; i < count; i++, at += size)
+      memcpy(to.first + (offset + i * stride) * static_cast<int64_t>(size), at, size);
   });
 }
 

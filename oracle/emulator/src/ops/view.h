@@ -39,6 +39,8 @@ EMU_PUBLIC float round_to(aclDataType type, float value);
 inline bool is_float(aclDataType type) {
   return type == ACL_FLOAT || type == ACL_FLOAT16 || type == ACL_BF16 || type == ACL_DOUBLE;
 }
-inline bool is_complex(aclDataType type) { return type == ACL_COMPLEX32 || type == ACL_COMPLEX64 || type == ACL_COMPLEX128; }
+inline bool is_complex(aclDataType type) {
+  return type == ACL_COMPLEX32 || type == ACL_COMPLEX64 || type == ACL_COMPLEX128;
+}
 
 }  // namespace emu

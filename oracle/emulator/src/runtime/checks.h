@@ -12,7 +12,8 @@ inline void require(const void* pointer, const char* parameter) {
 
 // Timeouts: -1 waits for ever, 0 and less are refused.
 inline void require_timeout(int32_t timeout) {
-  if (timeout < -1 || timeout == 0) throw Error{ACL_ERROR_RT_PARAM_INVALID, text("timeout is %d; it must be -1 or > 0 ms", timeout)};
+  if (timeout < -1 || timeout == 0)
+    throw Error{ACL_ERROR_RT_PARAM_INVALID, text("timeout is %d; it must be -1 or > 0 ms", timeout)};
 }
 
 }  // namespace emu

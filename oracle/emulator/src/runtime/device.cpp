@@ -8,9 +8,14 @@ void synchronize_device(long timeout_ms) {
   auto context = emu::current_context();
   auto deadline = emu::Clock::now() + std::chrono::milliseconds(timeout_ms);
   for (auto& stream : context->streams()) {
-    long left = timeout_ms < 0 ? -1 : std::max<long>(0, std::chrono::duration_cast<std::chrono::milliseconds>(deadline - emu::Clock::now()).count());
+    long left =
+        timeout_ms < 0
+            ? -1
+            : std::max<long>(
+                  0, std::chrono::duration_cast<std::chrono::milliseconds>(deadline - emu::Clock::now()).count());
     if (!stream->synchronize(left)) {
-      throw emu::Error{ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, emu::text("the device did not finish within %ld ms", timeout_ms)};
+      throw emu::Error{ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+                       emu::text("the device did not finish within %ld ms", timeout_ms)};
     }
   }
   context->throw_if_failed();

@@ -6,7 +6,8 @@ namespace {
 
 std::shared_ptr<emu::Event> event_of(aclrtEvent handle) {
   auto event = emu::events().find(handle);
-  if (event == nullptr) throw emu::Error{ACL_ERROR_RT_INVALID_HANDLE, emu::text("%p is not an event, or was destroyed", handle)};
+  if (event == nullptr)
+    throw emu::Error{ACL_ERROR_RT_INVALID_HANDLE, emu::text("%p is not an event, or was destroyed", handle)};
   return event;
 }
 

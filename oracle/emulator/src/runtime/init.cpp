@@ -23,7 +23,8 @@ Process& process() {
 void report_leaks() {
   const char* asked = getenv("ACLNN_EMULATOR_LEAKS");
   if (asked == nullptr || *asked != '1') return;
-  for (const char* kind : {"tensors", "scalars", "arrays", "lists", "executors", "streams", "events", "allocations", "host_allocations"}) {
+  for (const char* kind :
+       {"tensors", "scalars", "arrays", "lists", "executors", "streams", "events", "allocations", "host_allocations"}) {
     uint64_t alive = emu::live_count(kind);
     if (alive != 0 && alive != UINT64_MAX) fprintf(stderr, "emulated CANN: %lu %s alive at aclFinalize\n", alive, kind);
   }
@@ -40,7 +41,8 @@ EMU_C aclError aclInit(const char* configPath) {
     std::lock_guard<std::mutex> hold(p.lock);
     std::string config = configPath == nullptr ? "" : configPath;
     if (p.references > 0) {
-      if (config != p.config) throw emu::Error{ACL_ERROR_INVALID_PARAM, "aclInit again with another configuration file"};
+      if (config != p.config)
+        throw emu::Error{ACL_ERROR_INVALID_PARAM, "aclInit again with another configuration file"};
       p.references++;
       throw emu::Error{ACL_ERROR_REPEAT_INITIALIZE, "aclInit was called before"};
     }

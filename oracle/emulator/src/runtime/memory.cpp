@@ -49,8 +49,9 @@ char* side(const void* address, size_t count, int device, const char* parameter,
 }
 
 const char* kind_name(aclrtMemcpyKind kind) {
-  static const char* const names[] = {"HOST_TO_HOST", "HOST_TO_DEVICE", "DEVICE_TO_HOST", "DEVICE_TO_DEVICE", "DEFAULT",
-                                      "HOST_TO_BUF_TO_DEVICE", "INNER_DEVICE_TO_DEVICE", "INTER_DEVICE_TO_DEVICE"};
+  static const char* const names[] = {
+      "HOST_TO_HOST", "HOST_TO_DEVICE",        "DEVICE_TO_HOST",         "DEVICE_TO_DEVICE",
+      "DEFAULT",      "HOST_TO_BUF_TO_DEVICE", "INNER_DEVICE_TO_DEVICE", "INTER_DEVICE_TO_DEVICE"};
   if (kind < 0 || kind > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {
     throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("kind %d is unknown", static_cast<int>(kind))};
   }
@@ -75,20 +76,23 @@ Copy make_copy(void* dst, size_t destMax, const void* src, size_t count, aclrtMe
   emu::require(dst, "dst");
   emu::require(src, "src");
   if (count == 0) throw emu::Error{ACL_ERROR_INVALID_PARAM, "count is 0"};
-  if (count > destMax) throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("count %zu is larger than destMax %zu", count, destMax)};
+  if (count > destMax)
+    throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("count %zu is larger than destMax %zu", count, destMax)};
   Copy copy{dst, src, count, emu::device_of(dst), emu::device_of(src)};
   const char* name = kind_name(kind);
   bool to_device = kind == 1 || kind == 3 || kind >= 5, from_device = kind == 2 || kind == 3 || kind >= 6;
   if (kind != ACL_MEMCPY_DEFAULT && (to_device != (copy.to != -1) || from_device != (copy.from != -1))) {
-    throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("kind is %s, but src is %s memory and dst is %s memory", name,
-                                                           copy.from == -1 ? "host" : "device", copy.to == -1 ? "host" : "device")};
+    throw emu::Error{ACL_ERROR_RT_PARAM_INVALID,
+                     emu::text("kind is %s, but src is %s memory and dst is %s memory", name,
+                               copy.from == -1 ? "host" : "device", copy.to == -1 ? "host" : "device")};
   }
   return copy;
 }
 
 void require_fill(void* devPtr, size_t maxCount, size_t count) {
   emu::require(devPtr, "devPtr");
-  if (count > maxCount) throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("count %zu is larger than maxCount %zu", count, maxCount)};
+  if (count > maxCount)
+    throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("count %zu is larger than maxCount %zu", count, maxCount)};
 }
 
 }  // namespace
@@ -143,7 +147,8 @@ EMU_C aclError aclrtFreeHost(void* hostPtr) {
     std::lock_guard<std::mutex> hold(pinned().lock);
     if (pinned().blocks.erase(reinterpret_cast<uintptr_t>(hostPtr)) == 0) {
       emu::misuse(emu::text("aclrtFreeHost of %p", hostPtr));
-      throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("%p did not come from aclrtMallocHost, or was freed", hostPtr)};
+      throw emu::Error{ACL_ERROR_RT_PARAM_INVALID,
+                       emu::text("%p did not come from aclrtMallocHost, or was freed", hostPtr)};
     }
     free(hostPtr);
   });
@@ -158,7 +163,8 @@ EMU_C aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t co
   });
 }
 
-EMU_C aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind, aclrtStream stream) {
+EMU_C aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind,
+                                aclrtStream stream) {
   static emu::Entry entry("aclrtMemcpyAsync");
   return entry([&] {
     auto on = emu::stream_of(stream);
@@ -190,7 +196,8 @@ EMU_C aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, si
     require_fill(devPtr, maxCount, count);
     auto on = emu::stream_of(stream);
     int device = emu::device_of(devPtr);
-    on->submit({"fill", false, [=] { memset(side(devPtr, count, device, "devPtr", ACL_ERROR_RT_AICORE_EXCEPTION), value, count); }});
+    on->submit({"fill", false,
+                [=] { memset(side(devPtr, count, device, "devPtr", ACL_ERROR_RT_AICORE_EXCEPTION), value, count); }});
   });
 }
 

@@ -22,7 +22,8 @@ void destroy_stream(aclrtStream handle, bool force) {
 void synchronize(aclrtStream handle, long timeout_ms) {
   auto stream = emu::stream_of(handle);
   if (!stream->synchronize(timeout_ms)) {
-    throw emu::Error{ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, emu::text("stream %d did not finish within %ld ms", stream->id, timeout_ms)};
+    throw emu::Error{ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+                     emu::text("stream %d did not finish within %ld ms", stream->id, timeout_ms)};
   }
   stream->context()->throw_if_failed();
 }

@@ -72,7 +72,9 @@ EMU_C aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
   static emu::Entry entry("aclGetCannAttribute");
   return entry([&] {
     emu::require(value, "value");
-    *value = cannAttr == ACL_CANN_ATTR_INF_NAN ? !emu::soc().saturates : cannAttr == ACL_CANN_ATTR_BF16 ? emu::soc().bfloat16 : 0;
+    *value = cannAttr == ACL_CANN_ATTR_INF_NAN ? !emu::soc().saturates
+             : cannAttr == ACL_CANN_ATTR_BF16  ? emu::soc().bfloat16
+                                               : 0;
   });
 }
 
@@ -130,21 +132,50 @@ EMU_C aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInf
     emu::require(value, "value");
     emu::require_device(static_cast<int32_t>(deviceId));
     switch (deviceInfo) {
-      case ACL_DEVICE_INFO_AI_CORE_NUM: *value = emu::soc().cores; break;
-      case ACL_DEVICE_INFO_VECTOR_CORE_NUM: *value = 2 * emu::soc().cores; break;
-      case ACL_DEVICE_INFO_L2_SIZE: *value = emu::soc().l2_bytes; break;
-      default: throw emu::Error{ACL_ERROR_INVALID_PARAM, emu::text("deviceInfo %d is unknown", static_cast<int>(deviceInfo))};
+      case ACL_DEVICE_INFO_AI_CORE_NUM:
+        *value = emu::soc().cores;
+        break;
+      case ACL_DEVICE_INFO_VECTOR_CORE_NUM:
+        *value = 2 * emu::soc().cores;
+        break;
+      case ACL_DEVICE_INFO_L2_SIZE:
+        *value = emu::soc().l2_bytes;
+        break;
+      default:
+        throw emu::Error{ACL_ERROR_INVALID_PARAM, emu::text("deviceInfo %d is unknown", static_cast<int>(deviceInfo))};
     }
   });
 }
 
 EMU_C size_t aclDataTypeSize(aclDataType dataType) {
   switch (dataType) {
-    case ACL_INT8: case ACL_UINT8: case ACL_BOOL: case ACL_HIFLOAT8: case ACL_FLOAT8_E5M2: case ACL_FLOAT8_E4M3FN: case ACL_FLOAT8_E8M0: return 1;
-    case ACL_FLOAT16: case ACL_BF16: case ACL_INT16: case ACL_UINT16: return 2;
-    case ACL_FLOAT: case ACL_INT32: case ACL_UINT32: case ACL_COMPLEX32: return 4;
-    case ACL_INT64: case ACL_UINT64: case ACL_DOUBLE: case ACL_COMPLEX64: return 8;
-    case ACL_COMPLEX128: case ACL_STRING: return 16;
-    default: return 0;
+    case ACL_INT8:
+    case ACL_UINT8:
+    case ACL_BOOL:
+    case ACL_HIFLOAT8:
+    case ACL_FLOAT8_E5M2:
+    case ACL_FLOAT8_E4M3FN:
+    case ACL_FLOAT8_E8M0:
+      return 1;
+    case ACL_FLOAT16:
+    case ACL_BF16:
+    case ACL_INT16:
+    case ACL_UINT16:
+      return 2;
+    case ACL_FLOAT:
+    case ACL_INT32:
+    case ACL_UINT32:
+    case ACL_COMPLEX32:
+      return 4;
+    case ACL_INT64:
+    case ACL_UINT64:
+    case ACL_DOUBLE:
+    case ACL_COMPLEX64:
+      return 8;
+    case ACL_COMPLEX128:
+    case ACL_STRING:
+      return 16;
+    default:
+      return 0;
   }
 }

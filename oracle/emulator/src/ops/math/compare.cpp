@@ -3,27 +3,29 @@
 
 using namespace emu;
 
-#define EMU_COMPARISON(name, symbol)                                                                                              \
-  EMU_C aclnnStatus aclnn##name##TensorGetWorkspaceSize(const aclTensor* self, const aclTensor* other, aclTensor* out,            \
-                                                        uint64_t* workspaceSize, aclOpExecutor** executor) {                      \
-    static FirstPhase phase("aclnn" #name "Tensor");                                                                              \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                                           \
-      Tensor x = op.input("self", self), y = op.input("other", other);                                                            \
-      binary(op, x, y, op.output("out", out), [](double a, double b) { return a symbol b; },                                      \
-             [](int64_t a, int64_t b) -> int64_t { return a symbol b; });                                                         \
-    });                                                                                                                           \
-  }                                                                                                                               \
-  EMU_SECOND_PHASE(aclnn##name##Tensor)                                                                                           \
-  EMU_C aclnnStatus aclnn##name##ScalarGetWorkspaceSize(const aclTensor* self, const aclScalar* other, aclTensor* out,            \
-                                                        uint64_t* workspaceSize, aclOpExecutor** executor) {                      \
-    static FirstPhase phase("aclnn" #name "Scalar");                                                                              \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                                           \
-      auto y = op.scalar("other", other);                                                                                         \
-      Tensor x = op.input("self", self);                                                                                          \
-      with_scalar(op, x, *y, op.output("out", out), [](double a, double b) { return a symbol b; },                                \
-                  [](int64_t a, int64_t b) -> int64_t { return a symbol b; });                                                    \
-    });                                                                                                                           \
-  }                                                                                                                               \
+#define EMU_COMPARISON(name, symbol)                                                                                   \
+  EMU_C aclnnStatus aclnn##name##TensorGetWorkspaceSize(const aclTensor* self, const aclTensor* other, aclTensor* out, \
+                                                        uint64_t* workspaceSize, aclOpExecutor** executor) {           \
+    static FirstPhase phase("aclnn" #name "Tensor");                                                                   \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                                \
+      Tensor x = op.input("self", self), y = op.input("other", other);                                                 \
+      binary(                                                                                                          \
+          op, x, y, op.output("out", out), [](double a, double b) { return a symbol b; },                              \
+          [](int64_t a, int64_t b) -> int64_t { return a symbol b; });                                                 \
+    });                                                                                                                \
+  }                                                                                                                    \
+  EMU_SECOND_PHASE(aclnn##name##Tensor)                                                                                \
+  EMU_C aclnnStatus aclnn##name##ScalarGetWorkspaceSize(const aclTensor* self, const aclScalar* other, aclTensor* out, \
+                                                        uint64_t* workspaceSize, aclOpExecutor** executor) {           \
+    static FirstPhase phase("aclnn" #name "Scalar");                                                                   \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                                \
+      auto y = op.scalar("other", other);                                                                              \
+      Tensor x = op.input("self", self);                                                                               \
+      with_scalar(                                                                                                     \
+          op, x, *y, op.output("out", out), [](double a, double b) { return a symbol b; },                             \
+          [](int64_t a, int64_t b) -> int64_t { return a symbol b; });                                                 \
+    });                                                                                                                \
+  }                                                                                                                    \
   EMU_SECOND_PHASE(aclnn##name##Scalar)
 
 EMU_COMPARISON(Eq, ==)
@@ -33,16 +35,20 @@ EMU_COMPARISON(Ge, >=)
 EMU_COMPARISON(Lt, <)
 EMU_COMPARISON(Le, <=)
 
-#define EMU_LOGICAL(name, symbol)                                                                                                \
-  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, const aclTensor* other, aclTensor* out,                 \
-                                                  uint64_t* workspaceSize, aclOpExecutor** executor) {                           \
-    static FirstPhase phase("aclnn" #name);                                                                                      \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                                          \
-      Tensor x = op.input("self", self), y = op.input("other", other);                                                           \
-      binary(op, x, y, op.output("out", out), [](double a, double b) { return static_cast<double>(static_cast<int64_t>(a) symbol static_cast<int64_t>(b)); }, \
-             [](int64_t a, int64_t b) -> int64_t { return a symbol b; });                                                        \
-    });                                                                                                                          \
-  }                                                                                                                              \
+#define EMU_LOGICAL(name, symbol)                                                                                \
+  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, const aclTensor* other, aclTensor* out, \
+                                                  uint64_t* workspaceSize, aclOpExecutor** executor) {           \
+    static FirstPhase phase("aclnn" #name);                                                                      \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                          \
+      Tensor x = op.input("self", self), y = op.input("other", other);                                           \
+      binary(                                                                                                    \
+          op, x, y, op.output("out", out),                                                                       \
+          [](double a, double b) {                                                                               \
+            return static_cast<double>(static_cast<int64_t>(a) symbol static_cast<int64_t>(b));                  \
+          },                                                                                                     \
+          [](int64_t a, int64_t b) -> int64_t { return a symbol b; });                                           \
+    });                                                                                                          \
+  }                                                                                                              \
   EMU_SECOND_PHASE(aclnn##name)
 
 EMU_LOGICAL(LogicalAnd, &&)
@@ -51,19 +57,23 @@ EMU_LOGICAL(BitwiseAndTensor, &)
 EMU_LOGICAL(BitwiseOrTensor, |)
 EMU_LOGICAL(BitwiseXorTensor, ^)
 
-EMU_C aclnnStatus aclnnBitwiseAndScalarGetWorkspaceSize(const aclTensor* self, const aclScalar* other, aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnBitwiseAndScalarGetWorkspaceSize(const aclTensor* self, const aclScalar* other, aclTensor* out,
+                                                        uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnBitwiseAndScalar");
   return phase(workspaceSize, executor, [&](Op& op) {
     auto y = op.scalar("other", other);
     Tensor x = op.input("self", self);
-    with_scalar(op, x, *y, op.output("out", out), [](double a, double b) { return static_cast<double>(to_integer(a) & to_integer(b)); },
-                [](int64_t a, int64_t b) { return a & b; });
+    with_scalar(
+        op, x, *y, op.output("out", out),
+        [](double a, double b) { return static_cast<double>(to_integer(a) & to_integer(b)); },
+        [](int64_t a, int64_t b) { return a & b; });
   });
 }
 EMU_SECOND_PHASE(aclnnBitwiseAndScalar)
 
 // One bool: same shape and same values.
-EMU_C aclnnStatus aclnnEqualGetWorkspaceSize(const aclTensor* self, const aclTensor* other, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnEqualGetWorkspaceSize(const aclTensor* self, const aclTensor* other, aclTensor* out_,
+                                             uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnEqual");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self), y = op.input("other", other), out = op.output("out", out_);
@@ -76,8 +86,9 @@ EMU_C aclnnStatus aclnnEqualGetWorkspaceSize(const aclTensor* self, const aclTen
 }
 EMU_SECOND_PHASE(aclnnEqual)
 
-EMU_C aclnnStatus aclnnIsCloseGetWorkspaceSize(const aclTensor* self, const aclTensor* other, double rtol, double atol, bool equal_nan, aclTensor* out,
-                                               uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnIsCloseGetWorkspaceSize(const aclTensor* self, const aclTensor* other, double rtol, double atol,
+                                               bool equal_nan, aclTensor* out, uint64_t* workspaceSize,
+                                               aclOpExecutor** executor) {
   static FirstPhase phase("aclnnIsClose");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self), y = op.input("other", other);

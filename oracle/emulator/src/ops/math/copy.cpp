@@ -7,20 +7,25 @@ namespace {
 
 void copy(Op& op, const Tensor& to, const Tensor& from) {
   op.require_present({to, from});
-  check(broadcasts_to(from.shape, to.shape), "%s %s does not broadcast to %s %s", from.name, show(from.shape).c_str(), to.name, show(to.shape).c_str());
+  check(broadcasts_to(from.shape, to.shape), "%s %s does not broadcast to %s %s", from.name, show(from.shape).c_str(),
+        to.name, show(to.shape).c_str());
   if (to.empty()) return;
   op.workspace({from});
   op.kernel([=](Run& run) {
     View target = run.open(to), source = broadcast(run.open(from), to.shape);
-    if (to.type == from.type) copy_bytes(target, source);
-    else if (integral(from.type)) write(target, read_integers(source));
-    else write(target, read_doubles(source));
+    if (to.type == from.type)
+      copy_bytes(target, source);
+    else if (integral(from.type))
+      write(target, read_integers(source));
+    else
+      write(target, read_doubles(source));
   });
 }
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnInplaceCopyGetWorkspaceSize(aclTensor* selfRef, const aclTensor* src, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnInplaceCopyGetWorkspaceSize(aclTensor* selfRef, const aclTensor* src, uint64_t* workspaceSize,
+                                                   aclOpExecutor** executor) {
   static FirstPhase phase("aclnnInplaceCopy");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor to = op.output("selfRef", selfRef), from = op.input("src", src);
@@ -29,7 +34,8 @@ EMU_C aclnnStatus aclnnInplaceCopyGetWorkspaceSize(aclTensor* selfRef, const acl
 }
 EMU_SECOND_PHASE(aclnnInplaceCopy)
 
-EMU_C aclnnStatus aclnnCastGetWorkspaceSize(const aclTensor* self, aclDataType dtype, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnCastGetWorkspaceSize(const aclTensor* self, aclDataType dtype, aclTensor* out_,
+                                            uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnCast");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor from = op.input("self", self), to = op.output("out", out_);
@@ -41,14 +47,16 @@ EMU_C aclnnStatus aclnnCastGetWorkspaceSize(const aclTensor* self, aclDataType d
 }
 EMU_SECOND_PHASE(aclnnCast)
 
-EMU_C aclnnStatus aclnnCatGetWorkspaceSize(const aclTensorList* list, int64_t dim, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnCatGetWorkspaceSize(const aclTensorList* list, int64_t dim, aclTensor* out_,
+                                           uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnCat");
   return phase(workspaceSize, executor, [&](Op& op) {
     std::vector<Tensor> parts = op.inputs("tensors", list);
     Tensor out = op.output("out", out_);
     op.require_present({out});
     int64_t rank = static_cast<int64_t>(out.rank());
-    check(dim >= -rank && dim < rank, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim), static_cast<long>(-rank), static_cast<long>(rank - 1));
+    check(dim >= -rank && dim < rank, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim),
+          static_cast<long>(-rank), static_cast<long>(rank - 1));
     size_t axis = static_cast<size_t>(dim < 0 ? dim + rank : dim);
     if (out.empty()) return;
     op.kernel([=](Run& run) {
@@ -60,8 +68,10 @@ EMU_C aclnnStatus aclnnCatGetWorkspaceSize(const aclTensorList* list, int64_t di
         target.shape[axis] = part.shape[axis];
         target.first += at * whole.strides[axis] * size;
         at += part.shape[axis];
-        if (part.type == out.type) copy_bytes(target, run.open(part));
-        else write(target, read_doubles(run.open(part)));
+        if (part.type == out.type)
+          copy_bytes(target, run.open(part));
+        else
+          write(target, read_doubles(run.open(part)));
       }
     });
   });

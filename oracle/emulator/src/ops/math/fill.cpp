@@ -10,26 +10,31 @@ void fill(Op& op, const Tensor& self, double value, int64_t whole) {
   if (self.empty()) return;
   op.kernel([=](Run& run) {
     size_t n = static_cast<size_t>(self.count());
-    if (integral(self.type)) write(run.open(self), std::vector<int64_t>(n, whole));
-    else write(run.open(self), std::vector<double>(n, value));
+    if (integral(self.type))
+      write(run.open(self), std::vector<int64_t>(n, whole));
+    else
+      write(run.open(self), std::vector<double>(n, value));
   });
 }
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnInplaceOneGetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnInplaceOneGetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize,
+                                                  aclOpExecutor** executor) {
   static FirstPhase phase("aclnnInplaceOne");
   return phase(workspaceSize, executor, [&](Op& op) { fill(op, op.output("selfRef", selfRef), 1, 1); });
 }
 EMU_SECOND_PHASE(aclnnInplaceOne)
 
-EMU_C aclnnStatus aclnnInplaceZeroGetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnInplaceZeroGetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize,
+                                                   aclOpExecutor** executor) {
   static FirstPhase phase("aclnnInplaceZero");
   return phase(workspaceSize, executor, [&](Op& op) { fill(op, op.output("selfRef", selfRef), 0, 0); });
 }
 EMU_SECOND_PHASE(aclnnInplaceZero)
 
-EMU_C aclnnStatus aclnnInplaceFillScalarGetWorkspaceSize(aclTensor* selfRef, const aclScalar* value, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnInplaceFillScalarGetWorkspaceSize(aclTensor* selfRef, const aclScalar* value,
+                                                         uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnInplaceFillScalar");
   return phase(workspaceSize, executor, [&](Op& op) {
     auto scalar = op.scalar("value", value);
@@ -38,19 +43,23 @@ EMU_C aclnnStatus aclnnInplaceFillScalarGetWorkspaceSize(aclTensor* selfRef, con
 }
 EMU_SECOND_PHASE(aclnnInplaceFillScalar)
 
-EMU_C aclnnStatus aclnnInplaceFillTensorGetWorkspaceSize(aclTensor* selfRef, const aclTensor* value_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnInplaceFillTensorGetWorkspaceSize(aclTensor* selfRef, const aclTensor* value_,
+                                                         uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnInplaceFillTensor");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor self = op.output("selfRef", selfRef), value = op.input("value", value_);
     op.require_present({self, value});
     check(value.count() == 1, "value has shape %s; it must have one element", show(value.shape).c_str());
     if (self.empty()) return;
-    op.kernel([=](Run& run) { write(run.open(self), std::vector<double>(static_cast<size_t>(self.count()), read_doubles(run.open(value))[0])); });
+    op.kernel([=](Run& run) {
+      write(run.open(self), std::vector<double>(static_cast<size_t>(self.count()), read_doubles(run.open(value))[0]));
+    });
   });
 }
 EMU_SECOND_PHASE(aclnnInplaceFillTensor)
 
-EMU_C aclnnStatus aclnnArangeGetWorkspaceSize(const aclScalar* start, const aclScalar* end, const aclScalar* step, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnArangeGetWorkspaceSize(const aclScalar* start, const aclScalar* end, const aclScalar* step,
+                                              aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnArange");
   return phase(workspaceSize, executor, [&](Op& op) {
     auto first = op.scalar("start", start), by = op.scalar("step", step);

@@ -19,8 +19,10 @@ inline Dims broadcast_shape(const Tensor& a, const Tensor& b) {
   size_t rank = std::max(a.rank(), b.rank());
   Dims out(rank);
   for (size_t i = 0; i < rank; i++) {
-    int64_t da = i + a.rank() < rank ? 1 : a.shape[i + a.rank() - rank], db = i + b.rank() < rank ? 1 : b.shape[i + b.rank() - rank];
-    check(da == db || da == 1 || db == 1, "%s %s and %s %s do not broadcast", a.name, show(a.shape).c_str(), b.name, show(b.shape).c_str());
+    int64_t da = i + a.rank() < rank ? 1 : a.shape[i + a.rank() - rank],
+            db = i + b.rank() < rank ? 1 : b.shape[i + b.rank() - rank];
+    check(da == db || da == 1 || db == 1, "%s %s and %s %s do not broadcast", a.name, show(a.shape).c_str(), b.name,
+          show(b.shape).c_str());
     out[i] = da == 1 ? db : da;
   }
   return out;
@@ -31,7 +33,8 @@ inline void check_out_shape(const Tensor& out, const Dims& shape) {
 }
 
 // out = f(a, b) with broadcasting. Integers stay integers where both inputs are.
-inline void binary(Op& op, const Tensor& a, const Tensor& b, const Tensor& out, RealFunction real, IntegerFunction integer = nullptr) {
+inline void binary(Op& op, const Tensor& a, const Tensor& b, const Tensor& out, RealFunction real,
+                   IntegerFunction integer = nullptr) {
   op.require_present({a, b, out});
   Dims shape = broadcast_shape(a, b);
   check_out_shape(out, shape);
@@ -53,12 +56,14 @@ inline void binary(Op& op, const Tensor& a, const Tensor& b, const Tensor& out, 
 }
 
 // out = f(a, scalar); the scalar has the precision the tensor's kernel computes with.
-inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const Tensor& out, RealFunction real, IntegerFunction integer = nullptr) {
+inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const Tensor& out, RealFunction real,
+                        IntegerFunction integer = nullptr) {
   op.require_present({a, out});
   check_out_shape(out, a.shape);
   if (out.empty()) return;
   bool exact = integer && integral(a.type) && scalar.integral();
-  double value = a.type == ACL_DOUBLE || scalar.integral() ? scalar.real : static_cast<double>(static_cast<float>(scalar.real));
+  double value =
+      a.type == ACL_DOUBLE || scalar.integral() ? scalar.real : static_cast<double>(static_cast<float>(scalar.real));
   int64_t whole = scalar.integer;
   op.workspace({a, out});
   op.kernel([=](Run& run) {
@@ -75,7 +80,8 @@ inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const
 }
 
 // out = f(a).
-inline void unary(Op& op, const Tensor& a, const Tensor& out, std::function<double(double)> real, std::function<int64_t(int64_t)> integer = nullptr) {
+inline void unary(Op& op, const Tensor& a, const Tensor& out, std::function<double(double)> real,
+                  std::function<int64_t(int64_t)> integer = nullptr) {
   op.require_present({a, out});
   check_out_shape(out, a.shape);
   if (out.empty()) return;

@@ -13,12 +13,15 @@ struct Reduction {
   Reduction(const Tensor& self, const Dims& dims, bool keep) : reduced(self.rank(), dims.empty()) {
     int64_t rank = static_cast<int64_t>(self.rank()), most = std::max<int64_t>(rank, 1);
     for (int64_t dim : dims) {
-      check(dim >= -most && dim < most, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim), static_cast<long>(-most), static_cast<long>(most - 1));
+      check(dim >= -most && dim < most, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim),
+            static_cast<long>(-most), static_cast<long>(most - 1));
       if (rank > 0) reduced[static_cast<size_t>(dim < 0 ? dim + rank : dim)] = true;
     }
     for (size_t i = 0; i < self.rank(); i++) {
-      if (!reduced[i]) out.push_back(self.shape[i]);
-      else if (keep) out.push_back(1);
+      if (!reduced[i])
+        out.push_back(self.shape[i]);
+      else if (keep)
+        out.push_back(1);
     }
   }
 
@@ -43,7 +46,8 @@ struct Reduction {
 };
 
 template <class Combine>
-void reduce(Op& op, const Tensor& self, const Tensor& out, const Dims& dims, bool keep, double start, double divisor_per_term, Combine combine) {
+void reduce(Op& op, const Tensor& self, const Tensor& out, const Dims& dims, bool keep, double start,
+            double divisor_per_term, Combine combine) {
   op.require_present({self, out});
   Reduction r(self, dims, keep);
   check_out_shape(out, r.out);
@@ -64,8 +68,9 @@ double smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnReduceSumGetWorkspaceSize(const aclTensor* self, const aclIntArray* dims, bool keepDims, aclDataType, aclTensor* out,
-                                                 uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnReduceSumGetWorkspaceSize(const aclTensor* self, const aclIntArray* dims, bool keepDims,
+                                                 aclDataType, aclTensor* out, uint64_t* workspaceSize,
+                                                 aclOpExecutor** executor) {
   static FirstPhase phase("aclnnReduceSum");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self);
@@ -75,8 +80,8 @@ EMU_C aclnnStatus aclnnReduceSumGetWorkspaceSize(const aclTensor* self, const ac
 }
 EMU_SECOND_PHASE(aclnnReduceSum)
 
-EMU_C aclnnStatus aclnnMeanGetWorkspaceSize(const aclTensor* self, const aclIntArray* dim, bool keepDim, aclDataType, aclTensor* out,
-                                            uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnMeanGetWorkspaceSize(const aclTensor* self, const aclIntArray* dim, bool keepDim, aclDataType,
+                                            aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnMean");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self);
@@ -86,29 +91,31 @@ EMU_C aclnnStatus aclnnMeanGetWorkspaceSize(const aclTensor* self, const aclIntA
 }
 EMU_SECOND_PHASE(aclnnMean)
 
-#define EMU_WHOLE(name, start, combine)                                                                                                    \
-  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) { \
-    static FirstPhase phase("aclnn" #name);                                                                                                \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                                                    \
-      Tensor x = op.input("self", self);                                                                                                   \
-      reduce(op, x, op.output("out", out), {}, false, start, 0, combine);                                                                  \
-    });                                                                                                                                    \
-  }                                                                                                                                        \
+#define EMU_WHOLE(name, start, combine)                                                                           \
+  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, aclTensor* out, uint64_t* workspaceSize, \
+                                                  aclOpExecutor** executor) {                                     \
+    static FirstPhase phase("aclnn" #name);                                                                       \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                           \
+      Tensor x = op.input("self", self);                                                                          \
+      reduce(op, x, op.output("out", out), {}, false, start, 0, combine);                                         \
+    });                                                                                                           \
+  }                                                                                                               \
   EMU_SECOND_PHASE(aclnn##name)
 
 EMU_WHOLE(Max, -HUGE_VAL, larger)
 EMU_WHOLE(Min, HUGE_VAL, smaller)
 
-#define EMU_TRUTH(name, start, symbol)                                                                                               \
-  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, const aclIntArray* dim, bool keepdim, aclTensor* out,       \
-                                                  uint64_t* workspaceSize, aclOpExecutor** executor) {                               \
-    static FirstPhase phase("aclnn" #name);                                                                                          \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                                              \
-      Tensor x = op.input("self", self);                                                                                             \
-      Dims over = op.array("dim", dim);                                                                                              \
-      reduce(op, x, op.output("out", out), over, keepdim, start, 0, [](double a, double b) -> double { return a != 0 symbol b != 0; }); \
-    });                                                                                                                              \
-  }                                                                                                                                  \
+#define EMU_TRUTH(name, start, symbol)                                                                                 \
+  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, const aclIntArray* dim, bool keepdim,         \
+                                                  aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) { \
+    static FirstPhase phase("aclnn" #name);                                                                            \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                                \
+      Tensor x = op.input("self", self);                                                                               \
+      Dims over = op.array("dim", dim);                                                                                \
+      reduce(op, x, op.output("out", out), over, keepdim, start, 0,                                                    \
+             [](double a, double b) -> double { return a != 0 symbol b != 0; });                                       \
+    });                                                                                                                \
+  }                                                                                                                    \
   EMU_SECOND_PHASE(aclnn##name)
 
 EMU_TRUTH(All, 1, &&)

@@ -3,13 +3,15 @@
 
 using namespace emu;
 
-EMU_C aclnnStatus aclnnMaskedSelectGetWorkspaceSize(const aclTensor* self, const aclTensor* mask_, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnMaskedSelectGetWorkspaceSize(const aclTensor* self, const aclTensor* mask_, aclTensor* out_,
+                                                    uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnMaskedSelect");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self), mask = op.input("mask", mask_), out = op.output("out", out_);
     op.require_present({x, mask, out});
     Dims shape = broadcast_shape(x, mask);
-    check(out.rank() == 1 && out.count() >= count_of(shape), "out has shape %s; it must hold %ld elements", show(out.shape).c_str(), static_cast<long>(count_of(shape)));
+    check(out.rank() == 1 && out.count() >= count_of(shape), "out has shape %s; it must hold %ld elements",
+          show(out.shape).c_str(), static_cast<long>(count_of(shape)));
     if (count_of(shape) == 0) return;
     auto handle = tensors().find(out_);
     op.kernel([=](Run& run) {
@@ -29,16 +31,21 @@ EMU_C aclnnStatus aclnnMaskedSelectGetWorkspaceSize(const aclTensor* self, const
 }
 EMU_SECOND_PHASE(aclnnMaskedSelect)
 
-EMU_C aclnnStatus aclnnSWhereGetWorkspaceSize(const aclTensor* condition, const aclTensor* self, const aclTensor* other, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnSWhereGetWorkspaceSize(const aclTensor* condition, const aclTensor* self, const aclTensor* other,
+                                              aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnSWhere");
   return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor c = op.input("condition", condition), x = op.input("self", self), y = op.input("other", other), out = op.output("out", out_);
+    Tensor c = op.input("condition", condition), x = op.input("self", self), y = op.input("other", other),
+           out = op.output("out", out_);
     op.require_present({c, x, y, out});
-    for (const Tensor* t : {&c, &x, &y}) check(broadcasts_to(t->shape, out.shape), "%s %s does not broadcast to out %s", t->name, show(t->shape).c_str(), show(out.shape).c_str());
+    for (const Tensor* t : {&c, &x, &y})
+      check(broadcasts_to(t->shape, out.shape), "%s %s does not broadcast to out %s", t->name, show(t->shape).c_str(),
+            show(out.shape).c_str());
     if (out.empty()) return;
     op.kernel([=](Run& run) {
       std::vector<int64_t> cs = read_integers(broadcast(run.open(c), out.shape));
-      std::vector<double> xs = read_doubles(broadcast(run.open(x), out.shape)), ys = read_doubles(broadcast(run.open(y), out.shape));
+      std::vector<double> xs = read_doubles(broadcast(run.open(x), out.shape)),
+                          ys = read_doubles(broadcast(run.open(y), out.shape));
       for (size_t i = 0; i < xs.size(); i++) xs[i] = cs[i] != 0 ? xs[i] : ys[i];
       write(run.open(out), xs);
     });

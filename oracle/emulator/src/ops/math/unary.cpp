@@ -10,14 +10,15 @@ double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
 }  // namespace
 
-#define EMU_UNARY(name, real, integer)                                                                                          \
-  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) { \
-    static FirstPhase phase("aclnn" #name);                                                                                     \
-    return phase(workspaceSize, executor, [&](Op& op) {                                                                         \
-      Tensor x = op.input("self", self);                                                                                        \
-      unary(op, x, op.output("out", out), real, integer);                                                                       \
-    });                                                                                                                         \
-  }                                                                                                                             \
+#define EMU_UNARY(name, real, integer)                                                                            \
+  EMU_C aclnnStatus aclnn##name##GetWorkspaceSize(const aclTensor* self, aclTensor* out, uint64_t* workspaceSize, \
+                                                  aclOpExecutor** executor) {                                     \
+    static FirstPhase phase("aclnn" #name);                                                                       \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                           \
+      Tensor x = op.input("self", self);                                                                          \
+      unary(op, x, op.output("out", out), real, integer);                                                         \
+    });                                                                                                           \
+  }                                                                                                               \
   EMU_SECOND_PHASE(aclnn##name)
 
 #define EMU_OF(expression) [](double x) -> double { return expression; }

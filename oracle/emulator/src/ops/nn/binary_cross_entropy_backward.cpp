@@ -1,4 +1,5 @@
-// aclnnBinaryCrossEntropyBackward: out = gradOutput * weight * (self - target) / max(self * (1 - self), 1e-12), / numel for mean.
+// aclnnBinaryCrossEntropyBackward: out = gradOutput * weight * (self - target) / max(self * (1 - self), 1e-12), / numel
+// for mean.
 #include "aclnnop/aclnn_binary_cross_entropy_backward.h"
 
 #include "ops/checks.h"
@@ -21,8 +22,9 @@ float form_tbe(float g, float x, float y, float w, float mean) {
   return r * w * g * mean;
 }
 
-// The checks in the order of the host code (operators.md 1.1).
-void check_arguments(const Op& op, const Tensor& g, const Tensor& x, const Tensor& y, const Tensor& w, const Tensor& out, int64_t reduction) {
+// The checks in the order of the host code (ops-nn, aclnn_binary_cross_entropy_backward.cpp).
+void check_arguments(const Op& op, const Tensor& g, const Tensor& x, const Tensor& y, const Tensor& w,
+                     const Tensor& out, int64_t reduction) {
   op.require_present({g, x, y, out});
   check_rank(out, 8);  // the inputs' ranks are never looked at
   for (const Tensor* t : {&x, &g, &y, &out}) check_supported_float(*t);
@@ -32,7 +34,9 @@ void check_arguments(const Op& op, const Tensor& g, const Tensor& x, const Tenso
   if (!x.empty()) {
     check_same_shape(out, x);
     for (const Tensor* t : {&y, &w, &g}) {
-      if (t->present) check(broadcasts_to(t->shape, x.shape), "%s has shape %s, which does not broadcast to self's %s", t->name, show(t->shape).c_str(), show(x.shape).c_str());
+      if (t->present)
+        check(broadcasts_to(t->shape, x.shape), "%s has shape %s, which does not broadcast to self's %s", t->name,
+              show(t->shape).c_str(), show(x.shape).c_str());
     }
   }
   check_reduction(reduction);
@@ -40,9 +44,11 @@ void check_arguments(const Op& op, const Tensor& g, const Tensor& x, const Tenso
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnBinaryCrossEntropyBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self, const aclTensor* target,
-                                                                  const aclTensor* weightOptional, int64_t reduction, aclTensor* out_,
-                                                                  uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnBinaryCrossEntropyBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self,
+                                                                  const aclTensor* target,
+                                                                  const aclTensor* weightOptional, int64_t reduction,
+                                                                  aclTensor* out_, uint64_t* workspaceSize,
+                                                                  aclOpExecutor** executor) {
   static FirstPhase phase("aclnnBinaryCrossEntropyBackward");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), y = op.input("target", target);
@@ -54,11 +60,15 @@ EMU_C aclnnStatus aclnnBinaryCrossEntropyBackwardGetWorkspaceSize(const aclTenso
 
     aclDataType type = promote(promote(x.type, y.type), g.type);
     if (w.present) type = promote(type, w.type);
-    op.workspace({g, x, y, w, out}, w.present ? 0 : static_cast<size_t>(x.count()) * aclDataTypeSize(x.type));  // ones for an absent weight
+    op.workspace(
+        {g, x, y, w, out},
+        w.present ? 0 : static_cast<size_t>(x.count()) * aclDataTypeSize(x.type));  // ones for an absent weight
     float mean = reduction == 1 ? 1.0f / static_cast<float>(x.count()) : 1.0f;
     op.kernel([=](Run& run) {
-      std::vector<float> gs = read_floats(broadcast(run.open(g), x.shape)), xs = read_floats(run.open(x)), ys = read_floats(broadcast(run.open(y), x.shape));
-      std::vector<float> ws = w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);
+      std::vector<float> gs = read_floats(broadcast(run.open(g), x.shape)), xs = read_floats(run.open(x)),
+                         ys = read_floats(broadcast(run.open(y), x.shape));
+      std::vector<float> ws =
+          w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);
       auto form = soc().form == KernelForm::k950 ? form_950 : form_tbe;
       // The kernel's own result has the promoted type; only then it is cast to out's.
       for (size_t i = 0; i < xs.size(); i++) xs[i] = round_to(type, form(gs[i], xs[i], ys[i], ws[i], mean));

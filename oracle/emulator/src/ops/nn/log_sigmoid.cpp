@@ -21,7 +21,8 @@ void log_sigmoid(Op& op, const Tensor& x, const Tensor& out) {
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnLogSigmoidGetWorkspaceSize(const aclTensor* self, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnLogSigmoidGetWorkspaceSize(const aclTensor* self, aclTensor* out_, uint64_t* workspaceSize,
+                                                  aclOpExecutor** executor) {
   static FirstPhase phase("aclnnLogSigmoid");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self), out = op.output("out", out_);
@@ -31,7 +32,8 @@ EMU_C aclnnStatus aclnnLogSigmoidGetWorkspaceSize(const aclTensor* self, aclTens
 }
 EMU_SECOND_PHASE(aclnnLogSigmoid)
 
-EMU_C aclnnStatus aclnnLogSigmoidForwardGetWorkspaceSize(const aclTensor* self, aclTensor* out_, aclTensor* buffer, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnLogSigmoidForwardGetWorkspaceSize(const aclTensor* self, aclTensor* out_, aclTensor* buffer,
+                                                         uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnLogSigmoidForward");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self), out = op.output("out", out_), unused = op.output("buffer", buffer);

@@ -21,11 +21,13 @@ float form_tbe_910(float x) { return std::exp(-std::log(1.0f + std::exp(x))); }
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnLogSigmoidBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self, const aclTensor* buffer, aclTensor* gradInput,
+EMU_C aclnnStatus aclnnLogSigmoidBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self,
+                                                          const aclTensor* buffer, aclTensor* gradInput,
                                                           uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnLogSigmoidBackward");
   return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), unused = op.input("buffer", buffer), out = op.output("gradInput", gradInput);
+    Tensor g = op.input("gradOutput", gradOutput), x = op.input("self", self), unused = op.input("buffer", buffer),
+           out = op.output("gradInput", gradInput);
     op.require_present({g, x, unused, out});
     check_supported_float(g);
     check_supported_float(x);

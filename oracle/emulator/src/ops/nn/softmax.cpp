@@ -36,7 +36,8 @@ void softmax(Op& op, const Tensor& x, const Tensor& out, int64_t dim, bool logar
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, aclTensor* out,
+                                               uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnSoftmax");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self);
@@ -46,7 +47,8 @@ EMU_C aclnnStatus aclnnSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t di
 }
 EMU_SECOND_PHASE(aclnnSoftmax)
 
-EMU_C aclnnStatus aclnnLogSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnLogSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t dim, aclTensor* out,
+                                                  uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnLogSoftmax");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self);
@@ -56,8 +58,11 @@ EMU_C aclnnStatus aclnnLogSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t
 }
 EMU_SECOND_PHASE(aclnnLogSoftmax)
 
-// aclnnLogSoftmaxBackward: gradOutput - exp(output) * sum(gradOutput over dim), the partner of a log_softmax + nll_loss.
-EMU_C aclnnStatus aclnnLogSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output, int64_t dim, aclTensor* out_, uint64_t* workspaceSize, aclOpExecutor** executor) {
+// aclnnLogSoftmaxBackward: gradOutput - exp(output) * sum(gradOutput over dim), the partner of a log_softmax +
+// nll_loss.
+EMU_C aclnnStatus aclnnLogSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output,
+                                                          int64_t dim, aclTensor* out_, uint64_t* workspaceSize,
+                                                          aclOpExecutor** executor) {
   static FirstPhase phase("aclnnLogSoftmaxBackward");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output), out = op.output("out", out_);
@@ -74,7 +79,8 @@ EMU_C aclnnStatus aclnnLogSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradO
         size_t end = start + static_cast<size_t>(rows.length) * step;
         double sum = 0;
         for (size_t at = start; at < end; at += step) sum += static_cast<double>(gs[at]);
-        for (size_t at = start; at < end; at += step) gs[at] = static_cast<float>(static_cast<double>(gs[at]) - std::exp(static_cast<double>(ys[at])) * sum);
+        for (size_t at = start; at < end; at += step)
+          gs[at] = static_cast<float>(static_cast<double>(gs[at]) - std::exp(static_cast<double>(ys[at])) * sum);
       });
       write(run.open(out), gs);
     });

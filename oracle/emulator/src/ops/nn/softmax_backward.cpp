@@ -47,8 +47,9 @@ void check_arguments(const Tensor& g, const Tensor& y, const Tensor& out, int64_
 
 }  // namespace
 
-EMU_C aclnnStatus aclnnSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output, int64_t dim, aclTensor* out_,
-                                                       uint64_t* workspaceSize, aclOpExecutor** executor) {
+EMU_C aclnnStatus aclnnSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output,
+                                                       int64_t dim, aclTensor* out_, uint64_t* workspaceSize,
+                                                       aclOpExecutor** executor) {
   static FirstPhase phase("aclnnSoftmaxBackward");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output);

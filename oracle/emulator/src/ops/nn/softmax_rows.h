@@ -26,7 +26,8 @@ struct Rows {
 
 inline void check_dim(int64_t dim, size_t rank) {
   int64_t r = rank == 0 ? 1 : static_cast<int64_t>(rank);
-  check(dim >= -r && dim < r, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim), static_cast<long>(-r), static_cast<long>(r - 1));
+  check(dim >= -r && dim < r, "dim is %ld; it must be in [%ld, %ld]", static_cast<long>(dim), static_cast<long>(-r),
+        static_cast<long>(r - 1));
 }
 
 }  // namespace emu
