@@ -49,6 +49,7 @@ class Backend:
         torch.set_num_threads(int(threads))
         self.operators = OPERATORS
         self.target = torch.device(device)
+        self.name = self.name if kind == "cpu" else f"{self.name}_{kind}"  # expectations go by it, and they differ
         self.versions = {"torch": str(torch.__version__)}  # a type of its own otherwise: its pickle imports torch
         if kind == "cuda":
             self.versions |= {"cuda": str(torch.version.cuda), "gpu": torch.cuda.get_device_name(self.target)}
