@@ -71,7 +71,7 @@ class Backend(aten.Backend):
         emulated = is_emulated(ctypes.CDLL("libascendcl.so"))
         self._device = f"{'emulated ' if emulated else ''}{self.target}"
         cann = (find_toolkit().version or "unknown") + (" (emulated)" if emulated else "")
-        self.versions = {"torch": torch.__version__, "torch_npu": torch_npu.__version__, "cann": cann, "device": name}
+        self.versions |= {"torch_npu": str(torch_npu.__version__), "cann": cann, "device": name}
 
     @property
     def device(self) -> str:
