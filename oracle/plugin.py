@@ -185,7 +185,8 @@ class CaseItem(pytest.Item):
         run = run_of(self.config)
         ignored = bool(self.config.getoption("runxfail", False))
         line = run.run(self.case, self.path.parent, ignore_expectations=ignored)
-        self.user_properties.append((PROPERTY, _dumps(line)))
+        others = [pair for pair in self.user_properties if pair[0] != PROPERTY]  # of a run before, when rerun
+        self.user_properties = [*others, (PROPERTY, _dumps(line))]
         _raise_for(line)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -222,11 +223,18 @@ def _dumps(line: dict[str, Any]) -> str:
 
 # running --------------------------------------------------------------------------------------------------------------
 
+_PHASES = ("pytest_runtest_protocol", "pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
+_BUILT_IN = ("_pytest.", "xdist.", "_hypothesis_pytestplugin", "oracle.plugin")  # none needs three phases of a case
+_THREE_PHASES: pytest.StashKey[bool] = pytest.StashKey()
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Run a case in one phase: it has no fixtures, and three reports a case would cost more than most cases do."""
-    if not isinstance(item, CaseItem):
+    """Run a case in one phase: it has no fixtures, and three reports a case would cost more than most cases do.
+
+    Where another plug-in takes part in the phases (reruns, timeouts, random seeds ...) pytest's own protocol is used.
+    """
+    if not isinstance(item, CaseItem) or _three_phases(item.config):
         return None
     ihook = item.ihook
     ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -234,6 +242,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     ihook.pytest_runtest_logreport(report=ihook.pytest_runtest_makereport(item=item, call=call))
     ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _three_phases(config: pytest.Config) -> bool:
+    if _THREE_PHASES not in config.stash:
+        impls = [impl for name in _PHASES for impl in getattr(config.hook, name).get_hookimpls()]
+        foreign = any(not impl.function.__module__.startswith(_BUILT_IN) for impl in impls)
+        asked = any(getattr(config.option, name, False) for name in ("usepdb", "setuponly", "setupshow", "setupplan"))
+        config.stash[_THREE_PHASES] = foreign or asked
+    return config.stash[_THREE_PHASES]
 
 
 # recording: the process that owns the terminal ------------------------------------------------------------------------
@@ -332,6 +349,8 @@ class Recording:
         self.told: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when in ("setup", "teardown"):
+            return
         for key, value in report.user_properties:
             if key == PROPERTY:
                 self.run.recorder.case(str(value))

@@ -407,3 +407,22 @@ def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
     result.assert_outcomes(failed=3, skipped=1)
     verdicts = [{c["id"]: c["reason"] for c in record_of(project.path / f)[1]} for f in ("a.jsonl", "b.jsonl")]
     assert verdicts[0].items() <= verdicts[1].items()
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(project, workers):
+    project.makeconftest(
+        """
+        def pytest_runtest_setup(item):
+            item.theirs = 1
+        def pytest_runtest_makereport(item, call):
+            item.theirs += 1
+        def pytest_runtest_teardown(item):
+            assert item.theirs == 3
+        """
+    )
+    result = run(project, "--record", "r.jsonl", *workers)
+    result.assert_outcomes(passed=4)
+    _, cases, counts = record_of(project.path / "r.jsonl")
+    assert counts == {"pass": 4}
+    assert len(cases) == 4
