@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DTYPES
+from ..dtypes import DTYPES, FORMATS
 from ..errors import OracleError
 from ..rounding import round_to
 from ..signature import Array, TensorSpec
@@ -15,7 +15,7 @@ from .generators import GENERATORS, size_of
 from .layout import Buffer, allocate, arrange, describe
 from .streams import Stream
 
-_MODIFIERS = ("gen", "scale", "spots", "stream")
+_MODIFIERS = ("gen", "scale", "outliers", "spots", "stream")
 
 
 def make_inputs(case: Case, *, seed: int) -> tuple[dict[str, Any], dict[str, TensorSpec]]:
@@ -64,6 +64,8 @@ def make_values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, nam
     values = GENERATORS[data["gen"]].make(stream, shape, dtype, **parameters)
     if data.get("scale", 1.0) != 1.0:
         values = values * float(data["scale"])
+    if data.get("outliers"):
+        values = outliers(values, float(data["outliers"]), dtype, Stream(seed, case_id, f"{name}:outliers"))
     stored = store(values, dtype)
     size = size_of(shape)
     for index, value in data.get("spots", ()):
@@ -72,6 +74,18 @@ def make_values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, nam
                 raise OracleError(f"spot {index} lies outside a tensor of {size} elements")
             stored[index] = store(np.asarray([value], np.int64 if isinstance(value, int) else np.float64), dtype)[0]
     return stored.reshape(shape)
+
+
+def outliers(values: Array, factor: float, dtype: str, stream: Stream) -> Array:
+    """Multiply max(1, n / 1000) distinct random values by a factor (commercial_standard.md, generation), shrunk to what
+    the dtype holds."""
+    values = values.astype(np.float64)
+    n = values.size
+    if n:
+        places = np.argsort(stream.raw(n), kind="stable")[: max(1, n // 1000)]
+        reach = float(np.max(np.abs(values[places])))
+        values[places] *= min(factor, FORMATS[dtype].max / reach) if dtype in FORMATS and reach else factor
+    return values
 
 
 def store(values: Array, dtype: str) -> Array:

@@ -17,6 +17,7 @@ from .options import OPTIONS, Invocation, add_short, spell
 
 if TYPE_CHECKING:
     from ..catalogue.case import Case
+    from ..catalogue.ecosystem import Volume
     from .bench import Bench
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
@@ -134,7 +135,7 @@ def replay_case(args: argparse.Namespace) -> int:
     from .settings import settings_of
 
     settings = settings_of(vars(args))
-    case = find_case(args.case, args.catalogue)
+    case = find_case(args.case, args.catalogue, settings.generated)
     if case.soc and settings.soc not in case.soc:
         raise OracleError(f"{case.id} is planned on {', '.join(case.soc)} only, not on {settings.soc}: give --soc")
     bench = Bench(settings)
@@ -164,7 +165,7 @@ def _print_script(bench: Bench, case: Case) -> None:
     print(script(shrunk), end="")
 
 
-def find_case(case_id: str, path: Path | None = None) -> Any:
+def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Any:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
     from ..catalogue import load, load_all
     from ..interop import is_foreign_catalogue
@@ -173,7 +174,7 @@ def find_case(case_id: str, path: Path | None = None) -> Any:
     if path is not None and is_foreign_catalogue(path):
         cases = load_foreign(path, limit=sys.maxsize).cases
     else:
-        cases = load(path) if path is not None and path.is_file() else load_all(path)
+        cases = load(path, volume) if path is not None and path.is_file() else load_all(path, volume)
     for case in cases:
         if case.id == case_id:
             return case

@@ -53,7 +53,9 @@ class Run:
     def cases(self, file: Path, *, every_tier: bool = False) -> list[Case]:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
         if file not in self._cases:
-            self._cases[file] = self.foreign(file).cases if is_foreign_catalogue(file) else load(file)
+            foreign = is_foreign_catalogue(file)
+            self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
+        every_tier |= self.settings.volume is not None
         return select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
 
     def foreign(self, file: Path) -> Loaded:

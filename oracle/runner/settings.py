@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..catalogue.case import TIERS
+from ..catalogue.ecosystem import Volume
 from ..errors import OracleError, unknown
 from ..platforms import DEFAULT_SOC, platform
 from .options import OPTIONS, spell
@@ -28,6 +29,7 @@ class Settings:
     standard_options: tuple[tuple[str, Any], ...] = ()
     third_party: str | None = None
     tier: str = "standard"
+    volume: Volume | None = None  # generated cases instead of a tier's
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
     overflow: str | None = None
@@ -49,6 +51,13 @@ class Settings:
         return platform(self.soc).saturates if self.overflow is None else self.overflow == "saturate"
 
     @property
+    def generated(self) -> Volume | None:
+        """The volume to generate: a SoC without bfloat16 plans two thirds of it, so it is larger there."""
+        if self.volume is None or platform(self.soc).bfloat16:
+            return self.volume
+        return replace(self.volume, cases=self.volume.cases * 8 // 5)
+
+    @property
     def in_child(self) -> bool:
         return self.isolate or self.timeout is not None
 
@@ -68,6 +77,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         standard_options=tuple(options.items()),
         third_party=text.get("third-party"),
         tier=_one_of("tier", text.get("tier", "standard"), TIERS),
+        volume=Volume.of(text["volume"]) if "volume" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,

@@ -37,6 +37,7 @@ GENERATORS: dict[str, Generator] = {}
 # What every generator takes besides its own parameters; applied by inputs.py.
 MODIFIERS = (
     Parameter("scale", "float", 1.0),  # multiplies the values before they are rounded
+    Parameter("outliers", "float", 0.0),  # multiplies one in a thousand of the values, at least one
     Parameter("spots", "list", ()),  # [[flat index, value], ...], negative from the end: special values at given spots
     Parameter("stream", "str", ""),  # the parameter whose random words are used: equal data in two tensors
 )
