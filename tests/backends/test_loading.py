@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
 import oracle.backends
 from oracle.backends import BUILTIN, load
+from oracle.catalogue import load_all, select
 from oracle.errors import OracleError
+from oracle.runner import Settings, run_case
 
 MODULE = """
 class Device:
@@ -103,3 +106,14 @@ def test_what_is_wrong_is_said(name, options, told):
         load(name, options)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_documented_example_runs(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "adding-a-backend.md").read_text()
+    tmp_path.joinpath("my_device.py").write_text(text.partition("```python\n")[2].partition("```")[0])
+    device = load("my_device:Device", {"threads": "2"})
+    cases = [c for c in select(load_all(), tier="smoke", soc="ascend910b") if c.op == "aclnnLogSigmoidBackward"]
+    statuses = {case.id: run_case(case, device, Settings())["status"] for case in cases}
+    assert set(statuses.values()) == {"pass"}
+    others = next(c for c in load_all() if c.op != "aclnnLogSigmoidBackward")
+    assert "not written yet" in run_case(others, device, Settings())["reason"]
