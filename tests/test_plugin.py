@@ -407,6 +407,21 @@ def test_recorded_outputs_get_the_same_verdicts_elsewhere(project, workers):
     result.assert_outcomes(failed=3, skipped=1)
     verdicts = [{c["id"]: c["reason"] for c in record_of(project.path / f)[1]} for f in ("a.jsonl", "b.jsonl")]
     assert verdicts[0].items() <= verdicts[1].items()
+    if not workers:
+        other = project.runpytest(*replay, "--seed", "1", "--soc", "ascend950", "-k", "plain")
+        other.stdout.fnmatch_lines(["*recorded for --soc ascend910b, judged for ascend950*"])
+        other = project.runpytest(*replay, "--seed", "1", "-k", "plain")
+        other.stdout.fnmatch_lines(["*recorded with other inputs: another --seed*"])
+
+
+@pytest.mark.parametrize("device", ["Raises", "Refuses", "WrongShape", "WrongDtype"])
+def test_whatever_a_device_answers_is_judged_the_same_from_its_recording(project, device):
+    words = ["-k", "larger", "--tb", "no"]
+    project.runpytest("--backend", f"misbehaving:{device}", "--record-outputs", "o", "--record", "a.jsonl", *words)
+    project.runpytest("--backend", "replay", "--backend-option", "path=o", "--record", "b.jsonl", *words)
+    first, second = (record_of(project.path / f)[1][0] for f in ("a.jsonl", "b.jsonl"))
+    assert first["status"] == second["status"] != "pass"
+    assert first["reason"].removeprefix("RuntimeError: ") in second["reason"]
 
 
 @pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])

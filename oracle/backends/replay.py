@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import OracleError
-from ..runner.recording import load_output, read_index
+from ..runner.recording import inputs_digest, load_output, read_index
 from ..signature import Call
 from ..status import Status
 
 
 class Backend:
-    """A recording. Calls it does not hold are skipped; one recorded on another SoC is refused."""
+    """A recording. Calls it does not hold are skipped; one of another SoC or of other inputs is refused.
+
+    Status, error, values, dtypes and shapes travel; what the device did to memory around them was seen where it ran.
+    """
 
     name = "replay"
 
@@ -29,7 +32,9 @@ class Backend:
         entry = self.index[call.case_id]
         if entry["soc"] != call.soc:
             raise OracleError(f"{self.folder}: recorded for --soc {entry['soc']}, judged for {call.soc}")
-        if "error" in entry:
+        if entry["inputs"] != inputs_digest(call):
+            raise OracleError(f"{self.folder}: recorded with other inputs: another --seed, catalogue or version")
+        if entry["error"]:
             raise RuntimeError(f"recorded: {entry['error']}")
         for name, told in entry["outputs"].items():
             recorded, given = load_output(self.folder, told), call.outputs.get(name)

@@ -17,23 +17,63 @@ import numpy as np
 from ..dtypes import dtype_of, find
 from ..errors import OracleError
 from ..signature import Array, Call
-from ..status import Status
+from ..status import SUCCESS
 from .settings import Settings
 
 
-def save(folder: Path, call: Call, status: Status, settings: Settings) -> None:
-    """Append what a device answered to a recording."""
-    folder.mkdir(parents=True, exist_ok=True)
-    outputs: dict[str, Any] = {}
-    for name, value in call.outputs.items():
-        if isinstance(value, np.ndarray) and status.ok:
-            file = f"{_stem(call.case_id)}.{name}.{value.dtype.name}.npy"
-            np.save(folder / file, _storable(value), allow_pickle=False)
-            outputs[name] = {"file": file, "dtype": value.dtype.name, "shape": list(value.shape)}
-    line = {"id": call.case_id, "soc": call.soc, "seed": settings.seed, "status": status.code, "reason": status.reason,
-            "outputs": outputs}  # fmt: skip
-    with (folder / f"index-{settings.worker}.jsonl").open("a", encoding="utf-8") as index:
-        index.write(json.dumps(line, ensure_ascii=False) + "\n")
+class Recording:
+    """Around one run of a device: appends what it answered, or the error it raised, to the recording in a folder.
+
+    The digest of the inputs is taken before the device can change them. Raises OracleError if nothing can be written.
+    """
+
+    def __init__(self, folder: Path, call: Call, settings: Settings) -> None:
+        self.folder, self.call, self.settings = folder, call, settings
+        self.inputs = inputs_digest(call)
+        self.status = SUCCESS
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and not isinstance(error, Exception):
+            return  # Ctrl-C: the device did not answer
+        cause = None if error is None else error.__cause__ or error
+        line = {
+            "id": self.call.case_id,
+            "soc": self.call.soc,
+            "inputs": self.inputs,
+            "status": self.status.code,
+            "reason": self.status.reason,
+            "error": "" if cause is None else f"{type(cause).__name__}: {cause}",
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            line["outputs"] = self._outputs() if self.status.ok and cause is None else {}
+            with (self.folder / f"index-{self.settings.worker}.jsonl").open("a", encoding="utf-8") as index:
+                index.write(json.dumps(line, ensure_ascii=False) + "\n")
+        except OSError as problem:
+            why = problem.strerror or problem
+            raise OracleError(f"--record-outputs {self.folder}: cannot be written: {why}") from None
+
+    def _outputs(self) -> dict[str, Any]:
+        outputs: dict[str, Any] = {}
+        for name, value in self.call.outputs.items():
+            if isinstance(value, np.ndarray):
+                file = f"{_stem(self.call.case_id)}.{name}.{value.dtype.name}.npy"
+                np.save(self.folder / file, _storable(value), allow_pickle=False)
+                outputs[name] = {"file": file, "dtype": value.dtype.name, "shape": list(value.shape)}
+        return outputs
+
+
+def inputs_digest(call: Call) -> str:
+    """Return the sha256 of a call's attributes and input values: an output is judged only against its own inputs."""
+    digest = hashlib.sha256(json.dumps(call.attrs, sort_keys=True, default=int).encode())
+    for name, value in sorted(call.inputs.items()):
+        if isinstance(value, np.ndarray):
+            digest.update(f"{name} {value.dtype.name} {value.shape}\n".encode())
+            digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
 
 
 def read_index(folder: Path) -> dict[str, dict[str, Any]]:

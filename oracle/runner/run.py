@@ -25,7 +25,7 @@ from ..verdict import Layer
 from . import failure
 from .invariance import variants
 from .memory import POISONS, Memory
-from .recording import save
+from .recording import Recording
 from .settings import Settings
 
 OK = SUCCESS.name
@@ -163,9 +163,11 @@ class _Run:
                 self.reference = reference_of(self.memory.call)
             if told := self.uninformative(self.reference):
                 return Outcome("error", told)
-        self.status = self.run(self.memory)
-        if self.settings.record_outputs is not None:
-            save(Path(self.settings.record_outputs), self.memory.call, self.status, self.settings)
+        if self.settings.record_outputs is None:
+            self.status = self.run(self.memory)
+        else:
+            with Recording(Path(self.settings.record_outputs), self.memory.call, self.settings) as recording:
+                self.status = recording.status = self.run(self.memory)
         return self.sum(self.judge())
 
     def uninformative(self, reference: Reference) -> str:
