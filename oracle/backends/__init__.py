@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -78,6 +79,8 @@ def installed() -> dict[str, EntryPoint]:
 def home_of(name: str) -> str:
     """Return ``module:attribute`` of a backend's name; a name that is none of a known one stays as it is."""
     if name in BUILTIN:
+        # Where torch_npu is installed and CANN is not, `import torch` would load it by itself, and fail.
+        os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
         return ":".join(_HOME.get(name, (f"{__name__}.{name}", "Backend")))
     point = installed().get(name)
     return name if point is None else f"{point.module}:{point.attr}"

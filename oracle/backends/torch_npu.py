@@ -10,11 +10,7 @@ float32. ``--emulate`` runs it on the emulated CANN.
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
-
-# Without CANN, `import torch` would load torch_npu by itself and fail in torch's words; it is loaded below, in ours.
-os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 
 import torch
 

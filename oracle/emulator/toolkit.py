@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -113,6 +112,8 @@ def _cache() -> Path:
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
     """Let one process build at a time; the others find the finished tree."""
+    import fcntl  # not on Windows, where this module must still say that there is no emulator
+
     with (directory / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -191,3 +191,62 @@ def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options
     assert told in words
     assert "Traceback" not in words
     assert not lines
+
+
+LAYOUTS = {
+    "CANN 8": {"libascendcl.so": "libascendcl.so", "libnnopbase.so": "libnnopbase.so", "libopapi.so": "libopapi_nn.so"},
+    "open": {"libacl_rt.so": "libascendcl.so", "libnnopbase.so": "libnnopbase.so", "libopapi_nn.so": "libopapi_nn.so"},
+}
+PROGRAM = """
+import numpy as np
+from oracle.backends import load
+from oracle.signature import Call
+device = load("aclnn")
+x = np.ones(4, np.float32)
+inputs = {"gradOutput": x, "self": 0 * x, "buffer": x}
+call = Call("aclnnLogSigmoidBackward", "ascend910b", inputs, {}, {"gradInput": 0 * x})
+assert device.run(call).ok and call.outputs["gradInput"].tolist() == [0.5] * 4
+print(*device.cann.paths)
+device.close()
+"""
+
+
+def python(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("ASCEND_", "ACLNN_EMULATOR_"))}
+    env |= {"PYTHONPATH": str(Path(__file__).parents[2]), **variables}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def link(tree: Path, folder: Path, names: dict[str, str]) -> Path:
+    folder.mkdir(parents=True)
+    for name, target in names.items():
+        (folder / name).symlink_to(tree / "lib64" / target)
+    return folder
+
+
+@pytest.mark.parametrize("libraries", LAYOUTS.values(), ids=LAYOUTS)
+def test_both_layouts_of_an_installation_load(tree, tmp_path, libraries):
+    link(tree, tmp_path / "lib64", libraries)
+    done = python(PROGRAM, ASCEND_HOME_PATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == list(libraries)
+
+
+def test_a_custom_package_answers_before_the_built_in_operators(tree, tmp_path):
+    link(tree, tmp_path / "custom" / "op_api" / "lib", {"libcust_opapi.so": "libopapi_nn.so"})
+    opapi = {"libascendcl.so": "libascendcl.so", "libnnopbase.so": "libnnopbase.so", "libopapi_nn.so": "libascendcl.so"}
+    link(tree, tmp_path / "cann" / "lib64", opapi)  # the built-in library has no operator at all
+    home = {"ASCEND_HOME_PATH": str(tmp_path / "cann")}
+    assert "this CANN has no aclnnLogSigmoidBackward" in python(PROGRAM, **home).stderr
+    done = python(PROGRAM, **home, ASCEND_CUSTOM_OPP_PATH=str(tmp_path / "custom"))
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_library_that_does_not_load_is_told_with_its_cause(tree, tmp_path):
+    link(tree, tmp_path / "lib64", {"libascendcl.so": "libascendcl.so"})
+    (tmp_path / "lib64" / "libnnopbase.so").write_bytes(b"not a library")
+    told = python("from oracle.backends import load; load('aclnn')", ASCEND_HOME_PATH=str(tmp_path)).stderr
+    assert "libnnopbase.so could not be loaded" in told
+    assert "LD_LIBRARY_PATH" in told
