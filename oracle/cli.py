@@ -19,6 +19,7 @@ COMMANDS = (
     "oracle.defects.command",
     "oracle.sweep",
     "oracle.interop.command",
+    "oracle.catalogue.coverage_command",
     "oracle.info",
     "oracle.standards.command",
     "oracle.emulator.command",

@@ -55,6 +55,17 @@ def expand(document: Document, volume: Volume | None = None) -> list[Case]:
     return cases
 
 
+def designs(document: Document) -> list[Design]:
+    """Return the designs of a document's generated families: what the ecosystem standard asks of the operator."""
+    expander = _Expander(document, OPERATORS[document.data["operator"]], None)
+    found = []
+    for name, written in document.data["families"].items():
+        if "generate" in written:
+            family = expander.layer(written, ("families", name)).over(expander.defaults)
+            found.append(expander.design(name, family, Volume("ecosystem", 1), ()))
+    return found
+
+
 class _Expander:
     """Expands the families of one document."""
 
