@@ -11,7 +11,6 @@ import argparse
 import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,12 +80,8 @@ def run_of(config: pytest.Config) -> Run:
             settings = settings_of(given)
         except OracleError as error:
             raise pytest.UsageError(str(error)) from None
-        name = str(worker.get("workerid", "main"))
-        if settings.devices:
-            number = int(name.removeprefix("gw")) if name != "main" else 0
-            settings = replace(settings, device=settings.devices[number % len(settings.devices)])
         run = Run(
-            replace(settings, worker=name),
+            settings.for_worker(str(worker.get("workerid", "main"))),
             record=None if worker else _path(given.get("oracle_record")),
             report=None if worker else _path(given.get("oracle_report")),
             command=_command(config),

@@ -38,9 +38,9 @@ def serve() -> None:
     try:
         backend = load_backend(settings)
     except OracleError as error:
-        pipe.send(("refused", str(error), {}))
+        pipe.send(("refused", str(error)))
         return
-    pipe.send(("ready", backend.name, dict(getattr(backend, "versions", {}))))
+    pipe.send(("ready", (backend.name, dict(getattr(backend, "versions", {})), str(getattr(backend, "device", "")))))
     while True:
         try:
             case = pipe.recv()
@@ -61,12 +61,13 @@ class Silent(Exception):
 
 
 class Child:
-    """A child process that runs cases. ``name`` and ``versions`` are its backend's."""
+    """A child process that runs cases. ``name``, ``versions`` and ``device`` are its backend's."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.name = settings.backend
         self.versions: dict[str, str] = {}
+        self.device = ""
         self._running: tuple[subprocess.Popen[bytes], Connection[Any, Any]] | None = None
 
     def start(self) -> None:
@@ -77,7 +78,7 @@ class Child:
         theirs.close()
         self._running = process, pipe
         try:
-            word, said, versions = self._ask(self.settings, START_LIMIT)
+            word, said = self._ask(self.settings, START_LIMIT)
         except Died as error:
             raise OracleError(f"backend {self.settings.backend}: its child process did not start: {error}") from None
         except Silent:
@@ -85,7 +86,7 @@ class Child:
         if word == "refused":
             self.kill()
             raise OracleError(said)
-        self.name, self.versions = said, versions
+        self.name, self.versions, self.device = said
 
     def run(self, case: Case) -> dict[str, Any]:
         """Run one case; a death or a silence becomes its status."""
@@ -103,7 +104,7 @@ class Child:
             told = f"no answer in {self.settings.timeout:g} s; the process running it was killed"
             outcome = Outcome("timeout", told)
         outcome.seconds = {"duration_s": time.perf_counter() - started}
-        return case_line(case, self.settings, outcome)
+        return case_line(case, self.settings, outcome, device=self.device)
 
     def _ask(self, question: Any, limit: float | None) -> Any:
         """Send a question and return the answer. Raises Died or Silent, and ends a child that did not answer."""

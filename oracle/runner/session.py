@@ -10,7 +10,7 @@ import platform as machine
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ class Run:
     def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> dict[str, Any]:
         """Return the record line of a case whose worker died."""
         case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
-        settings = replace(self.settings, worker=worker)
+        settings = self.settings.for_worker(worker)
         line = case_line(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
         expected = None if ignore_expectations else self.expectations(file.parent).of(case, settings.soc)
         if expected is not None:

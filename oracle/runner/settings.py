@@ -57,6 +57,12 @@ class Settings:
             return self.volume
         return replace(self.volume, cases=self.volume.cases * 8 // 5)
 
+    def for_worker(self, name: str) -> Settings:
+        """Return the settings of a worker ("gw1"; "main" without workers): its name, its device of --devices."""
+        number = name.removeprefix("gw")
+        turn = int(number) % len(self.devices) if self.devices and number.isdigit() else 0
+        return replace(self, worker=name, device=self.devices[turn] if self.devices else self.device)
+
     @property
     def in_child(self) -> bool:
         return self.isolate or self.timeout is not None

@@ -38,13 +38,14 @@ def softmax():
 
 
 def outcomes(cases, **settings):
-    """Run cases in a child process on the emulated CANN; return (status, reason) of each."""
+    """Run cases in a child on the emulated CANN, return (status, reason) of each; every line names the device."""
     bench = Bench(Settings(backend="aclnn", emulate=True, **{"isolate": True, **settings}))
     bench.open()
     try:
         lines = [bench.run(case) for case in cases]
     finally:
         bench.close()
+    assert {line["device"] for line in lines} == {"emulated npu:0"}
     return [(line["status"], line["reason"]) for line in lines]
 
 
@@ -250,3 +251,15 @@ def test_a_library_that_does_not_load_is_told_with_its_cause(tree, tmp_path):
     told = python("from oracle.backends import load; load('aclnn')", ASCEND_HOME_PATH=str(tmp_path)).stderr
     assert "libnnopbase.so could not be loaded" in told
     assert "LD_LIBRARY_PATH" in told
+
+
+def test_a_worker_that_dies_leaves_a_line_with_its_device(tree, tmp_path):
+    """Without --isolate a crash takes the worker with it; xdist starts another one."""
+    fault = {"ACLNN_EMULATOR_FAULTS": "aclnnLogSigmoidBackward#3=crash"}
+    code, told, lines = run(
+        tmp_path, LOG_SIGMOID, "--backend", "aclnn", "-n", "1", "--devices", "4", "-k", "first_look", **fault
+    )
+    assert code == 1
+    crashed = [line for line in lines[1:-1] if line["status"] == "crash"]
+    assert crashed, told[-2000:]
+    assert {line["device"] for line in crashed} == {"4"}
