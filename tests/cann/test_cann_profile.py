@@ -1,0 +1,42 @@
+"""The emulator's kernels and the float32 ``kernel`` profile of the oracle: two writings of the same public kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oracle.backends import load
+from oracle.catalogue import default_dir, load_all, select
+from oracle.operators import compute, reference, writes
+from oracle.runner.memory import Memory
+
+# Only + - * / in a known order: no room for another bit. The others call exp, or sum in an order of their own.
+EXACT = ("aclnnBinaryCrossEntropyBackward", "aclnnNLLLossBackward")
+
+
+def test_on_the_catalogue_s_smoke_tier(emulator):
+    device = load("aclnn")
+    judged, apart = 0, []
+    try:
+        for case in select(load_all(default_dir()), tier="smoke", soc="ascend910b"):
+            call = Memory.make(case, soc="ascend910b", seed=0).call
+            if case.expected("ascend910b") != "ACLNN_SUCCESS" or not writes(call):
+                continue
+            (name,) = call.outputs
+            profile, wanted = compute(call, numerics="kernel"), reference(call)
+            assert device.run(call).ok
+            found = call.outputs[name]
+            judged += 1
+            if case.op in EXACT:
+                assert np.array_equal(found, profile, equal_nan=True), case.id
+                continue
+            # each lies within the bound of the true value, so they are within two of each other
+            with np.errstate(all="ignore"):
+                distance = np.abs(found.astype(np.float64) - profile.astype(np.float64))
+            same = (found == profile) | (np.isnan(found) & np.isnan(profile))
+            specified = True if wanted.unspecified is None else ~wanted.unspecified
+            if not (same | (distance <= 2 * wanted.bound) | ~np.asarray(specified)).all():
+                apart.append(case.id)
+    finally:
+        device.close()
+    assert judged > 100
+    assert not apart
