@@ -67,7 +67,11 @@ class Session:
         self._resets = self._health.resets
         self.cann.call("aclrtSetDevice", self.device)
         made = c_void_p()
-        self.cann.call("aclrtCreateStream", byref(made))
+        try:
+            self.cann.call("aclrtCreateStream", byref(made))
+        except CannError:
+            self.cann.status("aclrtResetDevice", self.device)
+            raise
         self._stream = made
 
     def _reset(self) -> None:
@@ -88,10 +92,10 @@ class Session:
             self._reset()
         if self._stream is None or self.broken:
             return
-        steps = [("aclrtSetDevice", self.device)]  # close() may be called on another thread than the session's
+        steps: list[tuple[str, object]] = [("aclrtSetDevice", self.device)]  # this thread may not be the session's
         if self._workspace is not None:
-            steps.append(("aclrtFree", self._workspace[0]))  # type: ignore[arg-type]
-        steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # type: ignore[list-item]
+            steps.append(("aclrtFree", self._workspace[0]))
+        steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # as often as set
         self._stream = self._workspace = None
         failures = []
         for name, argument in steps:

@@ -259,6 +259,32 @@ def test_every_thread_has_its_own_stream_and_a_fault_in_one_is_survived_by_all(e
     assert set(emulator.alive().values()) == {0}
 
 
+def test_a_device_that_cannot_be_opened_is_told_and_opens_later(emulator):
+    for function in ("aclrtSetDevice", "aclrtCreateStream"):
+        device = load("aclnn")
+        emulator.inject(f"{function}#1=507033")
+        with pytest.raises(CannError, match=f"{function} returned 507033"):
+            device.run(softmax())
+        assert device.run(softmax()).ok
+        device.close()
+        assert set(emulator.alive().values()) == {0}
+        emulator.clear()
+
+
+def test_the_deterministic_mode_is_set_on_every_opening(emulator):
+    device = load("aclnn", {"deterministic": "1"})
+    before = emulator.calls("aclrtSetSysParamOpt")
+    device.run(softmax())
+    device.run(softmax())
+    emulator.inject(f"{SOFTMAX}=fault:507015")
+    with pytest.raises(CannError):
+        device.run(softmax())
+    emulator.clear()
+    device.run(softmax())
+    device.close()
+    assert emulator.calls("aclrtSetSysParamOpt") - before == 2
+
+
 @pytest.mark.parametrize("op", OPERATORS)
 def test_both_phases_of_every_operator_are_declared(emulator, device, op):
     first, second = (device.cann.function(name) for name in (f"{op}GetWorkspaceSize", op))
