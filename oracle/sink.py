@@ -154,6 +154,9 @@ class Region:
     def finish(self, exact: Exact, refine: Refine | None = None) -> None:
         """Settle the doubtful elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
         settle(self.doubtful, self.target, exact, refine)
+        if self.sink.judged and self.doubtful is not None:  # where float64 cancelled, the standards see what is proved
+            proved = self.doubtful & np.isfinite(self.target)
+            self.sink.value[proved] = widen(self.target[proved])
         if not self.in_place:
             convert(self.target, self.sink.out)
         if self.sink.judged and self.sink.rounded_value:
