@@ -28,9 +28,9 @@ def softmax_edges(stream: Stream, shape: Shape, dtype: str, *, dim: int, share: 
     edges = sorted({p for k in range(n.bit_length() + 1) for p in (2**k - 1, 2**k, 2**k + 1) if p < n} | {n - 1})
     logits = _rows_last(0.5 * normal_quantile(stream.inner(size_of(shape))), shape, axis)
     rows = logits.shape[0]
-    chosen = stream.unit(rows * len(edges)).reshape(rows, -1) < 0.5
+    chosen = stream.unit(rows * len(edges)).reshape(rows, len(edges)) < 0.5
     chosen[:, -1] = True
-    boost = exp(normal_quantile(stream.inner(rows * len(edges))) * 0.5).reshape(rows, -1)
+    boost = exp(normal_quantile(stream.inner(rows * len(edges))) * 0.5).reshape(rows, len(edges))
     weights = exp(logits)
     rest = fold_sum(weights, 1) / n
     heavy = fold_sum(chosen * boost, 1)
