@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
-    settings: Settings = settings_of({"standard": args.standard, "layers": args.layers})
+    settings: Settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers})
     return Plan(
         cases,
         settings,

@@ -162,7 +162,7 @@ def _calls(node: ast.Call) -> Iterator[ast.AST]:
         yield yes
         yield no
     if short == "row_sum":
-        for other in ("dim - 1", "0", "-1", "p.ndim - 1 - dim % max(p.ndim, 1)"):
+        for other in ("(dim - 1) % max(p.ndim, 1)", "0", "-1", "p.ndim - 1 - dim % max(p.ndim, 1)"):
             axis = ast.parse(other, mode="eval").body
             yield ast.Call(node.func, [node.args[0], axis], [])
         yield ast.parse("p.sum(dtype=p.dtype)", mode="eval").body

@@ -114,7 +114,7 @@ def bce_operands(a: Arguments) -> dict[str, Any]:
 
 
 def nll_operands(a: Arguments) -> dict[str, Any]:
-    """One gradient and one target class a row; ``out`` is the zero-filled result."""
+    """One gradient, one divisor and one target class a row; ``out`` is the zero-filled result."""
     self = a["self"]
     rows = 1 if self.ndim == 1 else self.shape[0]
     t = np.atleast_1d(a["target"])[:rows].astype(np.int64)
@@ -122,7 +122,7 @@ def nll_operands(a: Arguments) -> dict[str, Any]:
         "g": np.broadcast_to(single(a["gradOutput"]).reshape(-1), (rows,)),
         "t": t,
         "w": single(a["weight"]),
-        "total": single(a["totalWeight"]).reshape(-1)[0],
+        "total": np.broadcast_to(single(a["totalWeight"]).reshape(-1)[:1], (rows,)),
         "reduction": a["reduction"],
         "ignore": a["ignoreIndex"],
         "out": np.zeros((rows, self.shape[-1]), F),

@@ -46,7 +46,7 @@ def _never_ignored(k: Operands, a: Arguments) -> None:
 
 
 def _divided_by_batch(k: Operands, a: Arguments) -> None:
-    k["total"] = F(k["t"].size)
+    k["total"] = np.full(k["t"].size, k["t"].size, F)
 
 
 def _gradient_ignored(k: Operands, a: Arguments) -> None:
@@ -62,7 +62,7 @@ def _none_is_zero(k: Operands, a: Arguments) -> Any:
 
 
 def _total_not_positive(k: Operands, a: Arguments) -> Any:
-    return k["out"] if k["reduction"] == MEAN and not k["total"] > 0 else None
+    return k["out"] if k["reduction"] == MEAN and not (k["total"] > 0).all() else None
 
 
 def _not_cleared(k: Operands, a: Arguments) -> None:

@@ -211,17 +211,17 @@ def _bce_double(a: Arguments, target: Platform) -> Array:
 def _nll(form: str) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
         k = nll_operands(a)
-        out, total = k["out"], k["total"]
+        out = k["out"]
         if form == "negative_zero":
             out[...] = -0.0
         wide = D if form == "double" else F
         rows = np.flatnonzero(k["t"] != a["ignoreIndex"])
         c = k["t"][rows]
-        g, w = k["g"][rows].astype(wide), k["w"][c].astype(wide)
+        g, w, total = k["g"][rows].astype(wide), k["w"][c].astype(wide), k["total"][rows].astype(wide)
         if a["reduction"] != MEAN:
             values = -g * w
         elif form in ("double", "product_first"):
-            values = -(g * w) / total.astype(wide)
+            values = -(g * w) / total
         elif form == "reciprocal":
             values = w * (g * (F(1) / total)) * F(-1)
         else:

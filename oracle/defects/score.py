@@ -186,7 +186,7 @@ def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> N
             for future in done:
                 _gather(score, future.result(), len(shares), progress)
     except KeyboardInterrupt:
-        score.unfinished += len(shares) - len(score.answers)
+        score.unfinished = len(shares) - len(score.answers)
         for future in pending:
             future.cancel()
         for process in list(getattr(pool, "_processes", {}).values()):
@@ -196,12 +196,11 @@ def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> N
 
 
 def _alone(score: Score, shares: list[Share], progress: Progress | None) -> None:
-    for number, share in enumerate(shares):
-        try:
+    try:
+        for share in shares:
             _gather(score, run(share), len(shares), progress)
-        except KeyboardInterrupt:
-            score.unfinished += len(shares) - number
-            return
+    except KeyboardInterrupt:
+        score.unfinished = len(shares) - len(score.answers)
 
 
 def _gather(score: Score, answer: Answer, count: int, progress: Progress | None) -> None:

@@ -1,0 +1,93 @@
+"""The registry says of every wrong kernel what it must, and every wrong kernel is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle.defects import CLASSES, Device, defects
+from oracle.defects.equivalent import EQUIVALENT
+from oracle.defects.kernels import BASE
+from oracle.operators import OPERATORS
+from oracle.platforms import PLATFORMS
+
+ALL = [d for op in OPERATORS for d in defects(op)]
+PUBLISHED = [d for d in ALL if d.row]
+ROWS = {"N": 12, "B": 8, "S": 16, "L": 8, "A": 8}
+
+
+def test_every_published_row_has_an_entry():
+    wanted = {f"{letter}{k:02}" for letter, count in ROWS.items() for k in range(1, count + 1)}
+    assert {d.row for d in PUBLISHED} == wanted
+
+
+def test_rows_that_any_operator_can_have_are_there_for_each():
+    by_row = {row: {d.op for d in PUBLISHED if d.row == row} for row in (f"A{k:02}" for k in range(1, 9))}
+    on_310p = {name for name, op in OPERATORS.items() if "ascend310p" in op.documented}
+    assert by_row.pop("A07") == on_310p
+    assert all(found == set(OPERATORS) for found in by_row.values())
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_entries_are_complete(op):
+    for d in defects(op):
+        assert d.op == op
+        assert d.kind in CLASSES
+        assert d.what, d.id
+        assert d.needs, d.id
+        assert d.socs, d.id
+        assert set(d.socs) <= set(PLATFORMS)
+        assert d.soc() in d.socs
+        assert isinstance(d.device, Device)
+
+
+def test_published_rows_carry_evidence_and_are_never_called_equivalent():
+    assert all(d.evidence for d in PUBLISHED)
+    assert not [d.id for d in PUBLISHED if d.equivalent]
+
+
+def test_every_argument_of_equivalence_belongs_to_a_mutant():
+    assert set(EQUIVALENT) == {d.id for d in ALL if d.equivalent}
+    assert all(len(argument) > 20 for argument in EQUIVALENT.values())
+
+
+def test_a_defect_runs_only_where_it_is_wrong():
+    only_950 = next(d for d in ALL if d.id == "S04")
+    assert only_950.soc() == "ascend950"
+    assert only_950.soc("ascend910b") is None
+    anywhere = next(d for d in ALL if d.id == "N01")
+    assert anywhere.soc() == "ascend910b"
+    assert anywhere.soc("ascend910") == "ascend910"
+
+
+def answer(prepared, device):
+    """What a device does to a call: the status, or what it raised, and all bytes it can reach."""
+    memory = prepared.memory.again()
+    try:
+        status = device.run(memory.call).code
+    except Exception as error:
+        status = type(error)
+    (found,) = memory.call.outputs.values()
+    out = (found.shape, str(found.dtype), found.tobytes()) if isinstance(found, np.ndarray) else None
+    bases = [output.base.tobytes() for output in memory.outputs.values()]
+    return status, out, bases, memory.changed_inputs()
+
+
+@pytest.mark.parametrize("defect", PUBLISHED, ids=lambda d: d.id)
+def test_a_published_defect_is_wrong_on_a_stated_input(defect, prepared):
+    plain = Device("plain", BASE[defect.op])
+    cases = prepared(defect.op, defect.soc())
+    assert any(answer(p, defect.device) != answer(p, plain) for p in cases)
+
+
+@pytest.mark.parametrize("defect", PUBLISHED, ids=lambda d: d.id)
+def test_a_published_defect_is_noticed_on_the_stated_inputs(defect, prepared):
+    """The verdict sees on these few cases what the difference of bytes above is about."""
+    assert any(p.outcome(defect.device).status != "pass" for p in prepared(defect.op, defect.soc()))
+
+
+@pytest.mark.parametrize("defect", [d for d in ALL if d.equivalent], ids=lambda d: d.id)
+def test_an_equivalent_mutant_is_never_flagged(defect, prepared):
+    for p in prepared(defect.op, defect.soc()):
+        outcome = p.outcome(defect.device)
+        assert outcome.status == "pass", (p.case.id, outcome.reason)
