@@ -153,14 +153,22 @@ class Region:
 
     def finish(self, exact: Exact, refine: Refine | None = None) -> None:
         """Settle the doubtful elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
-        settle(self.doubtful, self.target, exact, refine)
-        if self.sink.judged and self.doubtful is not None:  # where float64 cancelled, the standards see what is proved
-            proved = self.doubtful & np.isfinite(self.target)
-            self.sink.value[proved] = widen(self.target[proved])
+        settle(self.doubtful, self.target, exact, None if refine is None else self._recorded(refine))
         if not self.in_place:
             convert(self.target, self.sink.out)
         if self.sink.judged and self.sink.rounded_value:
             self.sink.value[...] = widen(self.sink.out.real)
+
+    def _recorded(self, refine: Refine) -> Refine:
+        """The same refinement, whose values the standards see too: plain float64 may have cancelled there."""
+
+        def recorded(mask: Array) -> tuple[Array, Array, Array]:
+            value, low, high = refine(mask)
+            if self.sink.judged:
+                self.sink.value[mask] = value
+            return value, low, high
+
+        return recorded
 
 
 def lowest_bit(values: Array) -> Array:
