@@ -19,6 +19,7 @@ CLASSES = {
     "API": "checks and side effects",
     "DET": "determinism",
     "FORM": "the formula itself",
+    "COMB": "one combination of dtype, reduction, rank, axis",
 }
 EVERY_SOC = tuple(PLATFORMS)
 WITH_BFLOAT16 = tuple(name for name, p in PLATFORMS.items() if p.bfloat16)

@@ -11,6 +11,7 @@ from . import (
     api,
     binary_cross_entropy,
     checks,
+    combinations,
     formula,
     layouts,
     log_sigmoid,
@@ -45,7 +46,14 @@ def defects(op: str) -> tuple[Defect, ...]:
 
 
 def _generated(op: str) -> Iterator[Defect]:
-    for generate in (formula.mutants, numerics.mutants, layouts.mutants, tiles.mutants, api.misbehaviour):
+    for generate in (
+        formula.mutants,
+        combinations.mutants,
+        numerics.mutants,
+        layouts.mutants,
+        tiles.mutants,
+        api.misbehaviour,
+    ):
         yield from generate(op)
     yield from checks.missing(op)
     yield from refusals.mutants(op)

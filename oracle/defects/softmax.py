@@ -86,11 +86,16 @@ def _only_first_row(g: Array, y: Array, dim: int, a: Arguments) -> Array:
     return np.moveaxis(rows.reshape(right.shape), -1, dim)
 
 
-def _offsets_wrap(g: Array, y: Array, dim: int, a: Arguments) -> Array:
-    flat = [np.ascontiguousarray(t).reshape(-1) for t in (g, y)]
-    index = np.arange(g.size) % BEYOND
-    g, y = (t[index].reshape(g.shape) for t in flat)
-    return np.asarray(softmax_formula(g, y, dim))
+def offsets_wrap(limit: int) -> Kernel:
+    """Flat offsets of the operands wrap at ``limit``."""
+
+    def formula(g: Array, y: Array, dim: int, a: Arguments) -> Array:
+        flat = [np.ascontiguousarray(t).reshape(-1) for t in (g, y)]
+        index = np.arange(g.size) % limit
+        g, y = (t[index].reshape(g.shape) for t in flat)
+        return np.asarray(softmax_formula(g, y, dim))
+
+    return _kernel(formula)
 
 
 def _no_sum_of_16_or_32(p: Array, dim: int, a: Arguments) -> Array:
@@ -166,7 +171,7 @@ def rows() -> list[Defect]:
          "a number of rows that is no multiple of 32", "tt-metal #53208"),
         ("S10", "TAIL", "the mask is consumed by row 0: the other rows are zero", _kernel(_only_first_row), {},
          "more than one row", "ops-nn !6712/#3662"),
-        ("S11", "BIG", f"offsets wrap at {BEYOND} elements (2^31 in the original)", _kernel(_offsets_wrap), {},
+        ("S11", "BIG", f"offsets wrap at {BEYOND} elements (2^31 in the original)", offsets_wrap(BEYOND), {},
          f"more than {BEYOND} elements", "pytorch #188031, #103501, torch-xpu-ops #2949"),
         ("S12", "TAIL", "rows of 16 or 32 terms sum to 0", with_sum(_no_sum_of_16_or_32), {},
          "reduced lengths 16 and 32", "ops-nn !8087"),

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the lines of a catalogue
 """Stated inputs: a few cases an operator on which every published defect shows."""
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ from oracle.defects.kernels import FORMULAS, OPERANDS, SLUGS
 from oracle.operators import OPERATORS
 
 EXPECTED = {
-    "binary_cross_entropy_backward": ["a: x - y -> x + y", "a: x - y -> y - x", "b: np.maximum((F(1.0) - x) * x, F(1e-12)) -> (F(1.0) - x) * x", "reduction == 1 -> reduction != 1"],
+    "binary_cross_entropy_backward": [
+        "a: x - y -> x + y", "a: x - y -> y - x", "reduction == 1 -> reduction != 1",
+        "b: np.maximum((F(1.0) - x) * x, F(1e-12)) -> (F(1.0) - x) * x",
+    ],
     "nll_loss_backward": ["rows: t != ignore -> t == ignore", "scale: g / total -> g * total"],
     "softmax_backward": ["p - s * y -> p + s * y", "s: row_sum(p, dim) -> row_sum(p, 0)"],
     "log_sigmoid_backward": ["q: x < 0 -> x <= 0", "z: np.abs(x) -> x"],
@@ -61,7 +64,9 @@ def test_most_mutants_compute_something_else(op, prepared):
     def run(formula):
         with np.errstate(all="ignore"):
             try:
-                return np.asarray(formula(**{k: np.copy(v) if k == "out" else v for k, v in operands.items()})).tobytes()
+                return np.asarray(
+                    formula(**{k: np.copy(v) if k == "out" else v for k, v in operands.items()})
+                ).tobytes()
             except (IndexError, ValueError) as error:
                 return repr(error)
 

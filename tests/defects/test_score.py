@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import stated
 
 from oracle.cli import main
 from oracle.defects.command import FORMATS
@@ -145,10 +146,15 @@ def test_the_command_writes_every_format(file, tmp_path, capsys):
     assert outputs[2].read_text("utf-8").startswith("<section")
 
 
-def test_the_command_fails_below_the_requirement(file, tmp_path):
-    options = ("--only", "N11", "--layers", "structure", "--seeds", 0, "--jobs", 1, "-o", tmp_path / "power.json")
+def test_the_command_fails_below_the_requirement_and_names_the_missing_family(tmp_path, capsys):
+    file, out = tmp_path / "small.yaml", tmp_path / "power.json"
+    head, _, _ = stated.CATALOGUES["nll_loss_backward"].partition("  negative:")
+    file.write_text(head, encoding="utf-8")
+    options = ("--only", "N01", "--seeds", 0, "--jobs", 1, "-o", out)
     assert power(file, *options) == 0  # a given file has no requirement
-    assert power(file, *options, "--require", 100) == 1  # only standard and strict see 16-bit arithmetic
+    assert power(file, *options, "--require", 100) == 1
+    (survivor,) = json.loads(out.read_text("utf-8"))["survivors"]
+    assert survivor["would_notice"] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("words", "told"), [
