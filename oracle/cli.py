@@ -53,9 +53,9 @@ def _exists(name: str) -> bool:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    made = parser()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
+        made = parser()
         args, rest = made.parse_known_args(words)
         if rest and not getattr(args, "passes_on", False):
             made.error(f"{args.command}: unrecognised arguments: {' '.join(rest)}")
