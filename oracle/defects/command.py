@@ -34,6 +34,7 @@ examples:
   aclnn-oracle power --tier smoke             its smoke tier; fails below 90 %
   aclnn-oracle power atk_aclnnX.json          grade an ATK JSON, a TTK CSV or a YAML catalogue
   aclnn-oracle power --only N02 --seeds 0     which case notices one defect
+  aclnn-oracle power --right-only --seeds 200 look for false alarms alone; --seeds 57..199 goes on from there
   aclnn-oracle power --full-matrix            every case against every wrong kernel: which cases are redundant
 
 Exit status 0: the requirement is met and no right kernel was flagged; 1: not, or interrupted; 2: bad input.
@@ -56,8 +57,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--layers", metavar="L,...", help=f"layers that may notice (default: {','.join(LAYERS)})")
     parser.add_argument("--standard", default="mixed", metavar="NAME", help="accuracy standard (default: mixed)")
     parser.add_argument(
-        "--seeds", type=_whole, default=5, metavar="N", help="seeds of the right kernels, 0 for none (5)"
-    )
+        "--seeds", type=_seeds, default=range(5), metavar="N|A..B",
+        help="seeds of the right kernels: 0 to N - 1, or A to B; 0 for none (5)",
+    )  # fmt: skip
+    parser.add_argument("--right-only", action="store_true", help="only the right kernels: the search for false alarms")
     parser.add_argument("--jobs", type=_whole, default=0, metavar="N", help="processes (default: the cores)")
     parser.add_argument("--only", default="", metavar="ID", help="wrong kernels whose id contains or matches this")
     parser.add_argument("--full-matrix", action="store_true", help="do not stop a wrong kernel at its first detection")
@@ -74,6 +77,16 @@ def _whole(word: str) -> int:
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"{word!r} is not a whole number of at least 0")
     return int(word)
+
+
+def _seeds(word: str) -> range:
+    first, dots, last = word.partition("..")
+    if not dots:
+        return range(_whole(word))
+    seeds = range(_whole(first), _whole(last) + 1)
+    if not seeds:
+        raise argparse.ArgumentTypeError(f"{word!r}: the first seed lies behind the last one")
+    return seeds
 
 
 def _share(word: str) -> float:
@@ -97,7 +110,9 @@ def run(args: argparse.Namespace) -> int:
     if not cases:
         raise OracleError("power: there is no case to score")
     plan = _plan(args, cases)
-    if not plan.defects():
+    if args.right_only and (not plan.seeds or args.only):
+        raise OracleError("--right-only: give seeds, and no --only, which chooses wrong kernels")
+    if not plan.defects() and not args.right_only:
         raise OracleError(f"--only {args.only!r}: no wrong kernel has such an id" if args.only else "power: no defects")
     score = measure(plan, _progress())
     if score.complete and score.survivors:
@@ -120,10 +135,10 @@ def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
         settings,
         soc=None if args.soc is None else platform(args.soc).soc,
         seeds=args.seeds,
+        wrong=not args.right_only,
         jobs=args.jobs or os.cpu_count() or 1,
         only=args.only,
         full_matrix=args.full_matrix,
-        right=args.seeds > 0,
     )
 
 
@@ -163,8 +178,10 @@ def _command(args: argparse.Namespace) -> str:
         value = getattr(args, option)
         words += [f"--{option}", str(value)] if value else []
     words += ["--standard", args.standard] if args.standard != "mixed" else []
-    words += ["--seeds", str(args.seeds)] if args.seeds != 5 else []
-    words += ["--full-matrix"] if args.full_matrix else []
+    seeds = args.seeds
+    told = str(seeds.stop) if seeds.start == 0 else f"{seeds.start}..{seeds.stop - 1}"
+    words += ["--seeds", told] if seeds != range(5) else []
+    words += [f"--{name.replace('_', '-')}" for name in ("full_matrix", "right_only") if getattr(args, name)]
     return shlex.join(words)
 
 

@@ -106,12 +106,23 @@ class Device:
             arguments[name] = None if value is None else self.read(name, value, call)
         with np.errstate(all="ignore"):
             values = np.asarray(self.kernel(arguments, target))
-            rounded = self.store(values, self.kernel_type(call, arguments), target)
-            return self.store(rounded, dtype_of(given.dtype).name, target)
+            return _stored(self.store, values, self.kernel_type(call, arguments), given, target)
 
     def but(self, **steps: Any) -> Device:
         """Return this device with some steps replaced."""
         return replace(self, **steps)
+
+
+def _stored(step: Store, values: Array, kernel_type: str, given: Array, target: Platform) -> Array:
+    rounded = step(values, kernel_type, target)
+    return step(rounded, dtype_of(given.dtype).name, target)
+
+
+def store_result(values: Array, call: Call) -> Array:
+    """Return what a right device makes of a kernel's values: rounded to the kernel type, cast to the output's."""
+    (given,) = call.outputs.values()
+    with np.errstate(all="ignore"):
+        return _stored(store, values, kernel_type(call, {**call.attrs, **call.inputs}), given, platform(call.soc))
 
 
 def _has_memory(call: Call) -> bool:

@@ -29,8 +29,8 @@ SLUGS = {
 
 
 def single(array: Array) -> Array:
-    """Widen to float32."""
-    return array.astype(F)
+    """Widen to float32; float32 itself is not copied."""
+    return array.astype(F, copy=False)
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------

@@ -34,9 +34,11 @@ def sentence(data: Data) -> str:
     alarms = len(data["false_alarms"])
     verdicts = data["right_kernels"]["verdicts"]
     right = f" {alarms} false alarms in {verdicts} verdicts on right kernels ({data['seeds']} seeds)."
+    if not total["all"]:
+        return f"{data['cases']} cases:{right}{state}"
     return (
         f"{data['cases']} cases notice {total['noticed']} of {total['all']} wrong kernels"
-        f"{' (' + _percent(total['noticed'], total['all']) + ')' if total['all'] else ''}{rows}."
+        f" ({_percent(total['noticed'], total['all'])}){rows}."
         f"{right if data['seeds'] else ''}{state}"
     )
 

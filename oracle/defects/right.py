@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from ..operators import compute, operator
-from ..operators.api import Numerics
+from ..operators import operator
 from ..platforms import PLATFORMS, Platform
-from ..signature import Array, Call
+from ..signature import Array
 from .device import Arguments, Device, Kernel
 from .kernels import (
     BASE,
@@ -36,33 +36,22 @@ from .kernels import (
 )
 
 D = np.float64
-PLAIN = ("ascend910b",)
-BOTH = (*PLAIN, "ascend910")  # one product with infinities, one that saturates
-EACH = (*BOTH, "ascend950")  # and one with the other host; A3 is as A2, and 310p as 910, in all that a verdict reads
+SOCS = ("ascend910b", "ascend950", "ascend910")  # infinities, another host, saturation: all that a verdict reads
 
 
 @dataclass(frozen=True)
 class Right:
-    """A right kernel and the SoCs it is tried on."""
+    """A right kernel. ``kernel`` returns float32 or float64 values and asks nothing of the SoC."""
 
     id: str
     op: str
     what: str
-    device: Any
-    socs: tuple[str, ...]
+    kernel: Kernel
 
-
-@dataclass(frozen=True)
-class Computed:
-    """A device that answers what :func:`oracle.operators.compute` does."""
-
-    name: str
-    numerics: Numerics
-
-    def run(self, call: Call) -> Any:
-        from ..backends.cpu import Backend
-
-        return Backend(numerics=self.numerics).run(call)
+    @property
+    def device(self) -> Device:
+        """The kernel as a device that does everything else right."""
+        return Device(self.id, self.kernel)
 
 
 def fma(a: Any, b: Any, c: Any) -> Array:
@@ -335,19 +324,13 @@ def _kernels() -> list[tuple[str, str, str, Kernel]]:
     return found
 
 
-def right_kernels(op: str) -> list[Right]:
-    """Return the right kernels of an operator."""
-    found = [
-        Right(f"right/{name}", own, what, Device(name, kernel), BOTH if name in ("plain", "double") else PLAIN)
-        for own, name, what, kernel in _kernels()
-        if own == op
-    ]
-    found.append(Right("right/exact", op, "correctly rounded", Computed("exact", "exact"), BOTH))
-    found.append(Right("right/public", op, "the public kernel of the SoC", Computed("public", "kernel"), EACH))
+@cache
+def right_kernels(op: str) -> tuple[Right, ...]:
+    """Return the right kernels of an operator, the plain one first."""
+    found = [Right(f"right/{name}", own, what, kernel) for own, name, what, kernel in _kernels() if own == op]
     forms = dict.fromkeys(p.kernel for p in PLATFORMS.values())
-    for form in forms:
-        found.append(Right(f"right/{form}", op, f"the public kernel {form}", Device(form, _public(op, form)), BOTH))
-    return found
+    found += [Right(f"right/{form}", op, f"the public kernel {form}", _public(op, form)) for form in forms]
+    return tuple(found)
 
 
 def _public(op: str, form: str) -> Kernel:
@@ -364,4 +347,4 @@ def _public(op: str, form: str) -> Kernel:
     return run
 
 
-__all__ = ["Right", "compute", "right_kernels"]
+__all__ = ["SOCS", "Right", "right_kernels"]

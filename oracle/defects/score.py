@@ -17,7 +17,8 @@ from ..catalogue import select
 from ..catalogue.case import Case
 from ..runner.settings import Settings
 from .base import Defect
-from .registry import defects, right_kernels
+from .registry import defects
+from .right import SOCS
 from .trial import Answer, Hit, Share, balanced, run
 
 PER_SHARE = 300  # wrong kernels that share a case's data and reference
@@ -31,11 +32,11 @@ class Plan:
     cases: tuple[Case, ...]
     settings: Settings = field(default_factory=Settings)
     soc: str | None = None
-    seeds: int = 5
+    seeds: range = range(5)  # of the right kernels
     jobs: int = 2
     only: str = ""
     full_matrix: bool = False
-    right: bool = True
+    wrong: bool = True
 
     @property
     def operators(self) -> list[str]:
@@ -43,22 +44,21 @@ class Plan:
 
     def defects(self) -> list[Defect]:
         """Return the wrong kernels that count: of the catalogue's operators, on the wanted SoC, of the wanted ids."""
+        if not self.wrong:
+            return []
         found = [d for op in self.operators for d in defects(op) if d.soc(self.soc) is not None]
         return [d for d in found if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
 
     def shares(self) -> list[Share]:
         """Return the work, the long parts first."""
-        found = list(wrong_shares(self, self.defects()))
-        if self.right:
-            found += self._right_shares()
+        found = [*wrong_shares(self, self.defects()), *self._right_shares()]
         return sorted(found, key=lambda share: -share.weight)
 
     def _right_shares(self) -> Iterable[Share]:
         for op in self.operators:
-            socs = {s for r in right_kernels(op) for s in r.socs if self.soc in (None, s)}
-            for soc in sorted(socs):
-                for seed in range(self.seeds):
-                    yield Share(op, replace(self.settings, soc=soc, seed=seed), cases_of(self.cases, op, soc))
+            planned = tuple(case for case in self.cases if case.op == op)
+            for seed in self.seeds:
+                yield Share(op, replace(self.settings, seed=seed), planned, socs=(self.soc,) if self.soc else SOCS)
 
 
 def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
@@ -207,8 +207,11 @@ def _gather(score: Score, answer: Answer, count: int, progress: Progress | None)
     score.answers.append(answer)
     if progress is not None:
         share = answer.share
-        what = f"{len(share.ids)} wrong kernels" if share.ids else f"right kernels, seed {share.settings.seed}"
-        progress(f"{share.op} on {share.settings.soc}: {what}, {answer.seconds:.1f} s", len(score.answers), count)
+        if share.ids:
+            what = f"{len(share.ids)} wrong kernels on {share.settings.soc}"
+        else:
+            what = f"right kernels, seed {share.settings.seed}, {len(answer.hits)} false alarms"
+        progress(f"{share.op}: {what}, {answer.seconds:.1f} s", len(score.answers), count)
 
 
 def _worker() -> None:

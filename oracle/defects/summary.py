@@ -29,7 +29,8 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Dat
         "soc": plan.soc or "each where it is wrong",
         "standard": plan.settings.standard,
         "layers": list(plan.settings.layers),
-        "seeds": plan.seeds if plan.right else 0,
+        "seeds": len(plan.seeds),
+        "first_seed": plan.seeds.start,
         "full_matrix": plan.full_matrix,
         "command": command,
         "complete": score.complete,
@@ -52,7 +53,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Dat
         "right_kernels": _right(score),
         "false_alarms": [
             {
-                "kernel": hit.id, "op": share.op, "soc": share.settings.soc, "seed": share.settings.seed,
+                "kernel": hit.id, "op": share.op, "soc": hit.soc, "seed": share.settings.seed,
                 "case": hit.case, "layers": list(hit.layers), "reason": hit.reason,
             }
             for share, hit in score.alarms

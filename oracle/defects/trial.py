@@ -1,4 +1,4 @@
-"""One process' share of a score: wrong kernels until they are noticed, right kernels on every case.
+"""One process' share of a score: wrong kernels until they are noticed (right ones: :mod:`.alarms`).
 
 Data and reference of a case are made once for all kernels, and equal answers are judged once. A wrong kernel that does
 on a call what the plain one does, bit for bit, is not judged there: it cannot be noticed.
@@ -22,18 +22,19 @@ from ..signature import Array, Call
 from .base import Defect
 from .device import Device, _has_memory, everything, kernel_type, nothing, read_plainly, store, write_in_place
 from .kernels import BASE
-from .registry import defects, right_kernels
+from .registry import defects
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one process does: wrong kernels (``ids``) or, with none, the right kernels of an operator on one SoC."""
+    """What one process does: wrong kernels (``ids``) on one SoC or, with none, an operator's right kernels on some."""
 
     op: str
     settings: Settings
     cases: tuple[Case, ...]
     ids: tuple[str, ...] = ()
     full_matrix: bool = False
+    socs: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -50,6 +51,7 @@ class Hit:
     case: str
     layers: tuple[str, ...]
     reason: str
+    soc: str
 
 
 @dataclass
@@ -70,18 +72,28 @@ def size_of(case: Case) -> int:
     return sum(int(np.prod(p.shape, dtype=np.float64)) for p in plans if p is not None and not p.spec_only)
 
 
+def cheap_first(cases: Iterable[Case]) -> list[Case]:
+    """Return cases in the order of their size."""
+    return sorted(cases, key=lambda case: (size_of(case), case.id))
+
+
 def run(share: Share) -> Answer:
     """Do one share."""
     started, used = time.perf_counter(), time.process_time()
     answer = Answer(share)
-    (_wrong if share.ids else _right)(share, answer)
+    if share.ids:
+        _wrong(share, answer)
+    else:
+        from .alarms import run_right
+
+        run_right(share, answer)
     answer.seconds, answer.cpu = time.perf_counter() - started, time.process_time() - used
     return answer
 
 
 def _prepared(share: Share, answer: Answer) -> Iterable[Prepared]:
-    """Yield the cases that have a reference, cheap ones first."""
-    for case in sorted(share.cases, key=lambda case: (size_of(case), case.id)):
+    """Yield the cases that have a reference."""
+    for case in cheap_first(share.cases):
         try:
             yield Prepared.make(case, share.settings)
         except OracleError as error:
@@ -115,10 +127,11 @@ def _noticed(defect: Defect, plain: Plain, answer: Answer) -> Hit | None:
     if not plain.passes:
         answer.unusable.setdefault(plain.prepared.case.id, f"a right kernel fails: {plain.reason}")
         return None
-    return Hit(defect.id, plain.prepared.case.id, _layers(outcome), outcome.reason)
+    soc = plain.prepared.settings.soc
+    return Hit(defect.id, plain.prepared.case.id, failed_layers(outcome), outcome.reason, soc)
 
 
-def _layers(outcome: Outcome) -> tuple[str, ...]:
+def failed_layers(outcome: Outcome) -> tuple[str, ...]:
     """The layers that failed; a device that raised is a matter of structure."""
     return tuple(n for n, layer in outcome.layers.items() if not layer.passed) or ("structure",)
 
@@ -157,14 +170,6 @@ class Plain:
     def reason(self) -> str:
         return "" if self._outcome is None else self._outcome.reason
 
-    def answer_of(self, device: Any) -> bytes:
-        """Return what a right device writes: devices that answer alike, bit for bit, are judged once."""
-        if not self.launched:
-            return b""
-        if isinstance(device, Device):
-            return device.result(self.call, self._out).tobytes()
-        return f"{device.name} is judged by itself, because it is no Device".encode()
-
     def differs(self, device: Any) -> bool:
         """Whether a device answers this call otherwise, as far as that can be told without judging it."""
         if not isinstance(device, Device) or device.launch is not writes:
@@ -190,19 +195,6 @@ class Plain:
         if not (reads or computes or device.store is not store or device.kernel_type is not kernel_type):
             return False
         return device.result(self.call, self._out).tobytes() != self.result.tobytes()
-
-
-def _right(share: Share, answer: Answer) -> None:
-    kernels = [r for r in right_kernels(share.op) if share.settings.soc in r.socs]
-    for prepared in _prepared(share, answer):
-        plain, told = Plain(prepared), dict[bytes, Outcome]()
-        for right in kernels:
-            answer.judged += 1
-            key = plain.answer_of(right.device)
-            outcome = told.get(key) or prepared.outcome(right.device)
-            told[key] = outcome
-            if outcome.status != "pass":
-                answer.hits.append(Hit(right.id, prepared.case.id, _layers(outcome), outcome.reason))
 
 
 def balanced(ids: Sequence[str], parts: int) -> list[tuple[str, ...]]:

@@ -21,7 +21,7 @@ from ..operators import Reference
 from ..operators import reference as reference_of
 from ..signature import Array
 from ..status import SUCCESS, Status
-from ..verdict import Layer
+from ..verdict import Comparison, Layer
 from . import failure
 from .invariance import variants
 from .memory import POISONS, Memory
@@ -108,8 +108,8 @@ class Prepared:
     reference: Reference | None
 
     @classmethod
-    def make(cls, case: Case, settings: Settings) -> Prepared:
-        memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+    def make(cls, case: Case, settings: Settings, memory: Memory | None = None) -> Prepared:
+        memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed)
         expected = case.expected(settings.soc)
         return cls(case, settings, memory, reference_of(memory.call) if expected == OK else None)
 
@@ -257,18 +257,10 @@ class _Run:
     def values(self, actual: Array) -> dict[str, Layer]:
         assert self.reference is not None
         self.actual = actual
-        compared = verdict.compare(self.reference, actual, saturates=self.settings.saturates)
+        third = self.third() if "standard" in self.settings.layers else None
+        compared, layers = judge_values(self.reference, actual, self.settings, third)
         self.budget_used = compared.budget_used
         self.outside = None if compared.strict_bad is None else compared.strict_bad.reshape(actual.shape)
-        layers = {
-            "structure": verdict.values_structure(compared, actual.shape),
-            "strict": verdict.strict(compared, actual.shape),
-        }
-        if "standard" in self.settings.layers:
-            name, options = self.settings.standard, dict(self.settings.standard_options)
-            layers["standard"] = verdict.standard(
-                name, self.reference, actual, compared, third=self.third(), options=options
-            )
         return layers
 
     def third(self) -> Array | None:
@@ -347,6 +339,21 @@ def _guarded(function: Any, call: Any) -> Any:
         raise DeviceError from error
     except SystemExit as error:
         raise DeviceError from error
+
+
+def judge_values(
+    reference: Reference, actual: Array, settings: Settings, third: Array | None = None
+) -> tuple[Comparison, dict[str, Layer]]:
+    """Judge an output's values alone, by every layer (the standard only where it is enabled)."""
+    compared = verdict.compare(reference, actual, saturates=settings.saturates)
+    layers = {
+        "structure": verdict.values_structure(compared, actual.shape),
+        "strict": verdict.strict(compared, actual.shape),
+    }
+    if "standard" in settings.layers:
+        name, options = settings.standard, dict(settings.standard_options)
+        layers["standard"] = verdict.standard(name, reference, actual, compared, third=third, options=options)
+    return compared, layers
 
 
 def _first(problems: list[Layer], values: Layer | None) -> Layer:

@@ -25,7 +25,7 @@ def tiny(stated_cases):
 
 @pytest.fixture(scope="module")
 def score(tiny):
-    return measure(Plan(tiny, jobs=1, seeds=1, only=ONLY))
+    return measure(Plan(tiny, jobs=1, seeds=range(1), only=ONLY))
 
 
 def told(score):
@@ -50,12 +50,12 @@ def test_a_survivor_is_looked_for_elsewhere(score, stated_cases):
 
 
 def test_processes_change_nothing(score, tiny):
-    again = measure(Plan(tiny, jobs=2, seeds=1, only=ONLY))
+    again = measure(Plan(tiny, jobs=2, seeds=range(1), only=ONLY))
     assert {i: h.case for i, h in again.first.items()} == {i: h.case for i, h in score.first.items()}
 
 
 def test_the_matrix_has_every_detection_and_names_what_is_redundant(score, tiny):
-    full = measure(Plan(tiny, jobs=1, only=ONLY, full_matrix=True, right=False))
+    full = measure(Plan(tiny, jobs=1, only=ONLY, full_matrix=True, seeds=range(0)))
     assert set(full.first) == set(score.first)
     hits = full.hits_by_case()
     assert sum(map(len, hits.values())) > sum(map(len, score.hits_by_case().values()))
@@ -68,7 +68,7 @@ def test_the_matrix_has_every_detection_and_names_what_is_redundant(score, tiny)
 
 def test_a_case_that_a_right_kernel_fails_proves_nothing(tiny):
     wrong = tuple(replace(c, expect={"default": "ACLNN_ERR_PARAM_INVALID"}) for c in tiny[:1])
-    score = measure(Plan(wrong, jobs=1, only="N07", right=False, seeds=0))
+    score = measure(Plan(wrong, jobs=1, only="N07", seeds=range(0)))
     assert not score.first
     assert [d.id for d in score.survivors] == ["N07"]
 
@@ -78,7 +78,7 @@ def test_an_interruption_keeps_what_is_finished(stated_cases):
         raise KeyboardInterrupt
 
     cases = tuple(c for c in stated_cases if "/plain" in c.id)
-    score = measure(Plan(cases, jobs=1, only="0", right=False), stop)
+    score = measure(Plan(cases, jobs=1, only="0", seeds=range(0)), stop)
     data = told(score)
     assert not data["complete"]
     assert data["unfinished"] > 0
@@ -161,6 +161,8 @@ def test_the_command_fails_below_the_requirement_and_names_the_missing_family(tm
     (["--only", "no such id"], "no wrong kernel"),
     (["-o", "x.txt"], "suffix"),
     (["missing.json"], "missing.json"),
+    (["--right-only", "--only", "N02"], "--right-only"),
+    (["--right-only", "--seeds", "0"], "--right-only"),
     (["--soc", "ascend1"], "ascend1"),
     (["--layers", "loose"], "loose"),
     (["--standard", "loose"], "loose"),
