@@ -6,6 +6,7 @@ temporaries come from a small pool instead of the allocator. The same formula ru
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -48,7 +49,9 @@ def thread_count() -> int:
 
 
 def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
-    """Cut an index space into basic-slicing blocks of at most ``size`` elements (at least one)."""
+    """Cut an index space into basic-slicing blocks of at most ``size`` elements (at least one); none if it is empty."""
+    if 0 in shape:
+        return
     axis, inner = len(shape), 1
     while axis > 0 and inner * shape[axis - 1] <= size:
         axis -= 1
@@ -76,6 +79,24 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
 
 
 _LOCAL = threading.local()
+_CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
+
+
+def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+    """Return an uninitialised array that begins at a cache line."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    raw: Array = np.empty(size + _CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return this thread's array for a purpose, uninitialised; it is the next caller's after the block is done."""
+    kept: dict[str, Array] = _LOCAL.__dict__.setdefault("scratch", {})
+    found = kept.get(slot)
+    if found is None or found.shape != shape or found.dtype != dtype:
+        found = kept[slot] = aligned(shape, dtype)
+    return found
 
 
 def pool_for(shape: tuple[int, ...]) -> Pool:
@@ -105,7 +126,7 @@ class Lane:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.values = pool.free.pop() if pool.free else np.empty(pool.shape)
+        self.values = pool.free.pop() if pool.free else aligned(pool.shape)
 
     def __del__(self) -> None:
         self.pool.free.append(self.values)

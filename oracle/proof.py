@@ -14,13 +14,14 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpq
 
+from .blocks import convert, scratch
 from .dtypes import FORMATS, FloatFormat, dtype_of
 from .rounding import quantize
 from .signature import Array
 
 U = 2.0**-53  # float64's unit roundoff
 Exact = Callable[[tuple[int, ...]], Any]  # a float (exact zero), an mpq, or an iterator of enclosures
-Refine = Callable[[Array], tuple[Array, Array, Array]]
+Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
 
 
 def round_rational(exact: Any, fmt: FloatFormat) -> float:
@@ -51,162 +52,122 @@ def round_enclosures(enclosures: Iterator[tuple[Any, Any]], fmt: FloatFormat) ->
     raise AssertionError("an enclosure iterator ended before it settled the rounding")  # pragma: no cover
 
 
-def store(value: Array, low: Array, high: Array, target: Array) -> Array | None:
-    """Round ``value`` into ``target`` and return a mask of the elements the interval does not settle, or None.
+def store(value: Array, low: Array, high: Array, target: Array) -> Array:
+    """Round ``value`` into ``target`` and return the indices of the elements the interval does not settle.
 
-    value, low, high: float64 of one shape, low and high in either order (an error term of unknown sign). target:
-    float16, bfloat16 or float32, contiguous. Non-finite values are stored as they are: their rule is IEEE arithmetic,
-    not rounding. An exact zero keeps the sign of ``value``.
+    value, low, high: float64 vectors, low and high in either order (an error term of unknown sign). target: float16,
+    bfloat16 or float32. Non-finite values are stored as they are: their rule is IEEE arithmetic, not rounding. An
+    exact zero keeps the sign of ``value``.
+    """
+    fmt = FORMATS[dtype_of(target.dtype).name]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        one, other = quantize(low, fmt), quantize(high, fmt)
+        settled = (one == other) & (np.signbit(one) == np.signbit(other))
+        plain = ~np.isfinite(value) | ((low == 0) & (high == 0))  # special values and exact zeros
+        convert(np.where(plain, value, one).astype(np.float32), target)
+    return np.flatnonzero(~(settled | plain))
+
+
+# Blocks are stored by cheaper tests, which leave the few elements they say nothing about to ``store``. All arrays are
+# contiguous, and the indices that are returned flat.
+
+
+def store_close(value: Array, relative: float, target: Array) -> Array:
+    """Round a block whose relative error is below ``relative`` < 2^-40; return what lies too near a midpoint.
+
+    float32: the 29 bits of float64 that the cast drops say how near a midpoint is. Narrower types: both ends of the
+    interval round to float32 within one ULP of ``value`` (see ``_narrow``).
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        one, other = low.astype(np.float32), high.astype(np.float32)
-        if target.dtype == np.float32:
-            np.copyto(target, one)
-            doubtful = np.asarray(one != other)
-        elif target.dtype == np.float16:
-            doubtful = _store_half(one, other, low, high, target)
-        else:
-            doubtful = _store_bfloat(one, other, target)
-        zero = np.asarray(target == 0)
-        if not doubtful.any() and not zero.any():
-            return None
-        odd = np.flatnonzero(doubtful | zero)
-        v, a, b = (t.reshape(-1)[odd] for t in (value, low, high))
-        plain = ~np.isfinite(v) | ((a == 0) & (b == 0))  # special values and exact zeros
-        target.reshape(-1)[odd[plain]] = v[plain].astype(np.float32)
-        crossing = (np.minimum(a, b) < 0) & (np.maximum(a, b) > 0)  # both ends may underflow to zeros of two signs
-        left = odd[~plain & (doubtful.reshape(-1)[odd] | crossing)]
-        if left.size and target.dtype != np.float32:
-            left = _store_direct(left, low, high, target)
-        if not left.size:
-            return None
-        doubtful = np.zeros(target.shape, bool)
-        doubtful.reshape(-1)[left] = True
-        return doubtful
+        if target.dtype != np.float32:
+            single = scratch("single", value.shape, np.float32)
+            np.copyto(single, value, casting="same_kind")
+            return np.flatnonzero(_narrow(single, target))
+        np.copyto(target, value, casting="same_kind")
+        magnitude = np.abs(target, out=scratch("magnitude", value.shape, np.float32))
+        band = np.int64(relative / U) + 2  # in units of float64's last place
+        bits = scratch("bits", value.shape, np.int64)
+        np.add(value.view(np.int64), band - np.int64(1 << 28), out=bits)
+        np.bitwise_and(bits, np.int64((1 << 29) - 1), out=bits)
+        odd = np.less_equal(bits, 2 * band, out=scratch("odd", value.shape, np.bool_))
+        if not magnitude.min() >= TINY:  # subnormals drop more bits; an exact zero is as it should be
+            odd |= (magnitude < TINY) & (value != 0)
+        return np.flatnonzero(odd)
 
 
-def store_close(value: Array, relative: float, target: Array) -> Array | None:
-    """``store`` for a 16-bit target and an error of ``relative`` < 2^-40: the ends are looked at only near midpoints.
+def store_between(low: Array, high: Array, target: Array) -> Array:
+    """Round a block known by the ends of its intervals; return where they differ, zeros, and what _narrow returns."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        other = scratch("other", low.shape, np.float32)
+        single = target if target.dtype == np.float32 else scratch("single", low.shape, np.float32)
+        np.copyto(single, low, casting="same_kind")
+        np.copyto(other, high, casting="same_kind")
+        apart = np.not_equal(single, other, out=scratch("apart", low.shape, np.bool_))
+        apart |= np.equal(single, 0, out=scratch("zero", low.shape, np.bool_))
+        if single is not target:
+            apart |= _narrow(single, target)
+        return np.asarray(np.flatnonzero(apart))
 
-    Both ends round to float32 within one ULP of ``value``. So if its float32 bits are not within one of a midpoint of
-    the narrow type, no midpoint lies between the ends or at one of them, and rounding in two steps is rounding once.
+
+TINY = np.float32(2.0**-126)
+
+
+def _narrow(single: Array, target: Array) -> Array:
+    """Round float32 to a 16-bit type, contiguous; return where that may not be what the unrounded value rounds to.
+
+    The value before float32's rounding is within one ULP, so only a midpoint within one ULP matters.
     """
+    bits, code = single.view(np.uint32), target.view(np.uint16)
     half = target.dtype == np.float16
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        single = value.astype(np.float32)
-        bits = single.view(np.uint32)
-        spare = np.uint32(13 if half else 16)
-        near = bits - ((np.uint32(1) << (spare - np.uint32(1))) - np.uint32(1))
-        near &= (np.uint32(1) << spare) - np.uint32(1)
-        odd = near <= np.uint32(2)
-        if half:
-            small = _narrow_half(single, bits, target)
-            odd.reshape(-1)[small] = True
-        else:
-            odd |= single != single
-            np.right_shift(bits + np.uint32(0x8000), np.uint32(16), out=bits)
-            np.copyto(target.view(np.uint16), bits, casting="same_kind")
-        where = np.flatnonzero(odd)
-        if not where.size:
-            return None
-        few = value.reshape(-1)[where]
-        settled = np.empty(where.size, target.dtype)
-        left = store(few, few * (1 - relative), few * (1 + relative), settled)
-        target.reshape(-1)[where] = settled
-        if left is None:
-            return None
-        doubtful = np.zeros(target.shape, bool)
-        doubtful.reshape(-1)[where[left]] = True
-        return doubtful
+    spare = 13 if half else 16  # bits that are dropped
+    work = scratch("work", single.shape, np.uint32)
+    np.subtract(bits, np.uint32((1 << (spare - 1)) - 1), out=work)
+    np.bitwise_and(work, np.uint32((1 << spare) - 1), out=work)
+    odd = np.less_equal(work, np.uint32(2), out=scratch("odd", single.shape, np.bool_))
+    if half:
+        _narrow_half(single, bits, code, odd, work)
+    else:
+        np.add(bits, np.uint32(0x8000), out=work)
+        np.right_shift(work, np.uint32(16), out=work)
+        np.copyto(code, work, casting="same_kind")
+        if np.isnan(single.max()):
+            odd |= np.isnan(single)
+    return odd
 
 
-def _narrow_half(single: Array, bits: Array, target: Array) -> Array:
-    """Round float32 to float16 away from midpoints; return the indices of subnormals, which it leaves to others."""
-    magnitude = bits & np.uint32(0x7FFFFFFF)
-    small = np.flatnonzero(magnitude < np.uint32(113 << 23))
-    large = np.flatnonzero(magnitude >= np.uint32(143 << 23))  # 65536 and above, infinities; NaN
-    magnitude += np.uint32(0x1000)
-    magnitude >>= np.uint32(13)
-    magnitude -= np.uint32(112 << 10)
-    if large.size:
-        magnitude.reshape(-1)[large] = np.where(np.isnan(single.reshape(-1)[large]), 0x7E00, 0x7C00)
-    bits >>= np.uint32(16)
-    bits &= np.uint32(0x8000)
-    bits |= magnitude
-    np.copyto(target.view(np.uint16), bits, casting="same_kind")
-    return small
+def _narrow_half(single: Array, bits: Array, code: Array, odd: Array, work: Array) -> None:
+    magnitude = np.bitwise_and(bits, np.uint32(0x7FFFFFFF), out=work)
+    smallest, largest = magnitude.min(), magnitude.max()
+    small = np.flatnonzero(magnitude < np.uint32(113 << 23)) if smallest < 113 << 23 else None
+    if largest >= 143 << 23:  # 65536 and above, infinities, NaN
+        odd |= magnitude >= np.uint32(143 << 23)
+    np.subtract(magnitude, np.uint32((112 << 23) - 0x1000), out=magnitude)
+    np.right_shift(magnitude, np.uint32(13), out=magnitude)
+    if small is not None:  # subnormals are multiples of 2^-24; float32 holds them within 2^-14 of that
+        scaled = np.abs(single.reshape(-1)[small]) * np.float32(2.0**24)
+        whole = np.rint(scaled)
+        magnitude.reshape(-1)[small] = whole
+        odd.reshape(-1)[small] = np.abs(scaled - whole) > np.float32(0.5 - 2.0**-12)
+    sign = np.right_shift(bits, np.uint32(16), out=scratch("sign", single.shape, np.uint32))
+    np.bitwise_and(sign, np.uint32(0x8000), out=sign)
+    np.bitwise_or(sign, magnitude, out=sign)
+    np.copyto(code, sign, casting="same_kind")
 
 
-def _store_direct(odd: Array, low: Array, high: Array, target: Array) -> Array:
-    """Round the ends of a few elements straight to a 16-bit type; return the indices on which they disagree."""
-    fmt = FORMATS[dtype_of(target.dtype).name]
-    a, b = quantize(low.reshape(-1)[odd], fmt), quantize(high.reshape(-1)[odd], fmt)
-    agree = (a == b) & (np.signbit(a) == np.signbit(b))
-    target.reshape(-1)[odd[agree]] = a[agree].astype(np.float32)
-    return np.asarray(odd[~agree])
+def settle(
+    where: Array, ends: tuple[Array, Array, Array], target: Array, exact: Exact, refine: Refine | None = None
+) -> None:
+    """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices.
 
-
-# The 16-bit types are reached through float32: harmless unless a midpoint of the narrow type lies between the float32
-# ends or at one of them. Rounding the end nearer zero with ties down and the other with ties up, in integers, shows it.
-
-
-def _store_bfloat(one: Array, other: Array, target: Array) -> Array:
-    near, far = _ordered(one, other)
-    near += np.uint32(0x7FFF)
-    far += np.uint32(0x8000)
-    near ^= far
-    far >>= np.uint32(16)
-    np.copyto(target.view(np.uint16), far, casting="same_kind")
-    return np.asarray((near >= np.uint32(0x10000)) | (one != one))
-
-
-def _store_half(one: Array, other: Array, low: Array, high: Array, target: Array) -> Array:
-    near, far = _ordered(one, other)
-    near += np.uint32(0xFFF)
-    far += np.uint32(0x1000)
-    near ^= far
-    doubtful = np.asarray(near >= np.uint32(0x2000))
-    sign = np.asarray((far >> np.uint32(16)) & np.uint32(0x8000))
-    far &= np.uint32(0x7FFFFFFF)
-    small = np.flatnonzero(far < np.uint32(113 << 23))
-    large = np.flatnonzero(far >= np.uint32(143 << 23))
-    far >>= np.uint32(13)
-    far -= np.uint32(112 << 10)
-    if small.size:  # subnormals: the grid is the multiples of 2^-24
-        a, b = (t.reshape(-1)[small] * 2.0**24 for t in (low, high))
-        near_zero, beyond = np.minimum(np.abs(a), np.abs(b)), np.maximum(np.abs(a), np.abs(b))
-        rounded = np.floor(beyond + 0.5)
-        far.reshape(-1)[small] = rounded
-        doubtful.reshape(-1)[small] = (np.ceil(near_zero - 0.5) != rounded) | (np.signbit(a) != np.signbit(b))
-    if large.size:  # 65536 and above, infinities; NaN
-        far.reshape(-1)[large] = np.where(np.isnan(one.reshape(-1)[large]), 0x7E00, 0x7C00)
-    far |= sign
-    np.copyto(target.view(np.uint16), far, casting="same_kind")
-    return doubtful
-
-
-def _ordered(one: Array, other: Array) -> tuple[Array, Array]:
-    """Return the float32 bits of the end nearer zero and of the other; ends of two signs differ in the top bit."""
-    bits, other_bits = one.view(np.uint32), other.view(np.uint32)
-    return np.minimum(bits, other_bits), np.maximum(bits, other_bits)
-
-
-def settle(doubtful: Array | None, target: Array, exact: Exact, refine: Refine | None = None) -> None:
-    """Store the correctly rounded value of every doubtful element.
-
-    ``refine(mask)`` re-evaluates them with a tighter interval (value, low, high). ``exact(index)`` gives the exact
-    value as a rational, a float for an exact (signed) zero, or an iterator of rational enclosures that shrink forever.
+    ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves with a tighter
+    interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the exact value as a rational, a float
+    for an exact (signed) zero, or an iterator of rational enclosures that shrink forever.
     """
-    if doubtful is None:
-        return
-    if refine is not None:
-        value, low, high = refine(doubtful)
-        settled = np.empty(value.shape, target.dtype)
-        left = store(value, low, high, settled)
-        target[doubtful] = settled
-        doubtful = _still(doubtful, left)
+    where = where[_store_at(where, ends, target)]
+    if where.size and refine is not None:
+        where = where[_store_at(where, refine(np.unravel_index(where, target.shape)), target)]
     fmt = FORMATS[dtype_of(target.dtype).name]
-    for index in zip(*np.nonzero(doubtful), strict=True):
+    for index in zip(*np.unravel_index(where, target.shape), strict=True):
         answer = exact(tuple(int(i) for i in index))
         if isinstance(answer, float):
             rounded = answer
@@ -219,8 +180,8 @@ def settle(doubtful: Array | None, target: Array, exact: Exact, refine: Refine |
         target[index] = rounded
 
 
-def _still(doubtful: Array, left: Array | None) -> Array:
-    mask = np.zeros(doubtful.shape, bool)
-    if left is not None:
-        mask[doubtful] = left
-    return mask
+def _store_at(where: Array, ends: tuple[Array, Array, Array], target: Array) -> Array:
+    settled = np.empty(where.size, target.dtype)
+    left = store(*ends, settled)
+    target.reshape(-1)[where] = settled
+    return left

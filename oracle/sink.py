@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Lane, convert
+from .blocks import convert
 from .dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .proof import Exact, Refine, settle, store, store_close
+from .proof import Exact, Refine, settle, store_between, store_close
 from .rounding import widen
 from .signature import Array
 
@@ -123,37 +123,41 @@ class Sink:
 
 
 class Region:
-    """A part of a sink: stored block by block while a block is in the cache, its doubtful elements settled together."""
+    """A part of a sink: stored block by block while a block is in the cache, its odd elements settled together."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.in_place = sink.direct and sink.out.flags.c_contiguous
         self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
-        self.doubtful: Array | None = None
+        self.odd: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
 
-    def put(self, index: Index, value: Array, low: Array, high: Array) -> None:
-        """Round one block, contiguous in this part, and remember what its interval does not prove."""
-        self._note(index, value, store(value, low, high, self.target[index]))
-
-    def put_relative(self, index: Index, value: Lane, relative: float) -> None:
-        """Round one block whose every element has the same relative error bound."""
-        if self.target.dtype == np.float32:
-            low, high = value * (1 - relative), value * (1 + relative)
-            self.put(index, value.values, low.values, high.values)
-        else:
-            self._note(index, value.values, store_close(value.values, relative, self.target[index]))
-
-    def _note(self, index: Index, value: Array, mask: Array | None) -> None:
-        if mask is not None:
-            if self.doubtful is None:
-                self.doubtful = np.zeros(self.target.shape, bool)
-            self.doubtful[index] = mask
+    def put_relative(self, index: Index, value: Array, relative: float) -> None:
+        """Round one block, contiguous in this part, whose elements have the same relative error bound."""
+        block = self.target[index]
+        where = store_close(value, relative, block)
+        if where.size:
+            few = value.reshape(-1)[where]
+            self._leave(block, where, few, few * (1 - relative), few * (1 + relative))
         if self.sink.judged:
             self.sink.value[index] = value
 
+    def put_between(self, index: Index, low: Array, high: Array, value: Callable[[Array], Array]) -> None:
+        """Round one block known by its ends; ``value(flat indices)`` is asked for where the values themselves matter."""
+        block = self.target[index]
+        where = store_between(low, high, block)
+        if where.size:
+            self._leave(block, where, value(where), low.reshape(-1)[where], high.reshape(-1)[where])
+
+    def _leave(self, block: Array, where: Array, *ends: Array) -> None:
+        start = (block.ctypes.data - self.target.ctypes.data) // block.itemsize
+        self.odd.append((where + start, *ends))
+
     def finish(self, exact: Exact, refine: Refine | None = None) -> None:
-        """Settle the doubtful elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
-        settle(self.doubtful, self.target, exact, None if refine is None else self._recorded(refine))
+        """Settle the odd elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
+        if self.odd:
+            where, *ends = (np.concatenate(parts) for parts in zip(*self.odd, strict=True))
+            value, low, high = ends
+            settle(where, (value, low, high), self.target, exact, None if refine is None else self._recorded(refine))
         if not self.in_place:
             convert(self.target, self.sink.out)
         if self.sink.judged and self.sink.rounded_value:
@@ -162,10 +166,10 @@ class Region:
     def _recorded(self, refine: Refine) -> Refine:
         """The same refinement, whose values the standards see too: plain float64 may have cancelled there."""
 
-        def recorded(mask: Array) -> tuple[Array, Array, Array]:
-            value, low, high = refine(mask)
+        def recorded(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+            value, low, high = refine(where)
             if self.sink.judged:
-                self.sink.value[mask] = value
+                self.sink.value[where] = value
             return value, low, high
 
         return recorded

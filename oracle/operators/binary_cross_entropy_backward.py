@@ -98,8 +98,8 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
         parts: list[Any] = [o if o is ONE else o[index] for o in operands]
         region = sink.region(index)
 
-        def refine(mask: Array) -> tuple[Array, Array, Array]:
-            few: list[Any] = [ONE if o is ONE else widen(o[mask]) for o in parts]
+        def refine(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+            few: list[Any] = [ONE if o is ONE else widen(o[where]) for o in parts]
             pairs: list[Any] = [ONE if o is ONE else Fraction64(o) for o in few]
             g, x, y, w = few
             value = formula(g, x, y, w, count, np.maximum)
@@ -117,7 +117,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
                 lanes: list[Any] = [o if o is ONE else Lane.load(pool, o[block]) for o in parts]
                 g, x, y, w = lanes
                 v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
-                region.put_relative(block, v, RELATIVE)
+                region.put_relative(block, v.values, RELATIVE)
                 if sink.judged:
                     values = [1.0 if o is ONE else o.values for o in lanes]
                     region.sink.put_bound(block, v.values, *kernel_error(values, count, len(shape), v.values))

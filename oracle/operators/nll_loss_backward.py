@@ -153,9 +153,7 @@ def values(grad: Array, weight: Array, total: Any, sink: Sink) -> Sink:
         with np.errstate(all="ignore"):
             g, w = Lane.load(pool, grad[block]), Lane.load(pool, weight[block])
             v = formula(g, w, total if total is ONE else np.float64(total))
-            slack = 0.0 if total is ONE else RELATIVE
-            low, high = v * (1 - slack), v * (1 + slack)
-            region.put((Ellipsis,), v.values, low.values, high.values)
+            region.put_relative((Ellipsis,), v.values, 0.0 if total is ONE else RELATIVE)
             region.finish(exact)
             if sink.judged:
                 region.sink.put_bound((Ellipsis,), v.values, *kernel_error(g.values, w.values, total, v.values))

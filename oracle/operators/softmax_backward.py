@@ -41,9 +41,9 @@ from .base import (
     same_shape,
 )
 
-FOLDED = 32  # terms that are left to NumPy's own order of summation
+RUN = 128  # terms that are summed at once, in any order
 SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
-CHUNK = 1 << 14  # terms of a row that are summed at once; longer rows are sums of such sums
+CHUNK = 1 << 14  # terms of a row that are in memory at once
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -93,7 +93,7 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
         for part in parts:
             shifted = rows.from_column(part[1].start)
             region = whole.region(part)
-            shifted.put((Ellipsis,), (Ellipsis,), products(rows.g[part], rows.y[part]), region)
+            shifted.put((Ellipsis,), (Ellipsis,), load(rows.g[part], rows.y[part]), region)
             region.finish(shifted.exact, shifted.refine)
 
     with np.errstate(all="ignore"):
@@ -124,37 +124,42 @@ class Rows:
         rows.first = first
         return rows
 
-    def add(self, block: Index) -> tuple[Lane, Lane, Lane]:
+    def add(self, block: Index) -> tuple[Lane, Lane]:
         """Add a block (of rows, or of columns of the only row) to the sums; return it loaded."""
-        g, y, p = loaded = products(self.g[block], self.y[block])
+        g, y = loaded = load(self.g[block], self.y[block])
         rows = block if self.g.shape[-1] <= CHUNK else (Ellipsis,)
-        self.total[rows] += row_sums(p)
-        self.g_squares[rows] += _dot(g.values, g.values)
-        self.y_squares[rows] += _dot(y.values, y.values)
+        self.total[rows] += dot(g.values, y.values)
+        self.g_squares[rows] += dot(g.values, g.values)
+        self.y_squares[rows] += dot(y.values, y.values)
         return loaded
 
-    def put(self, rows: Index, block: Index, loaded: tuple[Lane, Lane, Lane], region: Region) -> None:
+    def put(self, rows: Index, block: Index, loaded: tuple[Lane, Lane], region: Region) -> None:
         """Evaluate, round and prove a block of a region that belongs to some of the rows."""
-        g, y, p = loaded
-        total = self.total[rows]
-        v = p - total * y
-        doubt = y * self.slack(rows)
-        low, high = v - doubt, v + doubt
-        region.put(block, v.values, low.values, high.values)
+        g, y = (lane.values for lane in loaded)
+        total, slack = self.total[rows], self.slack(rows)
+        low, high = (loaded[0].apply(np.subtract, total + s) for s in (slack, -slack))
+        np.multiply(low.values, y, out=low.values)
+        np.multiply(high.values, y, out=high.values)
+
+        def values(where: Array) -> Array:
+            return np.asarray(formula(g.reshape(-1)[where], y.reshape(-1)[where], total.reshape(-1)[where // g.shape[-1]]))
+
+        region.put_between(block, low.values, high.values, values)
         if region.sink.judged:
+            v = formula(g, y, total)
+            region.sink.value[block] = v
             size, alike = self.magnitudes(rows) if rows != (Ellipsis,) else self.whole()
-            errors = kernel_error(g.values, y.values, total, size, alike, self.g.shape[-1], v.values)
-            region.sink.put_bound(block, v.values, *errors)
+            errors = kernel_error(g, y, total, size, alike, self.g.shape[-1], v)
+            region.sink.put_bound(block, v, *errors)
 
     def slack(self, rows: Index) -> Array:
-        """What total and the rest of the formula may lose, per row, in units of |y| (docs/proof.md).
+        """How far total may be off, the formula's own rounding errors included, per row (docs/proof.md).
 
-        A chunk is folded to FOLDED terms, which any order sums within (n - 1) u sum|p|; sum|p| <= |g| |y|
-        (Cauchy-Schwarz).
+        sum|p| <= |g| |y| (Cauchy-Schwarz).
         """
-        terms = FOLDED + CHUNK.bit_length() + -(-self.g.shape[-1] // CHUNK)
+        terms = RUN + CHUNK // RUN + -(-self.g.shape[-1] // CHUNK)
         norm = np.sqrt(self.g_squares[rows])
-        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares[rows]) + 3))
+        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares[rows]) + 4))
 
     def exact(self, i: Index) -> Any:
         """The exact value of an element as a rational, or its signed zero."""
@@ -166,13 +171,15 @@ class Rows:
             return formula(g, y, float(self.total[row][0])) if y == 0 else 0.0
         return q
 
-    def refine(self, mask: Array) -> tuple[Array, Array, Array]:
-        """The formula for masked elements with the sums in two parts: y * ((g - high) - low)."""
-        columns = (Ellipsis, slice(self.first, self.first + mask.shape[-1]))
-        g, y = widen(self.g[columns][mask]), widen(self.y[columns][mask])
+    def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """The formula for some elements with the sums in two parts: y * ((g - high) - low)."""
+        *lead, column = where
+        element = (*lead, column + self.first)
+        g, y = widen(self.g[element]), widen(self.y[element])
         length = self.g.shape[-1]
-        rows, inverse = np.unique(np.flatnonzero(mask) // mask.shape[-1], return_inverse=True)
-        where = np.unravel_index(rows, mask.shape[:-1])
+        lengths = self.g.shape[:-1]
+        rows, inverse = np.unique(np.ravel_multi_index(tuple(lead), lengths), return_inverse=True)
+        where = np.unravel_index(rows, lengths)
         norm = np.sqrt(self.g_squares[where] * self.y_squares[where])[:, 0]
         high, low = self.split(where, norm)
         high, low, norm = high[inverse], low[inverse], norm[inverse]
@@ -230,11 +237,22 @@ def expanded(terms: list[float]) -> list[float]:
     return steps
 
 
-def products(g: Array, y: Array) -> tuple[Lane, Lane, Lane]:
-    """Return g, y and g * y of a block; the product is exact for operands of float32 or narrower."""
+def load(g: Array, y: Array) -> tuple[Lane, Lane]:
+    """Return g and y of a block in float64."""
     pool = pool_for(g.shape)
-    one, other = Lane.load(pool, g), Lane.load(pool, y)
-    return one, other, one * other
+    return Lane.load(pool, g), Lane.load(pool, y)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Sums of products along the last axis, kept as an axis: RUN terms in any order, then those sums in any order."""
+    length = a.shape[-1]
+    whole = length - length % RUN
+    total = np.einsum("...i,...i->...", a[..., whole:], b[..., whole:])[..., None]
+    if whole:
+        runs = (*a.shape[:-1], -1, RUN)
+        one, other = a[..., :whole].reshape(runs), b[..., :whole].reshape(runs)
+        total += np.matmul(one[..., None, :], other[..., None])[..., 0, 0].sum(axis=-1, keepdims=True)
+    return np.asarray(total)
 
 
 def kernel_error(
@@ -265,18 +283,6 @@ def exactly(g: Array, y: Array, size: Array) -> Array:
     return np.asarray((reach < grain * 2.0**24) & (grain >= 2.0**-100) & (reach <= 2.0**100))
 
 
-def row_sums(p: Lane) -> Array:
-    """Sums of the rows: fold halves until FOLDED terms are left, then add those in any order."""
-    terms = p.values
-    while terms.shape[-1] > FOLDED:
-        half = terms.shape[-1] // 2
-        folded = terms[..., :half] + terms[..., half : 2 * half]
-        if terms.shape[-1] % 2:
-            folded[..., :1] += terms[..., -1:]
-        terms = folded
-    return np.asarray(terms.sum(axis=-1, keepdims=True))
-
-
 def split_sum(g: Array, y: Array, norm: Array) -> tuple[Array, Array]:
     """Row sums of g * y as unevaluated pairs.
 
@@ -291,10 +297,6 @@ def split_sum(g: Array, y: Array, norm: Array) -> tuple[Array, Array]:
         high += upper.sum(axis=1)
         low += (p - upper).sum(axis=1)
     return high, low
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.asarray(np.einsum("...i,...i->...", a, b))[..., None]
 
 
 def kernel_950(g: Array, y: Array, total: Array) -> Array:
