@@ -88,7 +88,9 @@ def kernel_error(g: Array, x: Array, v: Array) -> tuple[Array, Array]:
     """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
     positive = np.maximum(x, 0.0)
     relative = (16 + 4 * np.minimum(positive, 104.0)) * UNIT  # the 910 form goes through log: absolute error ~ x * u
-    lost = np.where(x > LOG_OVERFLOW, np.abs(v), np.abs(g) * (2 * QUANTUM))  # e^x overflows, or 1 / (1 + e^x) underflows
+    lost = np.where(
+        x > LOG_OVERFLOW, np.abs(v), np.abs(g) * (2 * QUANTUM)
+    )  # e^x overflows, or 1 / (1 + e^x) underflows
     error = np.abs(v) * relative + lost + QUANTUM
     special = ~(np.isfinite(g) & np.isfinite(x))
     unspecified = np.zeros(v.shape, bool)

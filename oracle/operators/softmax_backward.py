@@ -142,7 +142,9 @@ class Rows:
         np.multiply(high.values, y, out=high.values)
 
         def values(where: Array) -> Array:
-            return np.asarray(formula(g.reshape(-1)[where], y.reshape(-1)[where], total.reshape(-1)[where // g.shape[-1]]))
+            return np.asarray(
+                formula(g.reshape(-1)[where], y.reshape(-1)[where], total.reshape(-1)[where // g.shape[-1]])
+            )
 
         region.put_between(block, low.values, high.values, values)
         if region.sink.judged:
