@@ -23,6 +23,7 @@ CLASSES = {
 }
 EVERY_SOC = tuple(PLATFORMS)
 WITH_BFLOAT16 = tuple(name for name, p in PLATFORMS.items() if p.bfloat16)
+WITH_INFINITIES = tuple(name for name, p in PLATFORMS.items() if not p.saturates)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..operators import operator, validate
 from ..platforms import PLATFORMS, platform
 from ..signature import POINTERS, Call, TensorSpec
 from ..status import SUCCESS, Status, invalid, nullptr
-from .base import EVERY_SOC, WITH_BFLOAT16, Defect
+from .base import Defect
 from .device import Device
 from .kernels import BASE, BCE, NLL, SLUGS
 
@@ -46,13 +46,14 @@ def answers(call: Call) -> Iterator[tuple[Site, Status | None]]:
 
 
 @cache
-def sites(op: str) -> tuple[Site, ...]:
-    """Return the checks of an operator, found by walking its validator over valid calls on every SoC."""
-    found: dict[Site, None] = {}
+def sites(op: str) -> dict[Site, tuple[str, ...]]:
+    """Return the checks of an operator and the SoCs that make them, found by walking its validator over valid calls."""
+    found: dict[Site, dict[str, None]] = {}
     for soc in PLATFORMS:
         for dtype in ("float32", "bfloat16"):
-            found.update(dict.fromkeys(site for site, _ in answers(_valid(op, soc, dtype))))
-    return tuple(found)
+            for site, _ in answers(_valid(op, soc, dtype)):
+                found.setdefault(site, {})[soc] = None
+    return {site: tuple(socs) for site, socs in found.items()}
 
 
 def _valid(op: str, soc: str, dtype: str) -> Call:
@@ -117,13 +118,12 @@ def _device(op: str, name: str, check: Check) -> Device:
 
 def missing(op: str) -> Iterator[Defect]:
     """Yield the operator's validator with each of its checks left out."""
-    slug, all_sites = SLUGS[op], sites(op)
+    slug = SLUGS[op]
     labels: set[str] = set()
-    for site in all_sites:
+    for site, socs in sites(op).items():
         label = f"{site.text}{f' for {site.parameter}' if site.parameter and 'name' in site.text else ''}"
         label += " (again)" if label in labels else ""
         labels.add(label)
-        unsupported = "does not support" in site.text
         yield Defect(
             f"check/{slug}/without {label}",
             op,
@@ -131,7 +131,7 @@ def missing(op: str) -> Iterator[Defect]:
             f"the check {label} is missing",
             _device(op, f"without {label}", without(_all_but(site))),
             f"a call that only `{label}` refuses, or ends early",
-            socs=tuple(s for s in EVERY_SOC if not unsupported or s not in WITH_BFLOAT16),
+            socs=socs,
         )
     for pointer in POINTERS:
         kept = tuple(p for p in POINTERS if p != pointer)

@@ -13,7 +13,7 @@ from ..operators import operator
 from ..platforms import Platform
 from ..rounding import quantize
 from ..signature import Array, Call
-from .base import WITH_BFLOAT16, Defect
+from .base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
 from .binary_cross_entropy import half_away, truncated
 from .device import Arguments, Device, Kernel, Store, store
 from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX, F, shaped
@@ -172,7 +172,7 @@ def _stores(op: str) -> Iterator[Defect]:
             yield Defect(
                 f"spec/{slug}/{kind} {label}", op, "SPEC", f"{kind}: {what}",
                 Device(label, plain, store=_replacing(change, kind)), f"{kind}: {needs}",
-                socs=("ascend910b", "ascend910_93", "ascend950"),
+                socs=WITH_INFINITIES,
             )  # fmt: skip
 
 
@@ -242,12 +242,10 @@ OPERAND: dict[str, tuple[Callable[[Array], Array], str, str, str]] = {
         lambda v: v.reshape(-1)[::-1].reshape(v.shape), "IDX", "is read backwards", "whose elements differ",
     ),
 }  # fmt: skip
-UNSIGNED = {  # operands of which a mutant has no effect, and why
-    "first for all": "has a single element",
-    "row 0 for all": "has no rows",
-    "shifted": "has a single element",
-    "reversed": "has a single element",
-}
+OF_MANY = ("first for all", "row 0 for all", "shifted", "reversed")  # have no effect on a single element
+FACTORS = {  # operands that are mere factors: 0 for their NaN gives the 0 that a product which saturates may answer
+    (BCE, "gradOutput"), (BCE, "weightOptional"), (NLL, "gradOutput"), (NLL, "weight"), (LOG_SIGMOID, "gradOutput"),
+}  # fmt: skip
 
 
 def _operands(op: str) -> Iterator[Defect]:
@@ -259,11 +257,12 @@ def _operands(op: str) -> Iterator[Defect]:
     }[op]
     for name in names:
         for label, (change, kind, what, needs) in OPERAND.items():
-            if op == NLL and (label == "row 0 for all" or (name == "totalWeight" and label in UNSIGNED)):
+            if op == NLL and (label == "row 0 for all" or (name == "totalWeight" and label in OF_MANY)):
                 continue  # a vector has no rows, a single element no order
             yield Defect(
                 f"operand/{SLUGS[op]}/{name} {label}", op, kind, f"{name} {what}", _operand(op, name, change),
                 f"a {name} {needs}",
+                socs=WITH_INFINITIES if label == "nan as zero" and (op, name) in FACTORS else EVERY_SOC,
             )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..operators import operator, validate
 from ..signature import Call, TensorSpec
 from ..status import Status, invalid
-from .base import Defect
+from .base import EVERY_SOC, WITH_BFLOAT16, Defect
 from .device import Device
 from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX
 
@@ -33,7 +33,8 @@ def mutants(op: str) -> Iterator[Defect]:
     """Yield devices that refuse what they must accept."""
     for what, needs, predicate in (*_general(op), *_OWN[op]()):
         device = Device(what, BASE[op], check=refusing(predicate))
-        yield Defect(f"refuses/{SLUGS[op]}/{what}", op, "API", f"refuses {what}", device, needs)
+        socs = WITH_BFLOAT16 if what.endswith("of bfloat16") else EVERY_SOC
+        yield Defect(f"refuses/{SLUGS[op]}/{what}", op, "API", f"refuses {what}", device, needs, socs=socs)
 
 
 # ---- predicates ------------------------------------------------------------------------------------------------------

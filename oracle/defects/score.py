@@ -50,15 +50,16 @@ class Plan:
         return [d for d in found if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
 
     def shares(self) -> list[Share]:
-        """Return the work, the long parts first."""
-        found = [*wrong_shares(self, self.defects()), *self._right_shares()]
-        return sorted(found, key=lambda share: -share.weight)
+        """Return the work: the wrong kernels, the long parts first; then the right ones, seed by seed."""
+        found = sorted(wrong_shares(self, self.defects()), key=lambda share: -share.weight)
+        return [*found, *self._right_shares()]
 
     def _right_shares(self) -> Iterable[Share]:
-        for op in self.operators:
-            planned = tuple(case for case in self.cases if case.op == op)
-            for seed in self.seeds:
-                yield Share(op, replace(self.settings, seed=seed), planned, socs=(self.soc,) if self.soc else SOCS)
+        socs = (self.soc,) if self.soc else SOCS
+        planned = {op: tuple(case for case in self.cases if case.op == op) for op in self.operators}
+        for seed in self.seeds:
+            for op, cases in planned.items():
+                yield Share(op, replace(self.settings, seed=seed), cases, socs=socs)
 
 
 def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
