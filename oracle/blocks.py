@@ -87,7 +87,8 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw: Array = np.empty(size + _CACHE_LINE, np.uint8)
     start = -raw.ctypes.data % _CACHE_LINE
-    return raw[start : start + size].view(dtype).reshape(shape)
+    found: Array = raw[start : start + size].view(dtype)
+    return found.reshape(shape)
 
 
 def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -123,7 +123,7 @@ def _narrow(single: Array, target: Array) -> Array:
     work = scratch("work", single.shape, np.uint32)
     np.subtract(bits, np.uint32((1 << (spare - 1)) - 1), out=work)
     np.bitwise_and(work, np.uint32((1 << spare) - 1), out=work)
-    odd = np.less_equal(work, np.uint32(2), out=scratch("odd", single.shape, np.bool_))
+    odd: Array = np.less_equal(work, np.uint32(2), out=scratch("odd", single.shape, np.bool_))
     if half:
         _narrow_half(single, bits, code, odd, work)
     else:

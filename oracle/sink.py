@@ -73,7 +73,8 @@ class Sink:
 
     def clear(self) -> None:
         """Zero the output; every element must then be exactly zero unless it is scattered to."""
-        self.out[...] = 0
+        bits = self.out.view(np.uint16) if self.out.itemsize == 2 else self.out  # ml_dtypes fills element by element
+        bits[...] = 0
         if self.judged:
             self.zeros = np.ones(self.out.shape, bool)
 
@@ -137,20 +138,24 @@ class Region:
         where = store_close(value, relative, block)
         if where.size:
             few = value.reshape(-1)[where]
-            self._leave(block, where, few, few * (1 - relative), few * (1 + relative))
+            self.leave(where + self._start(block), few, few * (1 - relative), few * (1 + relative))
         if self.sink.judged:
             self.sink.value[index] = value
 
     def put_between(self, index: Index, low: Array, high: Array, value: Callable[[Array], Array]) -> None:
-        """Round one block known by its ends; ``value(flat indices)`` is asked for where the values themselves matter."""
+        """Round one block known by its ends; ``value(flat indices)`` is asked for where values matter."""
         block = self.target[index]
         where = store_between(low, high, block)
         if where.size:
-            self._leave(block, where, value(where), low.reshape(-1)[where], high.reshape(-1)[where])
+            ends = value(where), low.reshape(-1)[where], high.reshape(-1)[where]
+            self.leave(where + self._start(block), *ends)
 
-    def _leave(self, block: Array, where: Array, *ends: Array) -> None:
-        start = (block.ctypes.data - self.target.ctypes.data) // block.itemsize
-        self.odd.append((where + start, *ends))
+    def leave(self, where: Array, value: Array, low: Array, high: Array) -> None:
+        """Leave elements, by flat indices in this part, to be settled at the end."""
+        self.odd.append((where, value, low, high))
+
+    def _start(self, block: Array) -> int:
+        return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
     def finish(self, exact: Exact, refine: Refine | None = None) -> None:
         """Settle the odd elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""

@@ -17,16 +17,18 @@ product, self = inf gives an infinity (clamped divisor), zero times infinity is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from gmpy2 import mpq
 
-from ..blocks import ONE, Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
+from .. import elementwise
+from ..blocks import ONE
+from ..elementwise import Elementwise
 from ..fractions64 import Fraction64, refined
 from ..platforms import Platform
 from ..proof import U
-from ..rounding import widen
 from ..signature import Array, Parameter
 from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from ..status import SUCCESS
@@ -89,56 +91,49 @@ def _operands(a: Mapping[str, Any]) -> list[Any]:
 
 
 def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
-    """Fill the sink block by block."""
-    operands = _operands(a)
-    shape = a["self"].shape
+    """Fill the sink."""
     count = a["self"].size if a["reduction"] == MEAN else ONE
-
-    def work(index: Index) -> None:
-        parts: list[Any] = [o if o is ONE else o[index] for o in operands]
-        region = sink.region(index)
-
-        def refine(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-            few: list[Any] = [ONE if o is ONE else widen(o[where]) for o in parts]
-            pairs: list[Any] = [ONE if o is ONE else Fraction64(o) for o in few]
-            g, x, y, w = few
-            value = formula(g, x, y, w, count, np.maximum)
-            g, x, y, w = pairs
-            tie = formula(g, x, y, w, count, Fraction64.at_least)
-            return refined(value, tie, sink.kernel, RELATIVE)
-
-        def exact(i: Index) -> Any:
-            g, x, y, w = (mpq(1) if o is ONE else mpq(float(o[i])) for o in parts)
-            return formula(g, x, y, w, mpq(count), _clamp)
-
-        with np.errstate(all="ignore"):
-            for block in blocks(parts[1].shape, block_size()):
-                pool = pool_for(parts[1][block].shape)
-                lanes: list[Any] = [o if o is ONE else Lane.load(pool, o[block]) for o in parts]
-                g, x, y, w = lanes
-                v = formula(g, x, y, w, ONE if count == 1 else count, lambda b, low: b.apply(np.maximum, low))
-                region.put_relative(block, v.values, RELATIVE)
-                if sink.judged:
-                    values = [1.0 if o is ONE else o.values for o in lanes]
-                    region.sink.put_bound(block, v.values, *kernel_error(values, count, len(shape), v.values))
-            region.finish(exact, refine)
-
-    run_blocks(blocks(shape, region_size()), work)
+    scheme = Elementwise(
+        formula,
+        lane=lambda b, low: b.apply(np.maximum, low),
+        relative=RELATIVE,
+        compiled="maximum",
+        compiled_relative=RELATIVE,
+        exact=exact,
+        error=partial(kernel_error, rank=a["self"].ndim),
+        refine=partial(refine, dtype=sink.kernel),
+    )
+    elementwise.evaluate(scheme, [*_operands(a), count], sink)
 
 
-def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[Array, Array, Array]:
+def exact(*operands: Any) -> Any:
+    """The exact value, a rational."""
+    g, x, y, w, count = map(mpq, operands)
+    return formula(g, x, y, w, count, _clamp)
+
+
+def refine(*operands: Any, dtype: Any) -> tuple[Array, Array, Array]:
+    """The formula with every tie of a dtype that is exact made certain; the others keep their bound."""
+    g, x, y, w, count = operands
+    value = formula(g, x, y, w, count, np.maximum)
+    g, x, y, w, count = map(Fraction64, operands)
+    return refined(value, formula(g, x, y, w, count, Fraction64.at_least), dtype, RELATIVE)
+
+
+def kernel_error(g: Any, x: Array, y: Array, w: Any, count: Any, v: Array, *, rank: int) -> tuple[Array, Array, Array]:
     """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
-    g, x, y, w = np.abs(operands[0]), operands[1], operands[2], np.abs(operands[3])
+    operands = (g, x, y, w)
+    g, w = np.abs(g), np.abs(w)
     a, b = np.abs(x - y), np.maximum((1 - x) * x, CLAMP)
     relative = (12 + (4 + 2 * rank) * (count != 1)) * UNIT
     # One underflow anywhere, multiplied by the factors still to come in the order of each form. The mean's factor may
     # come first, and weight may be multiplied to the gradient before the quotient: then 1 / b or w / b follows.
     lost = (1 + w) / b + w + g + a / b * w + 2
     error = np.abs(v) * relative + QUANTUM * lost
-    partial = np.maximum.reduce(
+    largest = np.maximum.reduce(
         np.broadcast_arrays(g * a, g * a / b, g * a / b * w, a / b, a / b * w, g * w, g * w * a)
     )
-    odd = ~(np.isfinite(partial) & np.isfinite(lost)) | (partial >= LARGEST * (1 - relative))
+    odd = ~(np.isfinite(largest) & np.isfinite(lost)) | (largest >= LARGEST * (1 - relative))
     unspecified = np.zeros(v.shape, bool)
     if odd.any():
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
@@ -146,7 +141,7 @@ def kernel_error(operands: list[Any], count: int, rank: int, v: Array) -> tuple[
         factor = np.float32(1) / np.float32(count)
         forms = [form(gs, xs, ys, ws, factor, np.float32(CLAMP)) for form in (*FORMS.values(), kernel_document)]
         unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)])
-    return error, unspecified, exactly(g, x, y, w, count)
+    return error, unspecified, exactly(g, x, y, w, int(count))
 
 
 def exactly(g: Array, x: Array, y: Array, w: Any, count: int) -> Array:

@@ -20,7 +20,8 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpfr, mpq
 
-from ..blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
+from .. import elementwise
+from ..elementwise import Elementwise
 from ..platforms import Platform
 from ..proof import U
 from ..signature import Array, Parameter
@@ -28,7 +29,6 @@ from ..sink import QUANTUM, UNIT, Sink, classes_differ
 from ..status import SUCCESS
 from .base import Args, Checks, Operator, dtype_in, float_types, is_empty, not_null, same_dtype, same_shape
 
-RELATIVE = 8 * U  # of the float64 evaluation: exp 4u, sum u, quotient u; docs/proof.md
 LOG_OVERFLOW = 88.72  # beyond it e^x is infinite in float32 and the forms that use it answer 0
 
 
@@ -50,22 +50,8 @@ def formula(g: Any, x: Any, exp: Callable[[Any], Any]) -> Any:
 
 
 def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
-    """Fill the sink block by block."""
-    grad, self = a["gradOutput"], a["self"]
-
-    def work(index: Index) -> None:
-        g_part, x_part, region = grad[index], self[index], sink.region(index)
-        with np.errstate(all="ignore"):
-            for block in blocks(x_part.shape, block_size()):
-                pool = pool_for(x_part[block].shape)
-                g, x = Lane.load(pool, g_part[block]), Lane.load(pool, x_part[block])
-                v = formula(g, x, lambda lane: lane.apply(np.exp))
-                region.put_relative(block, v.values, RELATIVE)
-                if sink.judged:
-                    region.sink.put_bound(block, v.values, *kernel_error(g.values, x.values, v.values))
-            region.finish(lambda i: exact(float(g_part[i]), float(x_part[i])))
-
-    run_blocks(blocks(self.shape, region_size()), work)
+    """Fill the sink."""
+    elementwise.evaluate(SCHEME, [a["gradOutput"], a["self"]], sink)
 
 
 def exact(g: float, x: float) -> Any:
@@ -115,6 +101,16 @@ def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
         q = z / (one + z)
         return np.asarray(np.where(x < 0, one - q, q) * g)
 
+
+SCHEME = Elementwise(
+    formula,
+    lane=lambda lane: lane.apply(np.exp),
+    relative=8 * U,  # of the float64 evaluation: exp 4u, sum u, quotient u
+    compiled="exp",
+    compiled_relative=104 * U,  # exp 96u
+    exact=exact,
+    error=kernel_error,
+)
 
 OPERATOR = Operator(
     name="aclnnLogSigmoidBackward",

@@ -21,6 +21,8 @@ import numpy as np
 from gmpy2 import mpq
 
 from ..blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
+from ..dtypes import dtype_of
+from ..engine import compiled_engine
 from ..fractions64 import two_sum
 from ..platforms import Platform
 from ..proof import U
@@ -77,30 +79,52 @@ def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
     lead, length = grad.shape[:-1], grad.shape[-1]
-    parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, length, CHUNK)]
+    engine = compiled_engine(sink) if length <= CHUNK else None
 
-    def short(index: Index) -> None:
-        rows, region = Rows(grad[index], output[index]), sink.region(index)
-        for block in blocks(rows.g.shape[:-1], max(1, block_size() // length)):
-            loaded = rows.add(block)
-            rows.put(block, block, loaded, region)
-        region.finish(rows.exact, rows.refine)
-
-    def long(index: Index) -> None:
-        rows, whole = Rows(grad[index], output[index]), sink.at(index)
-        for part in parts:
-            rows.add(part)
-        for part in parts:
-            shifted = rows.from_column(part[1].start)
-            region = whole.region(part)
-            shifted.put((Ellipsis,), (Ellipsis,), load(rows.g[part], rows.y[part]), region)
-            region.finish(shifted.exact, shifted.refine)
+    def work(index: Index) -> None:
+        rows, part = Rows(grad[index], output[index]), sink.at(index)
+        if engine is not None:
+            compiled(engine, rows, part)
+        elif length <= CHUNK:
+            by_rows(rows, part)
+        else:
+            by_columns(rows, part)
 
     with np.errstate(all="ignore"):
-        if length <= CHUNK:
-            run_blocks(blocks(lead, max(1, region_size() // length)), short)
-        else:
-            run_blocks(blocks(lead, 1), long)
+        run_blocks(blocks(lead, max(1, region_size() // length) if length <= CHUNK else 1), work)
+
+
+def by_rows(rows: Rows, sink: Sink) -> None:
+    """Fill a sink, by blocks of whole rows."""
+    region = sink.region((Ellipsis,))
+    for block in blocks(rows.g.shape[:-1], max(1, block_size() // rows.g.shape[-1])):
+        loaded = rows.add(block)
+        rows.put(block, block, loaded, region)
+    region.finish(rows.exact, rows.refine)
+
+
+def by_columns(rows: Rows, sink: Sink) -> None:
+    """Fill a sink of one row that is too long to be in memory at once."""
+    parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, rows.g.shape[-1], CHUNK)]
+    for part in parts:
+        rows.add(part)
+    for part in parts:
+        shifted = rows.from_column(part[1].start)
+        region = sink.region(part)
+        shifted.put((Ellipsis,), (Ellipsis,), load(rows.g[part], rows.y[part]), region)
+        region.finish(shifted.exact, shifted.refine)
+
+
+def compiled(engine: Any, rows: Rows, sink: Sink) -> None:
+    """Fill a sink in one compiled pass; the rows that leaves in doubt are evaluated by NumPy."""
+    region, length = sink.region((Ellipsis,)), rows.g.shape[-1]
+    doubtful = engine.rowwise(formula, RUN, region.target, engine.codes(rows.g), engine.codes(rows.y))
+    if doubtful.size:
+        where = np.unravel_index(doubtful, rows.g.shape[:-1])
+        few = Sink(np.empty((doubtful.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
+        by_rows(Rows(rows.g[where], rows.y[where]), few)
+        region.target.reshape(-1, length)[doubtful] = few.out
+    region.finish(rows.exact)
 
 
 class Rows:
