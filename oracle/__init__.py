@@ -46,7 +46,8 @@ def __getattr__(name: str) -> Any:
         return import_module("oracle.operators")
     if name not in _HOME:
         raise AttributeError(f"module 'oracle' has no attribute {name!r}")
-    return getattr(import_module(f"oracle.{_HOME[name]}"), name)
+    found = globals()[name] = getattr(import_module(f"oracle.{_HOME[name]}"), name)  # asked once
+    return found
 
 
 def __dir__() -> list[str]:
