@@ -211,8 +211,14 @@ def _gather(score: Score, answer: Answer, count: int, progress: Progress | None)
         if share.ids:
             what = f"{len(share.ids)} wrong kernels on {share.settings.soc}"
         else:
-            what = f"right kernels, seed {share.settings.seed}, {len(answer.hits)} false alarms"
+            what = f"right kernels, seed {share.settings.seed}, {_flagged(answer)}"
         progress(f"{share.op}: {what}, {answer.seconds:.1f} s", len(score.answers), count)
+
+
+def _flagged(answer: Answer) -> str:
+    """Tell a long run's false alarms as soon as they are found."""
+    cases = sorted({hit.case for hit in answer.hits})
+    return f"{len(answer.hits)} false alarms{' by ' + ', '.join(cases) if cases else ''}"
 
 
 def _worker() -> None:
