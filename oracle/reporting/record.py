@@ -18,11 +18,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import OracleError
+from ..statuses import GOOD, SCHEMA, STATUSES
 from .fields import Fields, Number, parse_object
 
-SCHEMA = 1
-STATUSES = ("pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun")
-GOOD = frozenset({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
 _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..platforms import PLATFORMS
+from ..statuses import GOOD
 from .fields import Number
-from .record import GOOD, CaseRecord, Record
+from .record import CaseRecord, Record
 from .words import ORDER, seconds, verdict
 
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")

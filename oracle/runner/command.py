@@ -129,9 +129,10 @@ def _default_catalogue(rest: Sequence[str]) -> list[str]:
 
 def replay_case(args: argparse.Namespace) -> int:
     """Run one case and print its verdict."""
+    from ..statuses import GOOD
     from .bench import Bench
     from .failure import full_text
-    from .record import GOOD, plain
+    from .record import plain
     from .settings import settings_of
 
     settings = settings_of(vars(args))

@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import OracleError
-
-SCHEMA = 1
-STATUSES = ("pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun")
-GOOD = frozenset({"pass", "skip", "xfail"})  # what a run may consist of for exit status 0
+from ..statuses import GOOD, SCHEMA, STATUSES
 
 
 def plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ from ..catalogue.inputs import make_inputs, stored_shape
 from ..errors import OracleError
 from ..operators import OPERATORS
 from ..signature import Array
-from .record import GOOD
+from ..statuses import GOOD
 from .run import run_case
 from .settings import Settings
 

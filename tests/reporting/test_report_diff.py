@@ -11,7 +11,8 @@ import pytest
 import synthetic
 
 from oracle.reporting import diff
-from oracle.reporting.record import GOOD, STATUSES, read
+from oracle.reporting.record import read
+from oracle.statuses import GOOD, STATUSES
 
 ID = "softmax_backward/tails[float32-3]"
 

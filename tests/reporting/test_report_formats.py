@@ -15,7 +15,8 @@ import pytest
 import synthetic
 
 from oracle.reporting import exchange, markdown
-from oracle.reporting.record import GOOD, STATUSES, Record, read
+from oracle.reporting.record import Record, read
+from oracle.statuses import GOOD, STATUSES
 
 NASTY = 'a|b `c` ``d`` <e> & "f" \x00\x0b\x1b[31m \ufffe line\nbreak 尾块,;\t]]>'
 

@@ -16,7 +16,8 @@ from pages import Page
 
 from oracle.errors import OracleError
 from oracle.reporting import html
-from oracle.reporting.record import STATUSES, read
+from oracle.reporting.record import read
+from oracle.statuses import STATUSES
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \u2028 ]]>"
 

@@ -10,8 +10,9 @@ import pytest
 import synthetic
 
 from oracle.errors import OracleError
-from oracle.reporting.record import STATUSES, budget_of, read, split_id
+from oracle.reporting.record import budget_of, read, split_id
 from oracle.reporting.words import percent, verdict
+from oracle.statuses import STATUSES
 
 
 def lines(path: Path) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import synthetic
 
-from oracle.reporting.record import STATUSES, Record, read
+from oracle.reporting.record import Record, read
 from oracle.reporting.summary import Summary
 from oracle.reporting.words import equation, verdict
+from oracle.statuses import STATUSES
 
 
 @pytest.fixture
