@@ -1,10 +1,14 @@
-"""The one exception users of the package meet."""
+"""The exceptions whose text is the whole story: no traceback is shown with them."""
 
 from __future__ import annotations
 
 
 class OracleError(ValueError):
     """A wrong call, file, flag or environment variable, told in one message: where, which value, which rule."""
+
+
+class DeviceFault(RuntimeError):
+    """What a device or its runtime said when a call went wrong."""
 
 
 def unknown(kind: str, value: object, known: object) -> OracleError:

@@ -70,22 +70,26 @@ def _given(config: pytest.Config, dest: str) -> bool:
 def run_of(config: pytest.Config) -> Run:
     """Return this process's run, made on first use. Raises UsageError for a wrong option."""
     if _RUN not in config.stash:
+        from dataclasses import replace
+
         from .errors import OracleError
         from .runner.session import Run
         from .runner.settings import settings_of
 
         given = vars(config.option)
         worker = getattr(config, "workerinput", {})
+        name, devices = worker.get(PROPERTY, ("", ()))
         try:
             settings = settings_of(given)
         except OracleError as error:
             raise pytest.UsageError(str(error)) from None
+        settings = replace(settings, devices=settings.devices or tuple(devices))
         run = Run(
             settings.for_worker(str(worker.get("workerid", "main"))),
             record=None if worker else _path(given.get("oracle_record")),
             report=None if worker else _path(given.get("oracle_report")),
             command=_command(config),
-            backend_name=str(worker.get(PROPERTY, "")),
+            backend_name=name,
         )
         config.stash[_RUN] = run
     return config.stash[_RUN]
@@ -279,9 +283,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell the workers the backend's own name: their expectations go by it."""
+    """Tell the workers the backend's own name, which their expectations go by, and the devices they share."""
     if _RUN in node.config.stash:
-        node.workerinput[PROPERTY] = node.config.stash[_RUN].backend_name
+        run = node.config.stash[_RUN]
+        node.workerinput[PROPERTY] = run.backend_name, run.settings.devices
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -336,6 +341,25 @@ def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
             report.outcome, report.wasxfail = "skipped", line["reason"]
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Release the backend of a worker, and tell the controller where that fails."""
+    if _RUN in session.config.stash and _is_worker(session.config):
+        from .errors import OracleError
+
+        try:
+            session.config.stash[_RUN].bench.close()
+        except OracleError as error:
+            session.config.workeroutput[PROPERTY] = str(error)  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Note what a worker said at its end."""
+    told = getattr(node, "workeroutput", {}).get(PROPERTY)
+    if told:
+        run_of(node.config).problems.append(f"{node.gateway.id}: {told}")
+
+
 class Recording:
     """Registered once cases are planned: writes the record as reports arrive, sums up at the end."""
 
@@ -368,6 +392,7 @@ class Recording:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Release the backend of a worker, or of a run that ended before it planned anything."""
+    """Release the backend of a run that ended before it planned anything."""
     if _RUN in config.stash:
-        config.stash[_RUN].bench.close()
+        with _usage_errors():
+            config.stash[_RUN].bench.close()

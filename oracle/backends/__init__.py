@@ -3,7 +3,8 @@
 A backend is any object with a ``name`` and ``run(call) -> Status | None`` that writes ``call.outputs`` in place (None:
 ACLNN_SUCCESS). Optional: ``close()``, ``unsupported(call) -> str | None`` (why a call is skipped), ``devices() -> int``
 (how many there are), ``use_device(number)`` (this process's own), ``device`` (a name for the record), ``soc``
-(the ``--soc`` name of the device) and ``versions`` (a mapping of names to versions for the record).
+(the ``--soc`` name of the device), ``versions`` (a mapping of names to versions for the record) and ``broken`` (a fault
+has made the device useless for this process: with ``--isolate`` the next case gets a new one).
 """
 
 from __future__ import annotations

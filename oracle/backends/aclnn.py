@@ -37,7 +37,9 @@ class Backend:
         except ValueError:
             self._timeout = 0.0
         if not 0 < self._timeout <= 2_000_000:  # milliseconds in an int32
-            raise OracleError(f"backend aclnn: timeout={timeout!r} must be a positive number of seconds")
+            raise OracleError(
+                f"backend aclnn: timeout={timeout!r} must be a positive number of seconds, 2,000,000 at most"
+            )
         if deterministic not in ("0", "1"):
             raise OracleError(f"backend aclnn: deterministic={deterministic!r} must be 0 or 1")
         self.cann = load()
@@ -60,6 +62,11 @@ class Backend:
     @property
     def device(self) -> str:
         return f"{'emulated ' if self.cann.emulated else ''}npu:{self._number}"
+
+    @property
+    def broken(self) -> bool:
+        """Whether a fault has broken the device: it is reset before the next call, or left to a new process."""
+        return any(session.broken for session in self._sessions)
 
     @cached_property
     def versions(self) -> dict[str, str]:

@@ -1,24 +1,32 @@
 """PyTorch's backward operators on an Ascend NPU: ``torch.ops.aten.*_backward`` on ``npu:N`` with torch_npu as it ships.
 
-device=npu:N   this process's device (npu:0; --devices sets it for every worker)
+device=npu:N    this process's device (npu:0; --devices sets it for every worker)
+jit_compile=0   torch_npu calls aclnn; 1: the older aclop, compiled when called (default: torch_npu's own, which is 0
+                since Atlas A2 and 1 on ascend910 and ascend310p)
 
 As ``torch`` does, with these differences: an absent weight is None and torch_npu makes what aclnn needs of it;
 LogSigmoid gets the case's own buffer, which the device never reads; float64 is skipped, because torch_npu turns it into
-float32. ``--emulate`` runs it on the emulated CANN.
+float32. After a fault torch_npu cannot be used again in this process: every later call is an error that says so, and
+``--isolate`` gives it a new process. ``--emulate`` runs it on the emulated CANN.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from ..cann import find_toolkit, is_emulated, soc_of
 from ..cann.discovery import check_visible_devices
-from ..errors import OracleError
+from ..errors import DeviceFault, OracleError
 from ..signature import Call
+from ..status import Status
 from . import torch as aten
+
+_EVERYWHERE = ("Since the operator is called async", "Note: ASCEND_LAUNCH_BLOCKING", "[ERROR] ", "Rectify the fault")
 
 try:
     import torch_npu
@@ -41,13 +49,17 @@ class Backend(aten.Backend):
 
     name = "torch_npu"
     index_types = ("int64", "int32", "uint8")
+    broken = ""  # the case whose fault has broken this process's torch_npu
 
-    def __init__(self, *, device: str = "npu:0") -> None:
+    def __init__(self, *, device: str = "npu:0", jit_compile: str | None = None) -> None:
         super().__init__()
-        check_visible_devices()
+        check_visible_devices(self.devices())
         number = device.removeprefix("npu:")
         if not number.isdecimal():
             raise OracleError(f"backend torch_npu: device={device!r}; write npu:N")
+        if jit_compile not in (None, "0", "1"):
+            raise OracleError(f"backend torch_npu: jit_compile={jit_compile!r} must be 0 or 1")
+        self._jit_compile = jit_compile
         self.operators = {**aten.OPERATORS, "aclnnLogSigmoidBackward": _log_sigmoid}
         self.use_device(int(number))
 
@@ -65,9 +77,22 @@ class Backend(aten.Backend):
         name = str(torch.npu.get_device_name(self.target))
         self.soc = soc_of(name)
         emulated = is_emulated(ctypes.CDLL("libascendcl.so"))
+        calls = self._interface()
+        if emulated and calls == "aclop":
+            raise OracleError(
+                "backend torch_npu: with jit_compile on torch_npu calls aclop, which the emulated CANN does not have "
+                "(default on ascend910 and ascend310p): --backend-option jit_compile=0 makes it call aclnn"
+            )
         self._device = f"{'emulated ' if emulated else ''}{self.target}"
         cann = (find_toolkit().version or "unknown") + (" (emulated)" if emulated else "")
-        self.versions |= {"torch_npu": str(torch_npu.__version__), "cann": cann, "device": name}
+        self.versions |= {"torch_npu": str(torch_npu.__version__), "cann": cann, "device": name, "calls": calls}
+
+    def _interface(self) -> str:
+        """Return the interface of CANN's that torch_npu calls, as the option or its own default says."""
+        if self._jit_compile is None:
+            return "aclnn" if torch.npu.is_jit_compile_false() else "aclop"
+        torch.npu.set_compile_mode(jit_compile=self._jit_compile == "1")
+        return "aclop" if self._jit_compile == "1" else "aclnn"
 
     @property
     def device(self) -> str:
@@ -78,9 +103,43 @@ class Backend(aten.Backend):
         for name, value in {**call.inputs, **call.outputs}.items():
             if getattr(value, "dtype", None) == "float64":
                 return f"{name} is float64, which torch_npu turns into float32"
-        return super().unsupported(call)
+        with self._faults(call):
+            return super().unsupported(call)
+
+    def run(self, call: Call) -> Status | None:
+        """Call aten. Raises DeviceFault with torch_npu's words."""
+        if self.broken:
+            raise DeviceFault(
+                f"not run: torch_npu is out of order since {self.broken}; --isolate gives it a new process"
+            )
+        with self._faults(call):
+            return super().run(call)
+
+    @contextmanager
+    def _faults(self, call: Call) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            if not self._works():
+                self.broken = call.case_id or "an earlier call"
+            raise DeviceFault(_told(error)) from error
+
+    def _works(self) -> bool:
+        """Whether the device still computes: after a fault torch_npu may answer with old memory instead of an error."""
+        numbers = torch.rand(64)
+        try:
+            return bool(torch.equal((numbers.to(self.target) + 1).cpu(), numbers + 1))
+        except RuntimeError:
+            return False
 
     def close(self) -> None:
         """Wait for the device and give its memory back."""
-        torch.npu.synchronize()
-        torch.npu.empty_cache()
+        if not self.broken:
+            torch.npu.synchronize()
+            torch.npu.empty_cache()
+
+
+def _told(error: RuntimeError) -> str:
+    """Return torch_npu's message on one line, without the advice and the process number that every one has."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return "; ".join(line for line in lines if line and not line.startswith(_EVERYWHERE))

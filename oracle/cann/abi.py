@@ -50,7 +50,6 @@ _OUT_PARAMETERS = {"workspaceSize": POINTER(c_uint64), "executor": POINTER(c_voi
 
 SUCCESS = 0
 REPEAT_INITIALIZE = 100002
-INVALID_PARAM = 161002
 MALLOC_HUGE_FIRST = 0
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 OPT_DETERMINISTIC = 0
@@ -70,6 +69,7 @@ ERRORS: dict[int, str] = {
     207000: "feature not supported",
     207001: "out of device memory",
     207004: "no device",
+    207008: "no stream left",
     207018: "out of device memory",
     361001: "runtime error",
     507008: "wrong SoC version",

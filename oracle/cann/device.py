@@ -7,6 +7,7 @@ thread opens its session anew.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import defaultdict
 from ctypes import byref, c_void_p
@@ -117,7 +118,7 @@ class Session:
 
     def synchronise(self) -> None:
         """Wait for the stream: the faults of its kernels surface here. Raises CannError (507046: out of time)."""
-        self.call("aclrtSynchronizeStreamWithTimeout", self.stream, round(self.timeout * 1000))
+        self.call("aclrtSynchronizeStreamWithTimeout", self.stream, math.ceil(self.timeout * 1000))
 
     def allocate(self, size: int) -> c_void_p:
         """Return a device block; the runtime adds the 32 bytes behind it that kernels may read."""

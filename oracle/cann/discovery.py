@@ -105,17 +105,22 @@ def _load_priority(config: Path) -> list[str]:
     return []
 
 
-def check_visible_devices() -> None:
-    """Refuse an ASCEND_RT_VISIBLE_DEVICES with which every call of the runtime fails, or half of it is ignored."""
+def check_visible_devices(seen: int | None = None) -> None:
+    """Refuse an ASCEND_RT_VISIBLE_DEVICES with which every call of the runtime fails, or half of it is ignored.
+
+    ``seen``: how many devices the runtime sees, once that is known.
+    """
     text = os.environ.get(VISIBLE)
     if text is None:
         return
     rule = f"{VISIBLE}={text!r} must be device numbers, ascending and without duplicates, e.g. 0,2"
     parts = text.split(",")
     for part in parts:
-        if not part.isdecimal():
+        if not (part.isascii() and part.isdecimal()):
             shown = f"{part!r} is no number: the rest is ignored" if text else "it is empty, which hides every device"
             raise OracleError(f"{rule}: {shown}")
     for before, after in pairwise(int(part) for part in parts):
         if after <= before:
             raise OracleError(f"{rule}: {after} follows {before}, and the runtime then fails every call")
+    if seen is not None and seen < len(parts):
+        raise OracleError(f"{rule}: this machine has no device {parts[seen]}, and the runtime ignores it")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import sys
 from ctypes import byref, c_int32, c_uint32
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import OracleError
+from ..errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..platforms import PLATFORMS, platform_of_device
 from . import abi
@@ -25,12 +26,12 @@ from .discovery import (
 from .messages import Messages
 
 
-class CannError(RuntimeError):
-    """A function of the runtime failed. ``code`` is what it returned; the text has CANN's own message."""
+class CannError(DeviceFault):
+    """A function of the runtime failed. ``code`` is what it returned (0: a null pointer); the text has CANN's words."""
 
     def __init__(self, function: str, code: int, message: str) -> None:
         words = abi.ERRORS.get(code)
-        told = f"{function} returned {code}" + (f" ({words})" if words else "")
+        told = f"{function} returned {code or 'a null pointer'}" + (f" ({words})" if words else "")
         super().__init__(f"{told}: {message}" if message else told)
         self.function, self.code = function, code
 
@@ -46,7 +47,6 @@ class Cann:
         self._objects = self._open(_found(toolkit, OBJECT_LIBRARY), ctypes.RTLD_GLOBAL)
         self._custom = [self._open(path, ctypes.DEFAULT_MODE) for path in custom_libraries()]
         self._declared: dict[str, Any] = {}
-        self._messages = Messages()
 
     def _open(self, path: Path, mode: int) -> ctypes.CDLL:
         try:
@@ -107,7 +107,7 @@ class Cann:
     def message(self) -> str:
         """Return what CANN says of the failure that just happened on this thread."""
         found = self.function("aclGetRecentErrMsg")()
-        return self._messages.latest("" if found is None else found.decode(errors="replace"))
+        return _MESSAGES.latest("" if found is None else found.decode(errors="replace"))
 
     # the process -----------------------------------------------------------------------------------------------------
 
@@ -115,9 +115,13 @@ class Cann:
         """aclInit. 100002: somebody else in this process did, and it is theirs to finalise."""
         code = self.status("aclInit", None)
         if code == abi.SUCCESS:
-            atexit.register(self.status, "aclFinalize")  # at the end: not every version can be initialised again
+            atexit.register(self._finalise)  # at the end: not every version can be initialised again
         elif code != abi.REPEAT_INITIALIZE:
             raise CannError("aclInit", code, self.message())
+
+    def _finalise(self) -> None:
+        if code := self.status("aclFinalize"):
+            print(f"ERROR: {CannError('aclFinalize', code, self.message())}", file=sys.stderr)
 
     def device_count(self) -> int:
         """Return how many devices this process sees."""
@@ -129,7 +133,7 @@ class Cann:
         """Return the device's own name (``"Ascend910B1"``). Raises CannError where CANN has none."""
         name = self.function("aclrtGetSocName")()
         if not name:
-            raise CannError("aclrtGetSocName", abi.SUCCESS, "no name: is there a driver, and a visible device?")
+            raise CannError("aclrtGetSocName", abi.SUCCESS, self.message() or "is there a driver, and a device?")
         return str(name.decode())
 
     def versions(self) -> dict[str, str]:
@@ -156,6 +160,7 @@ def soc_of(device: str) -> str:
 
 
 _LOADED: list[Cann] = []
+_MESSAGES = Messages()  # a thread's messages outlive a Cann that could not be initialised
 
 
 def load() -> Cann:
@@ -169,6 +174,7 @@ def load() -> Cann:
     check_visible_devices()
     made = Cann(toolkit)
     made.initialise()
+    check_visible_devices(made.device_count())
     _LOADED.append(made)
     return made
 

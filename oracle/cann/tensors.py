@@ -132,7 +132,7 @@ class Tensors:
             _int64s(spec.shape), rank, dtype, _int64s(strides), spec.offset, format, _int64s(dims), len(dims), address
         )
         if not handle:
-            raise CannError("aclCreateTensor", abi.INVALID_PARAM, f"a null pointer for {spec!r}")
+            raise CannError("aclCreateTensor", abi.SUCCESS, f"for {spec!r}; {self.session.cann.message()}")
         return c_void_p(handle)
 
     def download(self) -> None:

@@ -54,22 +54,35 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
 
     ``directory`` defaults to a folder of the user's cache, named by the sources and the compiler. ``sanitize`` names
     GCC sanitizers ("address", "thread", "address,undefined"). OracleError without a compiler, on another platform than
-    Linux on x86_64 or aarch64, for a folder that holds something else, and when the compiler fails.
+    Linux on x86_64 or aarch64, for a folder that holds something else or cannot be written, and when the compiler
+    fails.
     """
     _require_platform()
     compiler = find_compiler()
     digest = _digest(compiler, sanitize)
     target = Path(directory) if directory is not None else _cache() / f"emulator-{digest[:16]}"
-    if target.is_dir() and any(target.iterdir()) and not (target / LOCK).exists():
-        raise OracleError(f"{target} is not empty and holds no emulated CANN: name a new folder or one that build made")
-    target.mkdir(parents=True, exist_ok=True)
-    with _locked(target):
-        stamp = target / STAMP
-        if not (stamp.exists() and stamp.read_text() == digest):
-            stamp.unlink(missing_ok=True)
-            _compile_tree(target, compiler, sanitize)
-            stamp.write_text(digest)
+    stamp = target / STAMP
+    try:
+        if _is_finished(stamp, digest):
+            return target
+        if target.is_dir() and any(target.iterdir()) and not (target / LOCK).exists():
+            raise OracleError(f"{target} is not empty and holds no emulated CANN: name a new folder or one of build's")
+        target.mkdir(parents=True, exist_ok=True)
+        with _locked(target):
+            if not _is_finished(stamp, digest):
+                stamp.unlink(missing_ok=True)
+                _compile_tree(target, compiler, sanitize)
+                stamp.write_text(digest)
+    except OSError as error:
+        raise OracleError(
+            f"the emulated CANN cannot be built in {target}: {error.strerror or error}. Name another folder, or "
+            "another cache by the environment variable XDG_CACHE_HOME"
+        ) from None
     return target
+
+
+def _is_finished(stamp: Path, digest: str) -> bool:
+    return stamp.exists() and stamp.read_text() == digest
 
 
 def find_compiler() -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,27 +9,51 @@ from ..backends import Backend, load
 from ..catalogue.case import Case
 from ..errors import OracleError
 from .expectations import Expectation
-from .isolate import Child
+from .isolate import About, Child
 from .run import Outcome, case_line, run_case
 from .settings import Settings
 
 
 def load_backend(settings: Settings) -> Backend:
-    """Return the backend a run asks for, on this process's device. Raises OracleError."""
+    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
+    try:
+        return _load(settings)
+    except OracleError:
+        raise
+    except Exception as error:
+        told = f"backend {settings.backend} could not be opened: {type(error).__name__}: {error}"
+        raise OracleError(told) from error
+
+
+def _load(settings: Settings) -> Backend:
     if settings.emulate:
-        _emulate(settings)
+        from ..emulator import activate
+
+        activate(settings.soc)
     backend = load(settings.backend, dict(settings.backend_options))
     _check_devices(backend, settings)
-    number = settings.device if settings.device is not None else _own_share(backend, settings)
-    if number is not None:
+    if settings.device is not None:
         use_device = getattr(backend, "use_device", None)
         if use_device is None:
             raise OracleError(f"--devices: backend {settings.backend} has no devices to choose from")
-        use_device(number)
+        use_device(settings.device)
     found = getattr(backend, "soc", None)
     if found is not None and found != settings.soc:
         raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
+    getattr(backend, "versions", None)  # a device that does not open says so now
     return backend
+
+
+def release(backend: Backend) -> None:
+    """Close a backend that can be closed. Raises OracleError, whatever the backend raises."""
+    close = getattr(backend, "close", None)
+    if close is None:
+        return
+    try:
+        close()
+    except Exception as error:
+        told = f"backend {backend.name} could not be closed: {type(error).__name__}: {error}"
+        raise OracleError(told) from error
 
 
 def _check_devices(backend: Backend, settings: Settings) -> None:
@@ -43,20 +65,6 @@ def _check_devices(backend: Backend, settings: Settings) -> None:
     for number in settings.devices:
         if number >= count:
             raise OracleError(f"--devices: no device {number}; backend {settings.backend} sees {count}, from 0 on")
-
-
-def _own_share(backend: Backend, settings: Settings) -> int | None:
-    """Without --devices the workers of -n take all visible devices in turn; a single process stays on the first."""
-    count, number = getattr(backend, "devices", None), settings.worker.removeprefix("gw")
-    if count is None or not hasattr(backend, "use_device") or not number.isdigit():
-        return None
-    return int(number) % found if (found := count()) > 1 else None
-
-
-def _emulate(settings: Settings) -> None:
-    if importlib.util.find_spec("oracle.emulator") is None:
-        raise OracleError("--emulate: this version has no emulated CANN")
-    importlib.import_module("oracle.emulator").activate(settings.soc)
 
 
 @dataclass
@@ -79,20 +87,19 @@ class Bench:
             self._backend = load_backend(self.settings)
 
     @property
-    def name(self) -> str:
-        """What the loaded backend calls itself."""
-        return (
-            self._child.name
-            if self._child is not None
-            else self.settings.backend
-            if self._backend is None
-            else self._backend.name
-        )
+    def about(self) -> About:
+        """What the loaded backend says of itself."""
+        if self._child is not None:
+            return self._child.about
+        assert self._backend is not None, "open() it first"
+        return About.of(self._backend)
 
     @property
-    def versions(self) -> dict[str, str]:
-        """What the loaded backend says of its versions."""
-        return self._child.versions if self._child is not None else dict(getattr(self._backend, "versions", {}))
+    def shares(self) -> tuple[int, ...]:
+        """The devices that the workers of -n take in turn: --devices, else all visible unless an option names one."""
+        if self.settings.devices or "device" in dict(self.settings.backend_options):
+            return self.settings.devices
+        return tuple(range(self.about.visible))
 
     def run(self, case: Case, expected: Expectation | None = None) -> dict[str, Any]:
         """Run one case and return its record line, counted as its expectation says."""
@@ -100,22 +107,21 @@ class Bench:
             return case_line(case, self.settings, Outcome("skip", expected.told))
         try:
             self.open()
-        except OracleError as error:  # one worker's device may be missing: its cases are errors, not lost
+            if self._child is not None:
+                line = self._child.run(case)
+            else:
+                assert self._backend is not None
+                line = run_case(case, self._backend, self.settings)
+        except OracleError as error:  # the device is not there, or not any more: its cases are errors, not lost
             return case_line(case, self.settings, Outcome("error", str(error)))
-        if self._child is not None:
-            line = self._child.run(case)
-        else:
-            assert self._backend is not None
-            line = run_case(case, self._backend, self.settings)
         if expected is not None:
             line["status"], line["reason"] = expected.resolve(line["status"], line["reason"])
         return line
 
     def close(self) -> None:
-        """Release the backend and end the child."""
-        if self._child is not None:
-            self._child.close()
-        close = getattr(self._backend, "close", None)
-        if close is not None:
-            close()
-        self._backend = self._child = None
+        """Release the backend and end the child. Raises OracleError where that goes wrong."""
+        backend, child, self._backend, self._child = self._backend, self._child, None, None
+        if child is not None:
+            child.close()
+        if backend is not None:
+            release(backend)

@@ -1,6 +1,7 @@
 """Cases in a child process: one that dies is a crash, one that does not answer a timeout, and the run goes on.
 
-The child is started once and keeps its backend; after a crash or a timeout the next case gets a new one. It is a fresh
+The child is started once and keeps its backend; after a crash, a timeout, or a fault that the backend calls
+``broken``, the next case gets a new one. It is a fresh
 interpreter and not a fork (device runtimes do not survive one), and it does not import the parent's main module.
 """
 
@@ -12,26 +13,29 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..backends import Backend
 from ..catalogue.case import Case
 from ..errors import OracleError
 from .settings import Settings
 
 START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
+CLOSE_LIMIT = 60.0  # seconds for a child to give its device back
 GLANCE = 0.2  # seconds between looks at whether the child lives, where a grandchild keeps its pipe open
 _CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from oracle.runner.isolate import serve; serve()"
 
 
 def serve() -> None:
-    """The child's life: load the backend, say so, run cases until the pipe closes."""
+    """The child's life: load the backend, say so, run cases until there are no more, close the backend, say how."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends this process by closing the pipe
     number = int(sys.argv[1])
     os.set_inheritable(number, False)
     pipe: Connection[Any, Any] = Connection(number)
-    from .bench import load_backend
+    from .bench import load_backend, release
     from .run import run_case
 
     settings = pipe.recv()
@@ -40,16 +44,41 @@ def serve() -> None:
     except OracleError as error:
         pipe.send(("refused", str(error)))
         return
-    pipe.send(("ready", (backend.name, dict(getattr(backend, "versions", {})), str(getattr(backend, "device", "")))))
-    while True:
-        try:
-            case = pipe.recv()
-        except (EOFError, OSError):
-            break
-        pipe.send(run_case(case, backend, settings))
-    close = getattr(backend, "close", None)
-    if close is not None:
-        close()
+    pipe.send(("ready", About.of(backend)))
+    while case := _next(pipe):
+        pipe.send((run_case(case, backend, settings), bool(getattr(backend, "broken", False))))
+    try:
+        release(backend)
+        problem = ""
+    except OracleError as error:
+        problem = str(error)
+    with suppress(OSError):  # the parent may be gone
+        pipe.send(problem)
+
+
+def _next(pipe: Connection[Any, Any]) -> Case | None:
+    """Return the case to run, None when there are no more or the parent is gone."""
+    try:
+        case: Case | None = pipe.recv()
+    except (EOFError, OSError):
+        return None
+    return case
+
+
+class About(NamedTuple):
+    """What a loaded backend says of itself. ``visible``: the devices its workers can share; 0 where it has none."""
+
+    name: str
+    versions: dict[str, str]
+    device: str
+    visible: int
+
+    @classmethod
+    def of(cls, backend: Backend) -> About:
+        devices = getattr(backend, "devices", None)
+        visible = int(devices()) if devices is not None and hasattr(backend, "use_device") else 0
+        versions = dict(getattr(backend, "versions", {}))
+        return cls(backend.name, versions, str(getattr(backend, "device", "")), visible)
 
 
 class Died(Exception):
@@ -61,13 +90,11 @@ class Silent(Exception):
 
 
 class Child:
-    """A child process that runs cases. ``name``, ``versions`` and ``device`` are its backend's."""
+    """A child process that runs cases."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.name = settings.backend
-        self.versions: dict[str, str] = {}
-        self.device = ""
+        self.about = About(settings.backend, {}, "", 0)
         self._running: tuple[subprocess.Popen[bytes], Connection[Any, Any]] | None = None
 
     def start(self) -> None:
@@ -86,7 +113,7 @@ class Child:
         if word == "refused":
             self.kill()
             raise OracleError(said)
-        self.name, self.versions, self.device = said
+        self.about = said
 
     def run(self, case: Case) -> dict[str, Any]:
         """Run one case; a death or a silence becomes its status."""
@@ -96,15 +123,18 @@ class Child:
             self.start()
         started = time.perf_counter()
         try:
-            answer: dict[str, Any] = self._ask(case, self.settings.timeout)
-            return answer
+            line: dict[str, Any]
+            line, broken = self._ask(case, self.settings.timeout)
+            if broken:
+                self.kill()
+            return line
         except Died as error:
             outcome = Outcome("crash", f"the process running it died: {error}")
         except Silent:
             told = f"no answer in {self.settings.timeout:g} s; the process running it was killed"
             outcome = Outcome("timeout", told)
         outcome.seconds = {"duration_s": time.perf_counter() - started}
-        return case_line(case, self.settings, outcome, device=self.device)
+        return case_line(case, self.settings, outcome, device=self.about.device)
 
     def _ask(self, question: Any, limit: float | None) -> Any:
         """Send a question and return the answer. Raises Died or Silent, and ends a child that did not answer."""
@@ -133,25 +163,26 @@ class Child:
             code = process.wait(5)
         except subprocess.TimeoutExpired:
             return "it closed its pipe"
-        if code >= 0:
-            return f"exit status {code}"
-        try:
-            return f"signal {-code} ({signal.Signals(-code).name})"
-        except ValueError:
-            return f"signal {-code}"
+        return _how(code)
 
     def close(self) -> None:
-        """End the child in order, or by force if it does not follow."""
+        """Let the child close its backend and end. Raises OracleError where it does not, or not well."""
         if self._running is None:
             return
-        process, pipe = self._running
-        pipe.close()
+        process, _ = self._running
+        told = f"backend {self.about.name}: its process"
         try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            pass
+            problem = self._ask(None, CLOSE_LIMIT)
+            if code := process.wait(CLOSE_LIMIT):
+                problem = problem or f"{told} ended with {_how(code)} after closing"
+        except Died as error:
+            problem = f"{told} died while closing: {error}"
+        except (Silent, subprocess.TimeoutExpired):
+            problem = f"{told} did not close within {CLOSE_LIMIT:.0f} s and was killed"
         finally:
             self.kill()
+        if problem:
+            raise OracleError(problem)
 
     def kill(self) -> None:
         """End the child at once."""
@@ -162,3 +193,13 @@ class Child:
         process.kill()
         process.wait()
         pipe.close()
+
+
+def _how(code: int) -> str:
+    """Say how a process ended."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"signal {-code}"

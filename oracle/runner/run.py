@@ -16,7 +16,7 @@ import numpy as np
 from .. import verdict
 from ..backends import Backend, load
 from ..catalogue.case import Case
-from ..errors import OracleError
+from ..errors import DeviceFault, OracleError
 from ..operators import Reference
 from ..operators import reference as reference_of
 from ..signature import Array
@@ -67,6 +67,8 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> dict[str, Any]
 
 def _raised(prefix: str, error: BaseException) -> Outcome:
     told = f"{prefix}{type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, (DeviceFault, OracleError)):
+        return Outcome("error", told)
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return Outcome("error", told, detail={"traceback": trace[-4000:]})
 

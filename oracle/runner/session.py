@@ -10,7 +10,7 @@ import platform as machine
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from .bench import Bench
 from .expectations import Expectations, expectations_file, load_expectations
-from .record import GOOD, Recorder, summary
+from .record import Recorder, summary
 from .run import Outcome, case_line
 from .settings import Settings
 
@@ -38,6 +38,7 @@ class Run:
     command: Sequence[str] = ()
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)  # of a device that could not be given back
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
@@ -65,9 +66,10 @@ class Run:
         return self._foreign[file]
 
     def open(self) -> None:
-        """Load the backend and learn its name. Raises OracleError."""
+        """Load the backend, learn its name and which devices the workers share. Raises OracleError."""
         self.bench.open()
-        self.backend_name, self.versions = self.bench.name, self.bench.versions
+        self.backend_name, self.versions = self.bench.about.name, self.bench.about.versions
+        self.settings = replace(self.settings, devices=self.bench.shares)
 
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""
@@ -141,8 +143,12 @@ class Run:
     def finish(self) -> list[str]:
         """End the record, write the report, release the backend; return what the terminal should say at the end."""
         self.recorder.end()
-        self.bench.close()
-        told = [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        try:
+            self.bench.close()
+        except OracleError as error:
+            self.problems.append(str(error))
+        told = [f"ERROR: {problem}" for problem in self.problems]
+        told += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
         told.append(summary(self.recorder.counts()))
         if self.record is not None:
             told.append(f"record: {self.record}")
@@ -155,7 +161,7 @@ class Run:
 
     @property
     def failed(self) -> bool:
-        return any(n for status, n in self.recorder.counts().items() if status not in GOOD)
+        return bool(self.problems) or not self.recorder.good
 
 
 def versions() -> dict[str, str]:

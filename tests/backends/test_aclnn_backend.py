@@ -128,6 +128,7 @@ def test_without_cann_there_is_one_clear_message(clean, monkeypatch):
         ({"device": "-1"}, "write a device number"),
         ({"timeout": "0"}, "positive number of seconds"),
         ({"timeout": "soon"}, "positive number of seconds"),
+        ({"timeout": "1e9"}, "2,000,000 at most"),
         ({"deterministic": "yes"}, "must be 0 or 1"),
         ({"devices": "0"}, "no option 'devices'; it has: device, timeout, deterministic"),
     ],
@@ -183,6 +184,7 @@ def test_every_worker_has_its_device_and_every_line_names_it(tree, tmp_path, opt
         (["--devices", "8"], None, "--devices: no device 8; backend aclnn sees 8, from 0 on"),
         (["--devices", "0,2", "-n", "2"], "1,5", "--devices: no device 2; backend aclnn sees 2, from 0 on"),
         ([], "3,1", "must be device numbers, ascending and without duplicates"),
+        ([], "0,9", "this machine has no device 9, and the runtime ignores it"),
     ],
 )
 def test_devices_that_are_not_there_are_told_in_one_line(tree, tmp_path, options, visible, told):

@@ -59,7 +59,7 @@ def test_the_smoke_tier_differs_only_where_the_expectation_file_says_why():
     expected = load_expectations(expectations_file(default_dir(), "torch"))
     expected.require_matches(cases)
     lines = [bench.run(c, expected.of(c, "ascend910b")) for c in select(cases, tier="smoke", soc="ascend910b")]
-    assert bench.versions["torch"] == torch.__version__
+    assert bench.about.versions["torch"] == torch.__version__
     assert [line["id"] for line in lines if line["status"] not in GOOD] == []
     assert sum(line["status"] == "pass" for line in lines) > 40
     assert all(line["reason"] for line in lines if line["status"] in ("skip", "xfail"))

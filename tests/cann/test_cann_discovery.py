@@ -107,6 +107,7 @@ def test_version(tmp_path, name, text, version):
         ("0,x", "'x' is no number"),
         ("0,,1", "'' is no number"),
         ("0-3", "'0-3' is no number"),
+        ("٣", "'٣' is no number"),
         ("", "hides every device"),
     ],
 )
@@ -115,6 +116,13 @@ def test_visible_devices_that_the_runtime_fails_on_or_ignores_are_refused(monkey
     with pytest.raises(OracleError, match=told) as error:
         discovery.check_visible_devices()
     assert "ASCEND_RT_VISIBLE_DEVICES" in str(error.value)
+
+
+def test_a_visible_device_that_the_machine_has_not_is_refused(monkeypatch):
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "0,2,9,10")
+    discovery.check_visible_devices(4)
+    with pytest.raises(OracleError, match=r"'0,2,9,10' must be .*: this machine has no device 9"):
+        discovery.check_visible_devices(2)
 
 
 @pytest.mark.parametrize("text", [None, "0", "0,2,7"])

@@ -77,6 +77,18 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path):
         build(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["file", "file/tree"])
+def test_a_folder_that_cannot_be_made(tmp_path, name):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OracleError, match=rf"cannot be built in .*{name}: .*XDG_CACHE_HOME"):
+        build(tmp_path / name)
+
+
+def test_a_finished_tree_needs_no_right_to_write(tree, monkeypatch):
+    monkeypatch.setattr("oracle.emulator.toolkit._locked", lambda _: pytest.fail("locked"))
+    assert build(tree) == tree
+
+
 def test_an_unknown_sanitizer(tmp_path):
     with pytest.raises(OracleError, match="unknown sanitizer 'soap'; known: address, thread, undefined"):
         build(tmp_path / "tree", sanitize="address,soap")

@@ -96,6 +96,13 @@ def test_calls_fail_with_the_code_at_the_number(tree):
     assert [a.launch for a in run(tree, f"{OP}=361001", count=2)] == [361001, 361001]
 
 
+def test_a_call_that_says_success_and_does_nothing(tree):
+    first, second = run(tree, f"{OP}#1=0", count=2)
+    assert (first.launch, first.sync) == (0, 0)
+    assert np.all(storage(first) == 7)
+    assert np.array_equal(storage(second), RIGHT)
+
+
 @pytest.mark.parametrize("pattern", ["aclrtMalloc#3", "aclrtMall*#3"])
 def test_an_allocation_fails(tree, pattern):
     done = drive(tree, [job()], FAULTS=f"{pattern}=207001")
@@ -114,6 +121,27 @@ def test_a_misspelt_fault_is_refused_at_the_start(tree):
     done = drive(tree, [job()], FAULTS=f"{OP}=explode")
     assert done.returncode != 0
     assert "unknown action; known: wrong zeros nan" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        (
+            "FAULT",
+            "aclrtMalloc=1",
+            "ACLNN_EMULATOR_FAULT is none of the emulator's; known after ACLNN_EMULATOR_: SOC F",
+        ),
+        ("LATENCY_US", "1ms", "ACLNN_EMULATOR_LATENCY_US is '1ms', not a whole number from 0"),
+        ("MEMORY_MB", "-1", "ACLNN_EMULATOR_MEMORY_MB is '-1', not a whole number"),
+        ("OP_TIMEOUT_MS", "9" * 30, "not a whole number from 0 to 1000000000"),
+        ("DEVICES", "65", "not a whole number from 0 to 64"),
+        ("TRACE", "/nonexistent/trace", "ACLNN_EMULATOR_TRACE=/nonexistent/trace cannot be written"),
+    ],
+)
+def test_a_variable_that_cannot_be_right_is_refused_at_the_start(tree, name, value, told):
+    done = drive(tree, [job()], **{name: value})
+    assert "aclInit failed with 100000" in done.stderr
+    assert told in done.stderr
 
 
 def test_the_trace_shows_calls_arguments_and_runs(tree, tmp_path):

@@ -45,6 +45,12 @@ def test_torch_npu_on_the_other_socs(tree, check, soc):
     run(tree, check, soc)
 
 
+@pytest.mark.parametrize("soc", ["ascend910", "ascend310p"])
+@pytest.mark.parametrize("check", ["just_in_time", "just_in_time_off"])
+def test_torch_npu_on_the_socs_before_atlas_a2(tree, check, soc):
+    run(tree, check, soc)
+
+
 def test_an_asynchronous_fault_becomes_a_python_exception(tree):
     run(tree, "an_asynchronous_fault", "ascend950")
 

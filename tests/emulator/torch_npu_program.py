@@ -10,7 +10,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
-import torch_npu  # noqa: F401 - registers the device
+import torch_npu
 
 ATEN = torch.ops.aten
 ULPS = 4
@@ -156,6 +156,19 @@ def an_asynchronous_fault() -> None:
     target, total = torch.tensor([0, 1, 2, 3, 99]).npu(), torch.tensor(1.0).npu()
     words = ("507035", "target[4] is 99, outside the 7 classes")
     refused(lambda: ATEN.nll_loss_backward(gradient, x, target, None, 0, -100, total).cpu(), *words)
+
+
+def just_in_time() -> None:
+    """Before Atlas A2 torch_npu compiles operators when they are called, through aclop, unless told not to."""
+    y = torch.softmax(torch.randn(SHAPE), 1)
+    assert not torch_npu.npu.is_jit_compile_false()
+    refused(lambda: softmax(1)(y.npu(), y.npu()).cpu(), "aclopCompileAndExecute", "does not have this function")
+
+
+def just_in_time_off() -> None:
+    torch_npu.npu.set_compile_mode(jit_compile=False)
+    y = torch.softmax(torch.randn(SHAPE), 1)
+    both(softmax(1), y, y, dtype=torch.float16)
 
 
 globals()[sys.argv[1]]()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oracle.backends.cpu import Backend as Cpu
 from oracle.catalogue.case import Case, TensorPlan
+from oracle.errors import DeviceFault
 from oracle.signature import Call
 from oracle.status import Status
 
@@ -220,6 +223,41 @@ class Dies(Device):
             os._exit(7)
         if "/hangs" in call.case_id:
             time.sleep(600)
+
+
+class Breaks(Device):
+    """A fault on cases whose id says so, after which this process's device is of no use."""
+
+    broken = False
+
+    def spoil(self, call: Call, out: Any) -> None:
+        self.broken |= "/breaks" in call.case_id
+        if self.broken:
+            raise DeviceFault("the stream is gone")
+
+
+class StaysAway(Dies):
+    """Cannot be made again once it was there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        Path("was_there").touch(exist_ok=False)
+
+
+class DoesNotOpen(Device):
+    @property
+    def versions(self) -> dict[str, str]:
+        raise OSError("set-up failed")
+
+
+class DoesNotClose(Device):
+    def close(self) -> None:
+        raise OSError("still busy")
+
+
+class DiesAtTheEnd(Device):
+    def close(self) -> None:
+        atexit.register(os.kill, os.getpid(), signal.SIGKILL)
 
 
 class CannotBeMade:

@@ -21,7 +21,7 @@ def _misbehaving_is_importable(monkeypatch):
 def test_the_run_goes_on_after_deaths_and_silence():
     bench = Bench(Settings(backend="misbehaving:Dies", timeout=3.0))
     bench.open()
-    assert bench.name == "device"
+    assert bench.about.name == "device"
     try:
         lines = {name: bench.run(log_sigmoid(name)) for name in ("plain", "dies", "exits", "hangs", "after")}
     finally:
@@ -33,6 +33,48 @@ def test_the_run_goes_on_after_deaths_and_silence():
     assert "exit status 7" in lines["exits"]["reason"]
     assert "no answer in 3 s" in lines["hangs"]["reason"]
     assert lines["hangs"]["detail"]["replay"].startswith("aclnn-oracle replay ")
+
+
+def test_a_device_that_calls_itself_broken_gets_a_new_process_for_the_next_case():
+    bench = Bench(Settings(backend="misbehaving:Breaks", isolate=True))
+    try:
+        assert [bench.run(log_sigmoid(name))["status"] for name in ("one", "breaks", "two")] == [
+            "pass",
+            "error",
+            "pass",
+        ]
+    finally:
+        bench.close()
+
+
+def test_a_device_that_does_not_come_back_makes_errors_and_loses_no_case(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(Settings(backend="misbehaving:StaysAway", isolate=True))
+    try:
+        lines = [bench.run(log_sigmoid(name)) for name in ("dies", "two", "three")]
+    finally:
+        bench.close()
+    assert [line["status"] for line in lines] == ["crash", "error", "error"]
+    assert "FileExistsError" in lines[2]["reason"]
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_device_that_does_not_open_or_close_is_told_in_one_line(isolate):
+    with pytest.raises(
+        OracleError, match="backend misbehaving:DoesNotOpen could not be opened: OSError: set-up failed"
+    ):
+        Bench(Settings(backend="misbehaving:DoesNotOpen", isolate=isolate)).open()
+    bench = Bench(Settings(backend="misbehaving:DoesNotClose", isolate=isolate))
+    bench.open()
+    with pytest.raises(OracleError, match="backend device could not be closed: OSError: still busy"):
+        bench.close()
+
+
+def test_a_process_that_dies_while_it_ends_is_told():
+    bench = Bench(Settings(backend="misbehaving:DiesAtTheEnd", isolate=True))
+    bench.open()
+    with pytest.raises(OracleError, match=r"ended with signal 9 \(SIGKILL\) after closing"):
+        bench.close()
 
 
 def test_close_ends_a_child_that_is_idle_at_once():

@@ -121,6 +121,41 @@ CASE(a_view_past_its_storage_faults) {
   require_fault("gradInput: the view reaches elements [0, 7] of a storage of 4");
 }
 
+// Shapes and strides that no memory has: the kernel faults, the process lives.
+CASE(tensors_that_no_memory_has_fault) {
+  start();
+  constexpr int64_t huge = INT64_C(1) << 62;
+  struct Hostile {
+    std::vector<int64_t> shape, strides, storage;
+    int64_t offset;
+    const char* words;
+  };
+  const Hostile all[] = {
+      {{-1}, {1}, {8}, 0, "(-1,) has a negative dim"},
+      {{huge}, {0}, {1}, 0, "the host cannot do this"},
+      {{1 << 30, 1 << 30, 1 << 30}, {0, 0, 0}, {1}, 0, "the host cannot do this"},
+      {{2}, {huge}, {huge, huge}, 0, "no memory has"},
+      {{3}, {huge}, {huge, huge}, 0, "overflow"},
+      {{2}, {-1}, {8}, 0, "reaches elements [-1, 0] of a storage of 8"},
+      {{2}, {1}, {8}, -1, "reaches elements [-1, 0] of a storage of 8"},
+      {{2}, {1}, {8}, INT64_MAX, "overflow"},
+  };
+  for (const Hostile& h : all) {
+    Work work(8);
+    for (size_t i = 0; i < 3; i++)
+      work.replace(i, aclCreateTensor(h.shape.data(), h.shape.size(), ACL_FLOAT, h.strides.data(), h.offset,
+                                      ACL_FORMAT_ND, h.storage.data(), h.storage.size(), work.memory[i]));
+    OK(work.first());
+    void* workspace = nullptr;
+    OK(aclrtMalloc(&workspace, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclnnLogSigmoidBackward(workspace, work.workspace, work.executor, nullptr));
+    REQUIRE(aclrtSynchronizeStream(nullptr) != 0);
+    REQUIRE(message_has(h.words));
+    OK(aclrtResetDeviceForce(0));
+    OK(aclrtSetDevice(0));
+  }
+}
+
 CASE(memory_of_another_device_faults) {
   start();
   OK(aclrtSetDevice(1));

@@ -2,6 +2,8 @@
 #ifndef ACLNN_EMULATOR_ACL_META_H
 #define ACLNN_EMULATOR_ACL_META_H
 
+#include <stdbool.h>
+
 #include "acl/acl_base.h"
 
 typedef int32_t aclnnStatus;

@@ -47,7 +47,7 @@ std::vector<int> parse_visible(const char* list, long count) {
 }
 
 std::vector<int> find_visible() {
-  long count = setting("ACLNN_EMULATOR_DEVICES", 8);
+  long count = setting("ACLNN_EMULATOR_DEVICES", 8, 64);
   const char* list = getenv("ASCEND_RT_VISIBLE_DEVICES");
   if (list != nullptr) return parse_visible(list, count);
   std::vector<int> all;

@@ -27,13 +27,13 @@ int status_of(const std::string& name, void (*call)(void*), void* body) {
   try {
     injected = injection_for(name.c_str());
     if (injected.code != 0) throw Error{injected.code, "injected fault"};
-    call(body);
+    if (!injected.returns) call(body);
     return ACL_SUCCESS;
   } catch (const Error& error) {
     say(error.code, "[" + name + "] " + error.message);
     return error.code;
-  } catch (const std::bad_alloc&) {
-    say(ACL_ERROR_BAD_ALLOC, "[" + name + "] the host is out of memory");
+  } catch (const std::exception& error) {  // no memory, a length that no memory has, no thread
+    say(ACL_ERROR_BAD_ALLOC, "[" + name + "] the host cannot do this: " + error.what());
     return ACL_ERROR_BAD_ALLOC;
   }
 }

@@ -47,7 +47,7 @@ unsigned long number(const std::string& digits, const std::string& rule, const c
 Injection parse_action(const std::string& action, const std::string& rule) {
   if (action.empty()) reject(rule, "no action");
   if (action.find_first_not_of("0123456789") == std::string::npos)
-    return {static_cast<int>(number(action, rule, "")), "", 0};
+    return {true, static_cast<int>(number(action, rule, "")), "", 0};
   size_t colon = action.find(':');
   std::string name = action.substr(0, colon);
   bool numbered = name == "fault" || name == "slow";
@@ -56,7 +56,7 @@ Injection parse_action(const std::string& action, const std::string& rule) {
     if (name != known) continue;
     if (numbered != (colon != std::string::npos))
       reject(rule, numbered ? "the action needs :NUMBER" : "the action takes no number");
-    return {0, name,
+    return {false, 0, name,
             numbered ? static_cast<long>(number(action.substr(colon + 1), rule, "not a number after ':'")) : 0};
   }
   reject(rule, "unknown action; known: wrong zeros nan stale overrun underrun input fault:CODE hang crash slow:MS");

@@ -7,8 +7,9 @@
 
 namespace emu {
 
-// What is to go wrong with one call. A code other than 0 fails the call itself; an action alters the kernel it starts.
+// What is to go wrong with one call: it returns the code and does nothing, or the kernel that it starts is altered.
 struct Injection {
+  bool returns = false;
   int code = 0;
   std::string action;  // wrong, zeros, nan, stale, overrun, underrun, input, fault, hang, crash, slow; "" for none
   long argument = 0;   // the code of "fault", the milliseconds of "slow"

@@ -8,6 +8,9 @@
 namespace emu {
 
 // A whole number from the environment, or `otherwise`; throws Error for anything else.
-EMU_PUBLIC long setting(const char* name, long otherwise);
+EMU_PUBLIC long setting(const char* name, long otherwise, long most = 1'000'000'000);
+
+// Throws Error for a variable ACLNN_EMULATOR_* that nobody reads, and for one that cannot be right.
+void check_settings();
 
 }  // namespace emu

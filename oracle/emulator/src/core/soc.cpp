@@ -7,11 +7,11 @@ namespace emu {
 namespace {
 
 constexpr Soc kSocs[] = {
-    {"Ascend910B1", "ascend910b", true, false, false, KernelForm::kTbeA2, 24, 192L << 20},
-    {"Ascend910_9391", "ascend910_93", true, false, false, KernelForm::kTbeA2, 24, 192L << 20},
-    {"Ascend950PR_9589", "ascend950", true, true, false, KernelForm::k950, 32, 128L << 20},
-    {"Ascend910A", "ascend910", false, false, true, KernelForm::kTbe910, 32, 32L << 20},
-    {"Ascend310P1", "ascend310p", false, false, true, KernelForm::kTbeA2, 8, 16L << 20},
+    {"Ascend910B1", "ascend910b", true, false, false, false, KernelForm::kTbeA2, 24, 192L << 20},
+    {"Ascend910_9391", "ascend910_93", true, false, false, false, KernelForm::kTbeA2, 24, 192L << 20},
+    {"Ascend950PR_9589", "ascend950", true, true, false, false, KernelForm::k950, 32, 128L << 20},
+    {"Ascend910A", "ascend910", false, false, true, true, KernelForm::kTbe910, 32, 32L << 20},
+    {"Ascend310P1", "ascend310p", false, false, true, true, KernelForm::kTbeA2, 8, 16L << 20},
 };
 
 const Soc* find_soc() {

@@ -13,6 +13,7 @@ struct Soc {
   bool bfloat16;       // the operators take bfloat16
   bool regbase;        // 950 only: the new host paths
   bool saturates;      // a float16 overflow gives the largest finite value
+  bool jit;            // operators are compiled when called unless a program says otherwise: torch_npu then calls aclop
   KernelForm form;     // which of the public kernels computes
   int cores;
   long l2_bytes;

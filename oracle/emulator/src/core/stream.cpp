@@ -87,9 +87,9 @@ void Stream::perform(Task& task) {
     task.run();
   } catch (const Error& error) {
     if (!aborted_) context_->fail(error.code, text("stream %d, %s: %s", id, task.name.c_str(), error.message.c_str()));
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception& error) {  // no memory, a length that no memory has
     context_->fail(ACL_ERROR_RT_INTERNAL_ERROR,
-                   text("stream %d, %s: the host is out of memory", id, task.name.c_str()));
+                   text("stream %d, %s: the host cannot do this: %s", id, task.name.c_str(), error.what()));
   }
 }
 
@@ -126,7 +126,7 @@ void Stream::pause(long us) {
 }
 
 void Stream::hang() {
-  long limit = op_timeout_ms >= 0 ? op_timeout_ms.load() : setting("ACLNN_EMULATOR_OP_TIMEOUT_MS", kOpTimeoutMs);
+  long limit = setting("ACLNN_EMULATOR_OP_TIMEOUT_MS", op_timeout_ms >= 0 ? op_timeout_ms.load() : kOpTimeoutMs);
   std::unique_lock<std::mutex> hold(lock_);
   wait_until(changed_, hold, limit == 0 ? -1 : limit, [&] { return aborted_.load(); });
   throw Error{ACL_ERROR_RT_AICORE_TIMEOUT, text("the kernel did not end within %ld ms", limit)};

@@ -17,7 +17,12 @@ struct Trace {
   unsigned long line = 0;
   std::atomic<bool> on{false};
 
-  Trace() { open(getenv("ACLNN_EMULATOR_TRACE")); }
+  std::string unwritable;  // what the environment asked for in vain
+
+  Trace() {
+    const char* asked = getenv("ACLNN_EMULATOR_TRACE");
+    if (!open(asked)) unwritable = asked;
+  }
 
   bool open(const char* path) {
     std::lock_guard<std::mutex> hold(lock);
@@ -53,5 +58,7 @@ void trace_arguments(std::string given) { arguments = std::move(given); }
 std::string take_trace_arguments() { return std::exchange(arguments, std::string()); }
 
 bool trace_to(const char* path) { return trace().open(path); }
+
+std::string unwritable_trace() { return trace().unwritable; }
 
 }  // namespace emu

@@ -15,5 +15,7 @@ EMU_PUBLIC void trace_arguments(std::string arguments);
 std::string take_trace_arguments();
 // Writes to `path` from now on, null stops; false if the file cannot be opened.
 bool trace_to(const char* path);
+// The file that the environment names, if it could not be opened.
+std::string unwritable_trace();
 
 }  // namespace emu

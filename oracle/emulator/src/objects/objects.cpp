@@ -28,8 +28,12 @@ std::shared_ptr<T> found(HandleTable<T>& table, const void* handle, const char* 
 
 int64_t count_of(const Dims& dims) {
   int64_t product = 1;
-  for (int64_t dim : dims) product *= dim;
-  return product;
+  bool fits = true;
+  for (int64_t dim : dims) {
+    if (dim == 0) return 0;
+    fits = fits && !__builtin_mul_overflow(product, dim, &product);
+  }
+  return fits ? product : INT64_MAX;
 }
 
 std::string show(const Dims& dims) {
@@ -100,10 +104,9 @@ const char* type_name(aclDataType type) {
 }
 
 bool TensorInfo::contiguous() const {
-  int64_t expected = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] != 1 && strides[i] != expected) return false;
-    expected *= shape[i];
+  for (size_t i = 0; i < shape.size(); i++) {
+    if (shape[i] != 1 && strides[i] != count_of(Dims(shape.begin() + static_cast<std::ptrdiff_t>(i) + 1, shape.end())))
+      return false;
   }
   return true;
 }

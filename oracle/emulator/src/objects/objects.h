@@ -13,7 +13,7 @@ namespace emu {
 
 using Dims = std::vector<int64_t>;
 
-EMU_PUBLIC int64_t count_of(const Dims& dims);  // the product; 1 for no dims
+EMU_PUBLIC int64_t count_of(const Dims& dims);  // the product, INT64_MAX where it is more; 1 for no dims
 EMU_PUBLIC std::string show(const Dims& dims);  // (2, 3)
 EMU_PUBLIC const char* type_name(aclDataType type);
 

@@ -20,7 +20,7 @@ emu::Dims dims_of(const int64_t* values, uint64_t count, const char* parameter) 
 
 emu::Dims contiguous_strides(const emu::Dims& shape) {
   emu::Dims strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = emu::count_of({strides[i], shape[i]});
   return strides;
 }
 

@@ -16,6 +16,9 @@ constexpr uintptr_t kTensorAlignment = 32;  // of tensorData (documents)
 // The lowest and highest element a view touches, relative to tensorData.
 void extent(const Tensor& tensor, int64_t& low, int64_t& high) {
   low = high = tensor.offset;
+  for (int64_t dim : tensor.shape) {
+    if (dim < 0) outside(tensor, "the shape " + show(tensor.shape) + " has a negative dim");
+  }
   for (size_t i = 0; i < tensor.rank(); i++) {
     int64_t reach = 0;
     if (__builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides[i], &reach) ||
@@ -35,6 +38,8 @@ View Run::open(const Tensor& tensor) const {
   if (low < 0 || high >= storage) {
     outside(tensor, text("the view reaches elements [%ld, %ld] of a storage of %ld", low, high, storage));
   }
+  if (size > 0 && high >= INT64_MAX / size)
+    outside(tensor, "no memory has the view's " + std::to_string(high) + " elements");
   char* address = static_cast<char*>(addresses_[tensor.slot]);
   if (reinterpret_cast<uintptr_t>(address) % kTensorAlignment != 0)
     outside(tensor, text("tensorData %p is not 32-byte aligned", static_cast<void*>(address)));
@@ -148,7 +153,7 @@ aclnnStatus SecondPhase::operator()(void* workspace, uint64_t workspaceSize, acl
     }
     found->launch(workspace, workspaceSize, *on, Entry::current_injection());
   });
-  if (Entry::current_injection().code != 0)
+  if (Entry::current_injection().returns)
     executors().remove(executor);  // a second phase made to fail has used it too
   return status;
 }

@@ -1,7 +1,7 @@
 // aclInit and aclFinalize: counted, once per process.
 #include <cstdio>
-#include <cstdlib>
 
+#include "core/settings.h"
 #include "core/soc.h"
 #include "runtime/checks.h"
 
@@ -21,8 +21,7 @@ Process& process() {
 
 // With ACLNN_EMULATOR_LEAKS=1: one line on stderr for what is alive when a program finalises.
 void report_leaks() {
-  const char* asked = getenv("ACLNN_EMULATOR_LEAKS");
-  if (asked == nullptr || *asked != '1') return;
+  if (emu::setting("ACLNN_EMULATOR_LEAKS", 0) != 1) return;
   for (const char* kind :
        {"tensors", "scalars", "arrays", "lists", "executors", "streams", "events", "allocations", "host_allocations"}) {
     uint64_t alive = emu::live_count(kind);
@@ -35,6 +34,7 @@ void report_leaks() {
 EMU_C aclError aclInit(const char* configPath) {
   static emu::Entry entry("aclInit");
   return entry([&] {
+    emu::check_settings();
     emu::soc();
     emu::visible_devices();
     Process& p = process();

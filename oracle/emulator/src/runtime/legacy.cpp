@@ -3,23 +3,27 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
+#include "core/soc.h"
 #include "runtime/checks.h"
 
 namespace {
-
-int refuse(const char* name) {
-  emu::say(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, emu::text("[%s] the emulated CANN does not have this function", name));
-  return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
-}
 
 struct Opaque {};
 
 }  // namespace
 
-#define EMU_REFUSED(name) \
-  EMU_C int name() { return refuse(#name); }
-#define EMU_NOTHING(name) \
-  EMU_C int name() { return ACL_SUCCESS; }
+#define EMU_REFUSED(name)                                                                              \
+  EMU_C int name() {                                                                                   \
+    static emu::Entry entry(#name);                                                                    \
+    return entry([] {                                                                                  \
+      throw emu::Error{ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the emulated CANN does not have this function"}; \
+    });                                                                                                \
+  }
+#define EMU_NOTHING(name)           \
+  EMU_C int name() {                \
+    static emu::Entry entry(#name); \
+    return entry([] {});            \
+  }
 #define EMU_CREATED(name) \
   EMU_C void* name() { return new Opaque; }
 #define EMU_DELETED(name) \
@@ -84,12 +88,22 @@ EMU_NOTHING(aclmdlSetDump)
 EMU_NOTHING(aclrtProcessReport)
 EMU_NOTHING(aclrtSetDeviceSatMode)
 
-// The compile options: "disable" for JIT compilation is what makes torch_npu use aclnn.
-EMU_C size_t aclGetCompileoptSize(int) { return sizeof "disable"; }
+// The one compile option that torch_npu asks for is whether operators are compiled when called: with "disable" it calls
+// aclnn. The defaults are those of torch_npu's documentation (set_compile_mode): on before Atlas A2, off since.
+static const char* jit_compile() { return emu::soc().jit ? "enable" : "disable"; }
+EMU_C size_t aclGetCompileoptSize(int) {
+  static emu::Entry entry("aclGetCompileoptSize");
+  size_t size = 0;
+  entry([&] { size = strlen(jit_compile()) + 1; });
+  return size;
+}
 EMU_C aclError aclGetCompileopt(int, char* value, size_t length) {
-  if (value == nullptr || length < sizeof "disable") return ACL_ERROR_INVALID_PARAM;
-  strcpy(value, "disable");
-  return ACL_SUCCESS;
+  static emu::Entry entry("aclGetCompileopt");
+  return entry([&] {
+    emu::require(value, "value");
+    if (length <= strlen(jit_compile())) throw emu::Error{ACL_ERROR_INVALID_PARAM, emu::text("length is %zu", length)};
+    strcpy(value, jit_compile());
+  });
 }
 EMU_NOTHING(aclSetCompileopt)
 EMU_NOTHING(HcclSetConfig)

@@ -61,7 +61,7 @@ EMU_C aclnnStatus aclnnSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutp
     if (g.empty()) return;
 
     Rows rows(g.shape, dim);
-    op.workspace({g, y, out}, static_cast<size_t>(rows.outer * rows.inner) * sizeof(float));  // one sum a row
+    op.workspace({g, y, out}, static_cast<size_t>(count_of({rows.outer, rows.inner})) * sizeof(float));  // one sum a row
     op.kernel([=](Run& run) {
       std::vector<float> gs = read_floats(run.open(g)), ys = read_floats(run.open(y)), terms;
       bool is_950 = soc().form == KernelForm::k950;

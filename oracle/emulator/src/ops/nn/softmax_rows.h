@@ -10,10 +10,10 @@ struct Rows {
 
   Rows(const Dims& shape, int64_t dim) {
     if (shape.empty()) return;  // a scalar is one row of one
-    size_t axis = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(shape.size()) : dim);
-    for (size_t i = 0; i < axis; i++) outer *= shape[i];
-    length = shape[axis];
-    for (size_t i = axis + 1; i < shape.size(); i++) inner *= shape[i];
+    auto axis = shape.begin() + (dim < 0 ? dim + static_cast<int64_t>(shape.size()) : dim);
+    outer = count_of(Dims(shape.begin(), axis));
+    length = *axis;
+    inner = count_of(Dims(axis + 1, shape.end()));
   }
   // Calls f(start, step): the row's elements are start + i * step for i < length.
   template <class F>
