@@ -99,7 +99,9 @@ class _Flat:
         shape = actual.shape
 
         def flat(array: Array | None) -> Any:
-            return None if array is None else np.broadcast_to(array, shape).reshape(-1)
+            if array is None or array.shape == shape:
+                return None if array is None else array.reshape(-1)
+            return np.broadcast_to(array, shape).reshape(-1)
 
         return cls(
             actual.reshape(-1),
@@ -276,8 +278,11 @@ def standard(
         actual, value, third = actual[keep], value[keep], None if third is None else third[keep]
     if reference.coarser and reference.coarser != str(actual.dtype):  # the host rounded to fewer digits than out has
         narrow = DTYPES[reference.coarser].numpy
-        over = np.abs(value) >= overflow_threshold(actual.dtype)  # the narrow type may reach further than out does
-        value = np.where(over, np.copysign(np.inf, value), value)
+        limit = overflow_threshold(actual.dtype)
+        over = (value >= limit) | (value <= -limit)
+        if over.any():  # the narrow type reaches further than out does
+            value = value.copy()
+            value[over] = np.copysign(np.inf, value[over])
         with np.errstate(over="ignore", invalid="ignore"):
             actual, third = actual.astype(narrow), None if third is None else third.astype(narrow)
     found = judge(name, golden=value, actual=actual, dtype=actual.dtype, third=third, **(options or {}))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..errors import OracleError
@@ -69,8 +71,10 @@ def _load(path: Path) -> Array:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise OracleError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise OracleError(f"{path}: not a .npy file of numbers: {error}") from None
+    except (MemoryError, OverflowError) as error:
+        raise OracleError(f"{path}: the array its header declares does not fit into memory: {error}") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise OracleError(f"{path}: an archive of several arrays; give a .npy file")
@@ -89,19 +93,36 @@ def _dtype(name: str | None, path: Path, stored: Array) -> OutputType:
         return OUTPUT_TYPES[name]
     found = _named(path) or OUTPUT_TYPES.get(stored.dtype.newbyteorder("=").name)
     if found is None:
-        raise OracleError(f"{path}: holds {stored.dtype}, which names no dtype; give --dtype")
+        told = "which names no dtype; give --dtype" if stored.dtype.kind == "V" else "which no standard judges"
+        raise OracleError(f"{path}: holds {stored.dtype}, {told}")
     return found
 
 
 def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
-    """Give stored bits (uint16, uint8 or void) the ml_dtypes type they stand for; leave every other array alone."""
+    """Give stored bits (uint16, uint8 or void) the ml_dtypes type they stand for, int8 holds int4 by value; leave every
+    other array alone."""
     if kind.numpy.isbuiltin == 1:  # NumPy's own: the file names it
         return stored
     if stored.dtype.kind in "uV" and stored.dtype.itemsize == kind.numpy.itemsize:
-        return stored.view(kind.numpy)
-    if stored.dtype.kind == "V":
+        typed = stored.view(kind.numpy)
+        odd = [] if kind.format else _no_values(stored.view(np.uint8), kind)
+    elif stored.dtype == np.int8 and kind.name == "int4":
+        typed = stored.astype(kind.numpy)
+        odd = stored[typed != stored]
+    elif stored.dtype.kind == "V":
         raise OracleError(f"{path}: elements of {stored.dtype.itemsize} bytes cannot be {kind.name}")
-    return stored
+    else:
+        return stored
+    if len(odd):
+        raise OracleError(f"{path}: holds {int(odd[0])}, which is no {kind.name}")
+    return typed
+
+
+def _no_values(bits: Array, kind: OutputType) -> Array:
+    """Return the bytes that hold no integer of less than 8 bits, neither as its bits alone nor with its sign extended."""
+    width = ml_dtypes.iinfo(kind.numpy).bits
+    extended = 0x100 - (1 << (width - 1)) if kind.kind == "int" else 0x100
+    return np.asarray(bits[(bits >= 1 << width) & (bits < extended)])
 
 
 def _text(standard: str, dtype: str, shape: tuple[int, ...], verdict: Verdict) -> str:

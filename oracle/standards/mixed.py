@@ -26,6 +26,7 @@ from .numeric import (
     blocks,
     flat,
     golden_states,
+    nearest,
     overflow_threshold,
     pick,
     states,
@@ -166,7 +167,7 @@ def _anchor(sample: Sample, found: Scan, anchor: str) -> float | None:
         return None
     else:
         value = abs(float(flat(sample.golden)[found.worst]))
-    return min(float(quantize(np.array(value), sample.format)), sample.format.max)
+    return nearest(value, sample.format)
 
 
 def _failures(sample: Sample, found: Scan, k: int, limit: float, per_element: bool) -> list[str]:

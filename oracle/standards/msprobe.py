@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..rounding import quantize
-from .base import Array, Sample, Standard, Verdict, choice, flag
+from .base import OUTPUT_TYPES, Array, Sample, Standard, Verdict, choice, flag
 from .benchmark import LEVELS
 from .numeric import blocks, stored_blocks
 
@@ -240,6 +240,7 @@ STANDARDS = (
         "msprobe-stage1",
         judge_stage1,
         ("float", "int", "uint", "bool"),
+        dtypes=(*TABLE, *(t.name for t in OUTPUT_TYPES.values() if t.format is None)),
         options={"version": VERSION, "exclude_specials": flag(False)},
     ),
 )

@@ -40,6 +40,12 @@ def ulp(value: float, form: FloatFormat) -> float:
     return math.ldexp(1.0, max(exponent, form.emin) - form.mant)
 
 
+def nearest(value: float, form: FloatFormat) -> float:
+    """Round a finite number to the format, ties to even; beyond the largest finite value it is that value."""
+    quantum = ulp(value, form)  # a power of two: only round() rounds
+    return max(-form.max, min(form.max, round(value / quantum) * quantum))
+
+
 def ulps(values: Array, form: FloatFormat) -> Array:
     """Return ``ulp`` of every finite element."""
     exponent = np.maximum(np.frexp(values)[1] - 1, form.emin)
@@ -102,14 +108,12 @@ FINITE, INF, NEG_INF, NAN = 0, 1, 2, 3
 def states(values: Array, overflow: float = math.inf, overflow_nan: bool = False) -> Array:
     """Return each element's state as uint8: FINITE, INF, NEG_INF or NAN.
 
-    With ``overflow`` (``overflow_threshold``) an element counts as what it is once narrowed.
+    With ``overflow`` (``overflow_threshold``) an element counts as what it is once narrowed; a format without infinity
+    has NaN for infinities too (``overflow_nan``).
     """
     state = np.zeros(values.shape, np.uint8)
-    beyond = NAN if overflow_nan else INF
-    state[values >= overflow] = beyond
+    state[values >= overflow] = NAN if overflow_nan else INF
     state[values <= -overflow] = NAN if overflow_nan else NEG_INF
-    state[values == np.inf] = INF
-    state[values == -np.inf] = NEG_INF
     state[np.isnan(values)] = NAN
     return state
 

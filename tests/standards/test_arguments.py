@@ -7,6 +7,7 @@ import pytest
 
 from oracle.errors import OracleError
 from oracle.standards import STANDARDS, judge
+from oracle.standards.base import OUTPUT_TYPES
 
 ONE = np.ones(1)
 HALF = np.ones(1, np.float16)
@@ -68,6 +69,21 @@ def test_output_of_another_shape_or_dtype_fails(standard, actual, word):
     assert not verdict.passed
     assert word in verdict.reason
     assert judge(standard, golden=np.ones(1, kind), actual=np.ones(1, kind), dtype=kind, third=third).passed
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("dtype", sorted(OUTPUT_TYPES))
+def test_every_dtype_is_judged_or_refused_by_name(standard, dtype):
+    kind = OUTPUT_TYPES[dtype]
+    values = np.ones(3, kind.numpy)
+    arguments = {"actual": values, "dtype": dtype, "third": values if STANDARDS[standard].third else None}
+    golden = np.ones(3, np.float64 if kind.format else np.int64)
+    rule = STANDARDS[standard]
+    if kind.kind in rule.kinds and dtype in (rule.dtypes or OUTPUT_TYPES):
+        assert judge(standard, golden=golden, **arguments).passed
+    else:
+        with pytest.raises(OracleError, match=f"'{dtype}' is outside its rule"):
+            judge(standard, golden=golden, **arguments)
 
 
 def test_names_of_contract_and_issue_are_there():

@@ -32,6 +32,13 @@ def files(tmp_path):
     (tmp_path / "text.npy").write_text("no array")
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "pickle.npy").write_bytes(pickle.dumps([1.0]))
+    (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04no archive")
+    for name, size in (("huge", 10**15), ("endless", 10**22)):
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({size},), }}".ljust(117) + "\n"
+        (tmp_path / f"{name}.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + header.encode())
+    np.save(tmp_path / "complex.npy", golden.astype(np.complex64))
+    np.save(tmp_path / "wide.npy", np.array([-8, 8], np.int8))
+    np.save(tmp_path / "bits.npy", np.array([0x8, 0xF8, 0x10], np.uint8))
     return tmp_path
 
 
@@ -75,6 +82,7 @@ def run(folder, *arguments):
         (["golden.npy", "scalar.npy"], 1),
         (["int8.npy", "int4.npy", "--standard", "integer", "--dtype", "int4"], 0),
         (["int8.npy", "int8.npy", "--standard", "quantized"], 0),
+        (["int8.npy", "int8.npy", "--standard", "integer", "--dtype", "int4"], 0),
     ],
 )
 def test_exit_status(files, capsys, arguments, status):
@@ -100,6 +108,16 @@ def test_failure_says_what_failed(files, capsys):
         (["golden.npy", "object.npy"], "object.npy"),
         (["golden.npy", "pickle.npy"], "pickle.npy"),
         (["archive.npz", "single.npy"], "archive.npz"),
+        (["zip.npy", "single.npy"], "zip.npy"),
+        (["huge.npy", "single.npy"], "huge.npy"),
+        (["golden.npy", "endless.npy"], "endless.npy"),
+        (["golden.npy", "complex.npy"], "complex64"),
+        (["complex.npy", "single.npy"], "complex64"),
+        (["golden.npy", "x__float8_e5m2.npy", "--standard", "msprobe-stage1"], "float8_e5m2"),
+        (["int8.npy", "wide.npy", "--standard", "integer", "--dtype", "int4"], "wide.npy: holds 8, which is no int4"),
+        (["wide.npy", "int8.npy", "--standard", "integer", "--dtype", "int4"], "wide.npy: holds 8, which is no int4"),
+        (["bits.npy", "bits.npy", "--standard", "integer", "--dtype", "int4"], "holds 16, which is no int4"),
+        (["bits.npy", "bits.npy", "--standard", "integer", "--dtype", "uint1"], "holds 8, which is no uint1"),
         (["golden.npy", "void_bfloat16.npy"], "--dtype"),
         (["golden.npy", "void_bfloat16.npy", "--dtype", "int4"], "2 bytes"),
         (["golden.npy", "single.npy", "--dtype", "f32"], "f32"),

@@ -148,6 +148,9 @@ def test_other_anchors(anchor, limit, passed):
         ("float8_e5m2", 61440.0, INF, True),
         ("float8_e4m3fn", 464.0, 448.0, True),  # the tie goes to the even 448
         ("float8_e4m3fn", 464.5, NAN, True),  # no infinity in this format
+        ("float8_e4m3fn", INF, NAN, True),
+        ("float8_e4m3fn", -INF, NAN, True),
+        ("float8_e4m3fn", INF, 448.0, False),
         ("float64", 1e308, 1e308, True),
     ],
 )
