@@ -105,7 +105,7 @@ def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
         return stored
     if stored.dtype.kind in "uV" and stored.dtype.itemsize == kind.numpy.itemsize:
         typed = stored.view(kind.numpy)
-        odd = [] if kind.format else _no_values(stored.view(np.uint8), kind)
+        odd = stored.reshape(-1)[:0] if kind.format else _no_values(stored.view(np.uint8), kind)
     elif stored.dtype == np.int8 and kind.name == "int4":
         typed = stored.astype(kind.numpy)
         odd = stored[typed != stored]
@@ -119,7 +119,7 @@ def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
 
 
 def _no_values(bits: Array, kind: OutputType) -> Array:
-    """Return the bytes that hold no integer of less than 8 bits, neither as its bits alone nor with its sign extended."""
+    """Return the bytes that hold no integer of fewer bits, neither as its bits alone nor with its sign extended."""
     width = ml_dtypes.iinfo(kind.numpy).bits
     extended = 0x100 - (1 << (width - 1)) if kind.kind == "int" else 0x100
     return np.asarray(bits[(bits >= 1 << width) & (bits < extended)])

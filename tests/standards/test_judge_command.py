@@ -25,6 +25,7 @@ def files(tmp_path):
         np.save(tmp_path / f"void_{name}.npy", stored)
     np.save(tmp_path / "wrong.npy", (golden + 1).astype(np.float32))
     np.save(tmp_path / "scalar.npy", np.float32(3))
+    np.save(tmp_path / "scalar__bfloat16.npy", np.uint16(0x4040))
     np.save(tmp_path / "int4.npy", np.array([-8, 7], ml_dtypes.int4))
     np.save(tmp_path / "int8.npy", np.array([-8, 7], np.int8))
     np.save(tmp_path / "object.npy", np.array([{}]), allow_pickle=True)
@@ -80,6 +81,7 @@ def run(folder, *arguments):
         (["golden.npy", "single.npy", "--dtype", "hifloat32"], 0),
         (["golden.npy", "single.npy", "--dtype", "float16"], 1),
         (["golden.npy", "scalar.npy"], 1),
+        (["scalar.npy", "scalar__bfloat16.npy"], 0),
         (["int8.npy", "int4.npy", "--standard", "integer", "--dtype", "int4"], 0),
         (["int8.npy", "int8.npy", "--standard", "quantized"], 0),
         (["int8.npy", "int8.npy", "--standard", "integer", "--dtype", "int4"], 0),
