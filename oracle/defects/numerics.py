@@ -266,6 +266,24 @@ def _operands(op: str) -> Iterator[Defect]:
             )  # fmt: skip
 
 
+def _flat_modulo(op: str, which: str) -> Device:
+    """An operand that broadcasts is read again and again in flat order, whatever its axes."""
+
+    def read(name: str, array: Array, call: Call) -> Array:
+        shape = call.inputs["self"].shape
+        return np.resize(array, shape) if name == which and array.shape != shape and array.size else array
+
+    return Device(which, BASE[op], read=read)
+
+
+def _broadcasts(op: str) -> Iterator[Defect]:
+    for name in ("gradOutput", "target", "weightOptional") if op == BCE else ():
+        yield Defect(
+            f"operand/{SLUGS[op]}/{name} modulo", op, "IDX", f"a {name} that broadcasts repeats in flat order",
+            _flat_modulo(op, name), f"a {name} of several elements that broadcasts along an inner axis",
+        )  # fmt: skip
+
+
 # ---- the host's roundings --------------------------------------------------------------------------------------------
 
 
@@ -300,4 +318,5 @@ def mutants(op: str) -> Iterator[Defect]:
     yield from _digits(op)
     yield from _stores(op)
     yield from _operands(op)
+    yield from _broadcasts(op)
     yield from _host(op)

@@ -1,6 +1,7 @@
 """Tiles, tails and lanes that are lost, stale or shifted: mutants for every tile size from 8 to 16384.
 
-An element-wise kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, the loss its
+Tiles are powers of two, three times those, and decimal numbers; work is also split among any number of cores. An
+element-wise kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, the loss its
 classes. A mutant is right until a tensor has more than one tile, or one that is not full.
 """
 
@@ -16,10 +17,12 @@ from ..platforms import Platform
 from ..signature import Array
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
-from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_formula, nll_operands, shaped
+from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_formula, nll_operands, row_sum, shaped
 from .softmax import with_sum
 
-SIZES = tuple(2**k for k in range(3, 15))
+POWERS = tuple(2**k for k in range(3, 15))
+SIZES = (*POWERS, 24, 40, 96, 192, 384, 1000, 1536, 3072, 6144, 12288)
+CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)
 Lost = Callable[[int, int], slice]  # (count, tile) -> what is lost
 
 
@@ -80,6 +83,30 @@ def _columns(lost: Lost, tile: int) -> Mask:
         return None if keep.all() else np.broadcast_to(keep, shape)
 
     return written
+
+
+def _remainder(count: int, cores: int) -> slice:
+    """What the division among the cores leaves over."""
+    return slice(count // cores * cores, count)
+
+
+def _last_core(count: int, cores: int) -> slice:
+    """The share of the last core."""
+    return slice(-(-count // cores) * (cores - 1), count)
+
+
+def _core_mutants(op: str) -> Iterator[Defect]:
+    for cores in CORES:
+        for label, lost, what, needs in (
+            ("remainder", _remainder, "left over by the division among {} cores", "{} that is no multiple of {}"),
+            ("last core", _last_core, "of the last of {} cores", "{} that gives each of {} cores work"),
+        ):
+            for axis, rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
+                yield Defect(
+                    f"cores/{SLUGS[op]}/{axis} {label} {cores}", op, "TAIL",
+                    f"{axis} {what.format(cores)} are not written",
+                    Device(label, BASE[op], written=_unwritten(lost, cores, rows)), needs.format(of, cores),
+                )  # fmt: skip
 
 
 def _stale(op: str, tile: int, lost: Lost) -> Kernel:
@@ -177,6 +204,23 @@ def _sum_with_double_edges(tile: int) -> Kernel:
     return with_sum(total)
 
 
+def _narrow_partial_sums(tile: int) -> Kernel:
+    """In rows of several tiles the accumulator between the tiles has the inputs' 16-bit type."""
+
+    def total(p: Array, dim: int, a: Arguments) -> Array:
+        kind = a["gradOutput"].dtype
+        terms = np.moveaxis(p, dim, -1)
+        if kind.itemsize != 2 or terms.shape[-1] <= tile:
+            return row_sum(p, dim)
+        sums = np.zeros((*terms.shape[:-1], 1), p.dtype)
+        for start in range(0, terms.shape[-1], tile):
+            part = terms[..., start : start + tile].sum(axis=-1, keepdims=True)
+            sums = (sums + part).astype(kind).astype(p.dtype)
+        return np.moveaxis(sums, -1, dim)
+
+    return with_sum(total)
+
+
 def _exact_length(tile: int) -> Kernel:
     """A row of exactly one tile sums to 0."""
 
@@ -198,12 +242,17 @@ def _sum_mutants() -> Iterator[Defect]:
         for label, kernel, what in (
             ("last tile", _sum_of_the_last_tile(tile), f"only the last tile of {tile} is summed"),
             ("double edges", _sum_with_double_edges(tile), f"tiles of {tile} overlap by one term in the sum"),
-            ("full tile", _exact_length(tile), f"a row of exactly {tile} terms sums to 0"),
+            ("in 16 bits", _narrow_partial_sums(tile), f"sums of tiles of {tile} are kept in the inputs' 16-bit type"),
         ):
             yield Defect(
                 f"tile/softmax_backward/sum {label} {tile}", SOFTMAX, "TAIL", what, Device(label, kernel),
-                f"a reduced axis {'of' if label == 'full tile' else 'above'} {tile}, with weight at the edges",
+                f"a reduced axis above {tile}, with weight at the edges",
             )  # fmt: skip
+    for tile in POWERS:
+        yield Defect(
+            f"tile/softmax_backward/sum full tile {tile}", SOFTMAX, "TAIL", f"a row of exactly {tile} terms sums to 0",
+            Device("full tile", _exact_length(tile)), f"a reduced axis of {tile}, with weight at the edges",
+        )  # fmt: skip
 
 
 # ---- negative log likelihood: samples and classes --------------------------------------------------------------------
@@ -285,6 +334,7 @@ def _loss_mutants() -> Iterator[Defect]:
 def mutants(op: str) -> Iterator[Defect]:
     """Yield an operator's tile mutants."""
     yield from _output_mutants(op)
+    yield from _core_mutants(op)
     names = {BCE: ("gradOutput", "self", "target", "weightOptional"), SOFTMAX: ("gradOutput", "output")}
     yield from _operand_mutants(op, {**names, LOG_SIGMOID: ("gradOutput", "self"), NLL: ()}[op])
     if op == SOFTMAX:
