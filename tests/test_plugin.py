@@ -255,6 +255,19 @@ def test_a_dying_worker_is_a_crash_and_the_others_go_on(project):
     assert crash["detail"]["replay"].startswith("aclnn-oracle replay")
 
 
+@pytest.mark.parametrize("words", [[], ["--isolate"], ["-n", "1"], ["-n", "1", "--isolate"]])
+def test_a_device_that_cannot_be_given_back_fails_the_run_in_one_line(project, words):
+    """The controller of -n closes its own backend before the workers begin; theirs are closed at the end."""
+    device = "misbehaving:StaysOpenInWorkers" if "-n" in words else "misbehaving:DoesNotClose"
+    result = run(project, "--backend", device, "--record", "r.jsonl", *words)
+    assert result.ret == 1
+    result.assert_outcomes(passed=4)
+    (told,) = [line for line in result.outlines if line.startswith("ERROR: ")]
+    assert told.endswith("backend device could not be closed: OSError: still busy")
+    record_of(project.path / "r.jsonl")  # it has its last line
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
 def test_isolation_makes_a_death_a_crash_and_a_silence_a_timeout(project):
     text = CATALOGUE.replace("  larger:", "  dies:") + CATALOGUE.partition("families:\n")[2].replace("plain", "hangs")
     text = text.partition("  larger:")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctypes import byref, c_uint64, c_void_p
 from typing import Any
 
+from ..errors import DeviceFault
 from ..operators import OPERATORS
 from ..signature import Call
 from ..status import Status
@@ -19,7 +20,7 @@ def execute(session: Session, call: Call) -> Status:
     """Run a call on a session that is ready, and return the phases' status with CANN's message.
 
     The outputs' memory, and the inputs' if the device changed it, holds afterwards what the device's memory holds.
-    Raises CannError where the runtime fails: allocation, copies, a kernel's fault or time.
+    Raises DeviceFault where the runtime fails: allocation, copies, a kernel's fault or time, another thread's fault.
     """
     with Tensors(session, call) as tensors:
         first = _First(session, call, tensors)
@@ -60,7 +61,9 @@ class _First:
         workspace = self.session.workspace(size)
         executor, self._executor = self._executor, c_void_p()  # single use: gone after the second phase, failed or not
         status = self._status("second phase: ", int(self._declared(workspace, size, executor, self.session.stream)))
-        if not self.session.broken:
+        if status.code != _BROKEN:
+            if self.session.broken:
+                raise DeviceFault(f"{self.call.op} was running when a fault of another thread's call broke the device")
             self.session.synchronise()
             self.tensors.download()
         return status

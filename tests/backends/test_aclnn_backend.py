@@ -164,6 +164,7 @@ def test_the_smoke_tier_passes_on_every_soc(clean, soc):
     [
         (["-n", "2"], None, {"emulated npu:0", "emulated npu:1"}),
         (["-n", "2", "--devices", "5,3", "--isolate"], None, {"emulated npu:5", "emulated npu:3"}),
+        (["-n", "2", "--backend-option", "device=6"], None, {"emulated npu:6"}),
         (["--devices", "1"], "2,4", {"emulated npu:1"}),
     ],
 )
@@ -255,13 +256,15 @@ def test_a_library_that_does_not_load_is_told_with_its_cause(tree, tmp_path):
     assert "LD_LIBRARY_PATH" in told
 
 
-def test_a_worker_that_dies_leaves_a_line_with_its_device(tree, tmp_path):
-    """Without --isolate a crash takes the worker with it; xdist starts another one."""
+@pytest.mark.parametrize(
+    ("options", "devices"), [(["--devices", "4"], {"4"}), ([], {"0", "1"}), (["--backend-option", "device=4"], {""})]
+)
+def test_a_worker_that_dies_leaves_a_line_with_its_device(tree, tmp_path, options, devices):
+    """Without --isolate a crash takes the worker with it; xdist starts another, which takes the next device."""
     fault = {"ACLNN_EMULATOR_FAULTS": "aclnnLogSigmoidBackward#3=crash"}
-    code, told, lines = run(
-        tmp_path, LOG_SIGMOID, "--backend", "aclnn", "-n", "1", "--devices", "4", "-k", "first_look", **fault
-    )
+    chosen = [LOG_SIGMOID, "--backend", "aclnn", "-n", "1", "-k", "first_look", *options]
+    code, told, lines = run(tmp_path, *chosen, **fault)
     assert code == 1
     crashed = [line for line in lines[1:-1] if line["status"] == "crash"]
     assert crashed, told[-2000:]
-    assert {line["device"] for line in crashed} == {"4"}
+    assert {line["device"] for line in crashed} <= devices

@@ -11,6 +11,7 @@ import pytest
 from oracle.backends import load
 from oracle.cann import CannError
 from oracle.catalogue.layout import allocate, describe
+from oracle.errors import DeviceFault
 from oracle.operators import OPERATORS, reference
 from oracle.signature import Call, TensorSpec
 
@@ -255,6 +256,38 @@ def test_every_thread_has_its_own_stream_and_a_fault_in_one_is_survived_by_all(e
     thread.start()
     thread.join(60)
     assert again == [True]
+    device.close()
+    assert set(emulator.alive().values()) == {0}
+
+
+def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, device):
+    """Whatever breaks when the device is reset under a running call: it is told, or the values are right."""
+    device.run(softmax())
+    emulator.inject(";".join(f"{SOFTMAX}#{n}=fault:507015" for n in range(5, 100, 7)))
+    wrong, told = [], []
+
+    def work(number):
+        for seed in range(25):
+            call = softmax("transposed", seed=100 * number + seed)
+            try:
+                status = device.run(call)
+            except DeviceFault as fault:
+                told.append(str(fault))
+            else:
+                if status.ok and not is_right(call):
+                    wrong.append((number, seed))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not wrong
+    assert any("fault of another thread" in text for text in told)
+    emulator.clear()
+    last = softmax()
+    assert device.run(last).ok
+    assert is_right(last)
     device.close()
     assert set(emulator.alive().values()) == {0}
 

@@ -255,6 +255,12 @@ class DoesNotClose(Device):
         raise OSError("still busy")
 
 
+class StaysOpenInWorkers(Device):
+    def close(self) -> None:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            raise OSError("still busy")
+
+
 class DiesAtTheEnd(Device):
     def close(self) -> None:
         atexit.register(os.kill, os.getpid(), signal.SIGKILL)
