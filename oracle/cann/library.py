@@ -116,8 +116,10 @@ class Cann:
         code = self.status("aclInit", None)
         if code == abi.SUCCESS:
             atexit.register(self._finalise)  # at the end: not every version can be initialised again
-        elif code != abi.REPEAT_INITIALIZE:
-            raise CannError("aclInit", code, self.message())
+            return
+        told = self.message()  # also where it is fine: the text must not turn up with the next failure
+        if code != abi.REPEAT_INITIALIZE:
+            raise CannError("aclInit", code, told)
 
     def _finalise(self) -> None:
         if code := self.status("aclFinalize"):

@@ -215,6 +215,22 @@ device.close()
 """
 
 
+BESIDE_ANOTHER = """
+import atexit, ctypes, os
+acl = ctypes.CDLL(os.environ["ASCEND_HOME_PATH"] + "/lib64/libascendcl.so")
+assert acl.aclInit(None) == 0
+atexit.register(lambda: print("initialised:", acl.aclFinalize() == 0, flush=True))  # runs last
+import numpy as np
+from oracle.backends import load
+from oracle.signature import Call
+device = load("aclnn")
+x = np.ones(4, np.float32)
+status = device.run(Call("aclnnSoftmaxBackward", "ascend910b", {"gradOutput": x, "output": x}, {"dim": 3}, {"out": x}))
+device.close()
+print(status.reason)
+"""
+
+
 def python(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ASCEND_", "ACLNN_EMULATOR_"))}
     env |= {"PYTHONPATH": str(Path(__file__).parents[2]), **variables}
@@ -228,6 +244,16 @@ def link(tree: Path, folder: Path, names: dict[str, str]) -> Path:
     for name, target in names.items():
         (folder / name).symlink_to(tree / "lib64" / target)
     return folder
+
+
+def test_who_initialised_acl_finalises_it(tree):
+    """100002 from aclInit is no failure, and its message is not shown with a later one."""
+    done = python(BESIDE_ANOTHER, ASCEND_HOME_PATH=str(tree))
+    assert done.returncode == 0, done.stderr[-2000:]
+    reason, at_exit = done.stdout.splitlines()
+    assert reason.startswith("EZ1001: [aclnnSoftmaxBackwardGetWorkspaceSize] dim is 3")
+    assert "aclInit" not in reason
+    assert at_exit == "initialised: True"
 
 
 @pytest.mark.parametrize("libraries", LAYOUTS.values(), ids=LAYOUTS)

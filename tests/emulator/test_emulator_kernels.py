@@ -187,6 +187,24 @@ def random_call(op, rng):
 
 
 @pytest.mark.parametrize("soc", PLATFORMS)
+def test_refusals_agree_with_the_python_validator_on_every_dtype_of_every_tensor(tree, soc):
+    rng = np.random.default_rng(22)
+    calls = []
+    for op, operator in OPERATORS.items():
+        params = {n: _spec(v) for n, v in arguments(op, "float32", rng, "contiguous").items()}
+        params[operator.output] = TensorSpec((6, 9), "float32")
+        tensors = [name for name, value in params.items() if isinstance(value, TensorSpec)]
+        calls += [(op, params | {n: TensorSpec(params[n].shape, d)}) for n in tensors for d in DTYPES if d != "str_"]
+    answers = call(tree, [Job(op, params, run=False) for op, params in calls], soc)
+    for (op, params), answer in zip(calls, answers, strict=True):
+        assert answer.status == validate(op, soc=soc, **params).code, (op, params, answer.message)
+
+
+def _spec(value):
+    return TensorSpec(value.shape, value.dtype) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("soc", PLATFORMS)
 @pytest.mark.parametrize("op", OPERATORS)
 def test_refusals_agree_with_the_python_validator_on_random_calls(tree, op, soc):
     rng = np.random.default_rng([len(op), *soc.encode()])

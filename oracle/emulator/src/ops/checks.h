@@ -55,6 +55,8 @@ inline bool is_integer(aclDataType type) {
     case ACL_UINT16:
     case ACL_UINT32:
     case ACL_UINT64:
+    case ACL_INT4:
+    case ACL_UINT1:
       return true;
     default:
       return false;
