@@ -25,7 +25,7 @@ from ..runner.settings import Settings
 from ..signature import Array, Call
 from .device import kernel_type, store_result
 from .registry import right_kernels
-from .trial import Answer, Hit, Share, cheap_first, failed_layers
+from .share import Answer, Hit, Share, cheap_first, failed_layers
 
 GOLDEN = "right/exact"  # the golden itself, which no kernel computes
 

@@ -19,7 +19,8 @@ from ..runner.settings import Settings
 from .base import Defect
 from .registry import defects
 from .right import SOCS
-from .trial import Answer, Hit, Share, balanced, run
+from .share import Answer, Hit, Share, balanced
+from .trial import run
 
 PER_SHARE = 300  # wrong kernels that share a case's data and reference
 Progress = Callable[[str, int, int], None]  # (what ended, done, all)

@@ -7,74 +7,19 @@ on a call what the plain one does, bit for bit, is not judged there: it cannot b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from ..catalogue.case import Case
 from ..errors import OracleError
 from ..operators import validate, writes
 from ..runner.run import Outcome, Prepared
-from ..runner.settings import Settings
 from ..signature import Array, Call
+from .alarms import run_right
 from .base import Defect
 from .device import Device, _has_memory, everything, kernel_type, nothing, read_plainly, store, write_in_place
 from .kernels import BASE
 from .registry import defects
-
-
-@dataclass(frozen=True)
-class Share:
-    """What one process does: wrong kernels (``ids``) on one SoC or, with none, an operator's right kernels on some."""
-
-    op: str
-    settings: Settings
-    cases: tuple[Case, ...]
-    ids: tuple[str, ...] = ()
-    full_matrix: bool = False
-    socs: tuple[str, ...] = ()
-
-    @property
-    def weight(self) -> float:
-        """A guess of its cost: what is long is started first."""
-        kernels = len(self.ids) / 10 if self.ids else 12
-        return kernels * sum(600 + size_of(case) for case in self.cases)
-
-
-@dataclass
-class Hit:
-    """A case that a kernel failed."""
-
-    id: str
-    case: str
-    layers: tuple[str, ...]
-    reason: str
-    soc: str
-
-
-@dataclass
-class Answer:
-    """What a share found. ``hits``: wrong kernels noticed, or right ones flagged. ``unusable``: cases and why."""
-
-    share: Share
-    hits: list[Hit] = field(default_factory=list)
-    judged: int = 0
-    unusable: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-    cpu: float = 0.0
-
-
-def size_of(case: Case) -> int:
-    """Return the elements of a case's tensors."""
-    plans = (*case.inputs.values(), *case.outputs.values())
-    return sum(int(np.prod(p.shape, dtype=np.float64)) for p in plans if p is not None and not p.spec_only)
-
-
-def cheap_first(cases: Iterable[Case]) -> list[Case]:
-    """Return cases in the order of their size."""
-    return sorted(cases, key=lambda case: (size_of(case), case.id))
+from .share import Answer, Hit, Share, cheap_first, failed_layers
 
 
 def run(share: Share) -> Answer:
@@ -84,8 +29,6 @@ def run(share: Share) -> Answer:
     if share.ids:
         _wrong(share, answer)
     else:
-        from .alarms import run_right
-
         run_right(share, answer)
     answer.seconds, answer.cpu = time.perf_counter() - started, time.process_time() - used
     return answer
@@ -129,11 +72,6 @@ def _noticed(defect: Defect, plain: Plain, answer: Answer) -> Hit | None:
         return None
     soc = plain.prepared.settings.soc
     return Hit(defect.id, plain.prepared.case.id, failed_layers(outcome), outcome.reason, soc)
-
-
-def failed_layers(outcome: Outcome) -> tuple[str, ...]:
-    """The layers that failed; a device that raised is a matter of structure."""
-    return tuple(n for n, layer in outcome.layers.items() if not layer.passed) or ("structure",)
 
 
 class Plain:
@@ -195,8 +133,3 @@ class Plain:
         if not (reads or computes or device.store is not store or device.kernel_type is not kernel_type):
             return False
         return device.result(self.call, self._out).tobytes() != self.result.tobytes()
-
-
-def balanced(ids: Sequence[str], parts: int) -> list[tuple[str, ...]]:
-    """Deal ids out to some parts, neighbours (which cost alike) to different ones."""
-    return [tuple(ids[k::parts]) for k in range(parts) if ids[k::parts]]

@@ -5,66 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..backends import Backend, load
+from ..backends import Backend
 from ..catalogue.case import Case
 from ..errors import OracleError
 from .expectations import Expectation
 from .isolate import About, Child
+from .opening import load_backend, release
 from .run import Outcome, case_line, run_case
 from .settings import Settings
-
-
-def load_backend(settings: Settings) -> Backend:
-    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
-    try:
-        return _load(settings)
-    except OracleError:
-        raise
-    except Exception as error:
-        told = f"backend {settings.backend} could not be opened: {type(error).__name__}: {error}"
-        raise OracleError(told) from error
-
-
-def _load(settings: Settings) -> Backend:
-    if settings.emulate:
-        from ..emulator import activate
-
-        activate(settings.soc)
-    backend = load(settings.backend, dict(settings.backend_options))
-    _check_devices(backend, settings)
-    if settings.device is not None:
-        use_device = getattr(backend, "use_device", None)
-        if use_device is None:
-            raise OracleError(f"--devices: backend {settings.backend} has no devices to choose from")
-        use_device(settings.device)
-    found = getattr(backend, "soc", None)
-    if found is not None and found != settings.soc:
-        raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
-    getattr(backend, "versions", None)  # a device that does not open says so now
-    return backend
-
-
-def release(backend: Backend) -> None:
-    """Close a backend that can be closed. Raises OracleError, whatever the backend raises."""
-    close = getattr(backend, "close", None)
-    if close is None:
-        return
-    try:
-        close()
-    except Exception as error:
-        told = f"backend {backend.name} could not be closed: {type(error).__name__}: {error}"
-        raise OracleError(told) from error
-
-
-def _check_devices(backend: Backend, settings: Settings) -> None:
-    """Refuse a device of --devices that is not there before any worker meets it."""
-    devices = getattr(backend, "devices", None)
-    if not settings.devices or devices is None:
-        return
-    count = devices()
-    for number in settings.devices:
-        if number >= count:
-            raise OracleError(f"--devices: no device {number}; backend {settings.backend} sees {count}, from 0 on")
 
 
 @dataclass

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 from ..backends import Backend
 from ..catalogue.case import Case
 from ..errors import OracleError
+from .opening import load_backend, release
+from .run import run_case
 from .settings import Settings
 
 START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
@@ -35,9 +37,6 @@ def serve() -> None:
     number = int(sys.argv[1])
     os.set_inheritable(number, False)
     pipe: Connection[Any, Any] = Connection(number)
-    from .bench import load_backend, release
-    from .run import run_case
-
     settings = pipe.recv()
     try:
         backend = load_backend(settings)

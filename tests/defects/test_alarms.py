@@ -11,7 +11,8 @@ from oracle.defects import alarms
 from oracle.defects.alarms import elementwise, worst_of
 from oracle.defects.right import SOCS, Right, right_kernels
 from oracle.defects.score import Plan
-from oracle.defects.trial import Share, run
+from oracle.defects.share import Share
+from oracle.defects.trial import run
 from oracle.operators import OPERATORS, Reference
 from oracle.runner.settings import Settings
 from oracle.verdict import compare, standard

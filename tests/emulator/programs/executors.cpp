@@ -1,6 +1,8 @@
 // Tensors and executors: what they answer, single use, lifetimes, faults on order, threads, leaks.
 #include <unistd.h>
 
+#include <atomic>
+
 #include "work.h"
 
 CASE(an_executor_serves_once) {
@@ -192,6 +194,46 @@ CASE(many_threads_and_devices) {
     REQUIRE(aclemuLiveCount(kind) == 0);
   REQUIRE(aclemuMisuseCount() == 0);
   OK(aclFinalize());
+}
+
+// A reset by force under running calls: they fail or succeed, nothing crashes, and the device works afterwards.
+CASE(a_device_is_reset_while_others_use_it) {
+  OK(aclInit(nullptr));
+  static std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++) {
+    threads.emplace_back([t] {
+      while (!over) {
+        aclrtStream stream = nullptr;
+        if (aclrtSetDevice(0) != 0 || (t % 2 == 0 && aclrtCreateStream(&stream) != 0)) continue;
+        int64_t n = 65;
+        void* memory = nullptr;
+        if (aclrtMalloc(&memory, 65 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST) != 0) continue;
+        aclTensor* tensor = row(memory, n);
+        uint64_t size = 0;
+        aclOpExecutor* executor = nullptr;
+        OK(aclnnLogSigmoidBackwardGetWorkspaceSize(tensor, tensor, tensor, tensor, &size, &executor));
+        if (aclnnLogSigmoidBackward(nullptr, 0, executor, stream) == 0) aclrtSynchronizeStream(stream);
+        OK(aclDestroyTensor(tensor));
+        aclrtFree(memory);
+        if (stream != nullptr) aclrtDestroyStream(stream);
+      }
+    });
+  }
+  for (int i = 0; i < 50; i++) {
+    sleep_ms(2);
+    aclrtResetDeviceForce(0);
+  }
+  over = true;
+  for (auto& thread : threads) thread.join();
+  aclrtResetDeviceForce(0);
+  OK(aclrtSetDevice(0));
+  Work healthy(3);
+  OK(healthy.first());
+  OK(healthy.second());
+  OK(aclrtSynchronizeStream(nullptr));
+  REQUIRE(host(healthy.memory[2], 3)[2] == 1);
+  REQUIRE(aclemuLiveCount("executors") == 0);
 }
 
 int main(int argc, char** argv) { return run_named(argc, argv); }
