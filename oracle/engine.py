@@ -16,7 +16,7 @@ from .sink import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
 _VARIABLE = "ACLNN_ORACLE_ENGINE"
-WORTH = 1 << 25  # elements of large calls after which compiling has paid for itself
+WORTH = 1 << 24  # elements of large calls after which a process is taken to evaluate many
 LARGE = 1 << 18  # elements of a call
 
 _LOCK = threading.Lock()
