@@ -33,7 +33,8 @@ def sentence(data: Data) -> str:
     rows = f", {published['noticed']} of the {published['all']} published defects" if published["all"] else ""
     alarms = len(data["false_alarms"])
     verdicts = data["right_kernels"]["verdicts"]
-    right = f" {alarms} false alarms in {verdicts} verdicts on right kernels ({data['seeds']} seeds)."
+    seeds = f"{data['seeds']} seed{'s' * (data['seeds'] != 1)}"
+    right = f" {alarms} false alarms in {verdicts} verdicts on right kernels ({seeds})."
     if not total["all"]:
         return f"{data['cases']} cases:{right}{state}"
     return (
@@ -44,7 +45,7 @@ def sentence(data: Data) -> str:
 
 
 def _operators(data: Data) -> tuple[list[str], list[list[str]]]:
-    head = ["operator", "cases", "published defects", "generated mutants", "equivalent", "false alarms"]
+    head = ["operator", "cases", "kernels of published defects", "generated mutants", "equivalent", "false alarms"]
     rows = [
         [
             o["op"],
@@ -113,8 +114,8 @@ def _unusable(data: Data) -> list[str]:
 
 
 SECTIONS = (
+    ("Missing: families of the built-in catalogue that notice survivors", _missing),
     ("Survivors", _survivors),
-    ("Families of the built-in catalogue that notice survivors", _missing),
     ("False alarms", _alarms),
     ("Cases that cannot be scored", _unusable),
 )
