@@ -194,6 +194,11 @@ def test_two_cycles_give_every_pair() -> None:
     assert len(set(zip(first.tolist(), second.tolist(), strict=True))) == 6
 
 
+def test_one_class_is_class_zero_whatever_the_lowest() -> None:
+    """A generated shape may have one class, beside a rule that keeps class 0 for ignoreIndex."""
+    assert (data("classes", (5,), "int64", count=1, low=1) == 0).all()
+
+
 def test_spots_scale_and_signed_zero() -> None:
     values = data("uniform", (10,), spots=[[0, math.nan], [-1, -math.inf], [3, -0.0]])
     assert math.isnan(values[0])
@@ -212,6 +217,7 @@ ERRORS: list[tuple[dict[str, Any], tuple[int, ...], str, str]] = [
     ({"gen": "constant", "value": 0.5}, (2,), "int32", "value 0.5 does not fit into int32"),
     ({"gen": "constant", "value": 2**70}, (2,), "int64", "at most 64 bits"),
     ({"gen": "classes", "count": 0}, (2,), "int64", "no class"),
+    ({"gen": "classes", "count": 2, "low": 2}, (2,), "int64", "no class"),
     ({"gen": "classes", "count": 3, "pattern": "odd"}, (2,), "int64", "unknown ignore pattern"),
     ({"gen": "softmax", "dim": 2}, (2, 3), "float32", "no axis 2"),
     ({"gen": "subnormals"}, (2,), "int32", "needs a floating-point dtype"),

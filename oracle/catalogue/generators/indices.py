@@ -25,11 +25,12 @@ def classes(
     pattern: str = "random",
     low: int = 0,
 ) -> Array:
-    """Class indices in [low, count), with ``ignore`` in a share of the places.
+    """Class indices in [low, count) (of one class, that one), with ``ignore`` in a share of the places.
 
     pattern: random places; the first or the last; alternate; all; or runs (stretches of 7 places).
     """
     n = size_of(shape)
+    low = 0 if count == 1 else low
     if not 0 <= low < count:
         raise OracleError(f"classes: no class in [{low}, {count})")
     index = low + stream.below(n, count - low)
