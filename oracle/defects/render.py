@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..reporting.markdown import code, table
 from ..reporting.markdown import escape as plain
 
 Data = dict[str, Any]
+Table = tuple[list[str], list[list[str]]]  # head and rows
 SHOWN = 40  # survivors and alarms shown; the JSON has all
 
 
@@ -44,7 +45,7 @@ def sentence(data: Data) -> str:
     )
 
 
-def _operators(data: Data) -> tuple[list[str], list[list[str]]]:
+def _operators(data: Data) -> Table:
     head = ["operator", "cases", "kernels of published defects", "generated mutants", "equivalent", "false alarms"]
     rows = [
         [
@@ -60,17 +61,17 @@ def _operators(data: Data) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def _classes(data: Data) -> tuple[list[str], list[list[str]]]:
+def _classes(data: Data) -> Table:
     return ["class", "what", "noticed"], [[c["class"], c["what"], percent(c)] for c in data["classes"]]
 
 
-def _layers(data: Data) -> tuple[list[str], list[list[str]]]:
+def _layers(data: Data) -> Table:
     at = "by any case" if data["full_matrix"] else "by the first case that notices"
     head = ["layer", f"notices, {at}", "alone"]
     return head, [[x["layer"], str(x["noticed"]), str(x["alone"])] for x in data["layer_detections"]]
 
 
-def _families(data: Data) -> tuple[list[str], list[list[str]]]:
+def _families(data: Data) -> Table:
     earned = data["earned"]
     what = "notices" if earned["complete"] else "first to notice"
     rows = [
@@ -82,6 +83,7 @@ def _families(data: Data) -> tuple[list[str], list[list[str]]]:
             str(f["unique"]) if earned["complete"] else "-",
         ]
         for f in earned["families"]
+        if data["total"]["all"]
     ]
     return ["family", "cases", what, "in a smallest set", "only here"], rows
 
@@ -121,10 +123,14 @@ SECTIONS = (
 )
 
 
+def _tables(data: Data) -> tuple[Callable[[Data], Table], ...]:
+    """The tables that have something to say: without wrong kernels only the operators'."""
+    return (_operators, _classes, _layers) if data["total"]["all"] else (_operators,)
+
+
 def text(data: Data) -> str:
     """The score for a terminal."""
-    parts = [sentence(data)]
-    parts += [_aligned(*made(data)) for made in (_operators, _classes, _layers)]
+    parts = [sentence(data), *(_aligned(*made(data)) for made in _tables(data))]
     for title, made in SECTIONS:
         if lines := made(data):
             parts.append("\n".join([f"{title}:", *(f"  {line}" for line in _few(lines))]))
@@ -158,13 +164,14 @@ def markdown(data: Data) -> str:
         f"{code(data['command'])}; standard {data['standard']}, layers {', '.join(data['layers'])}, "
         f"SoC: {data['soc']}; {_time(data)}",
     ]
-    for head, rows in (_operators(data), _classes(data), _layers(data)):
+    for head, rows in (made(data) for made in _tables(data)):
         parts.append(table(head, [[plain(cell) for cell in row] for row in rows]))
     for title, made in SECTIONS:
         if lines := made(data):
             parts.append("\n".join([f"### {title}", "", *(f"- {plain(line)}" for line in _few(lines))]))
     head, rows = _families(data)
-    parts += ["### Which families earn their place", table(head, [[plain(cell) for cell in row] for row in rows])]
+    if rows:
+        parts += ["### Which families earn their place", table(head, [[plain(cell) for cell in row] for row in rows])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -184,13 +191,15 @@ def html(data: Data) -> str:
         f"<p><code>{escape(data['command'])}</code>; standard {escape(data['standard'])}, layers "
         f"{escape(', '.join(data['layers']))}, SoC: {escape(data['soc'])}; {_time(data)}</p>",
     ]
-    parts += [_html_table(*made(data)) for made in (_operators, _classes, _layers)]
+    parts += [_html_table(*made(data)) for made in _tables(data)]
     for title, made in SECTIONS:
         if lines := made(data):
             items = "".join(f"<li>{escape(line)}</li>" for line in lines)
             parts.append(f"<details><summary>{escape(title)}: {len(lines)}</summary><ul>{items}</ul></details>")
-    families = _html_table(*_families(data))
-    parts.append(f"<details><summary>Which families earn their place</summary>{families}</details>")
+    head, rows = _families(data)
+    if rows:
+        found = _html_table(head, rows)
+        parts.append(f"<details><summary>Which families earn their place</summary>{found}</details>")
     return f'<section class="power" id="power">{"".join(parts)}</section>\n'
 
 
