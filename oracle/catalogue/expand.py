@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
 from ..dtypes import FLOATS, dtype_of
 from ..errors import OracleError, unknown
 from ..operators import OPERATORS
 from ..operators.base import Operator
-from ..platforms import PLATFORMS, platform
-from ..signature import FORMAT_ENUM
-from ..status import CODES
+from ..platforms import PLATFORMS
 from . import generators
 from .case import Case, TensorPlan
 from .ecosystem import Design, Row, Volume
 from .layers import Draft, Layer
 from .layout import arrange, parse, shares_elements
+from .pairwise import pairs
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, operand_shape, resolve
+from .written import check_format, expectations, flat, listed, platforms, stand_in, word
 
 _PLAN_KEYS = ("shape", "dtype", "view", "format", "storage_shape")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z|[-+]?\.?inf\Z|\.?nan\Z")
 _INT64 = range(-(2**63), 2**63)
 SUCCESS = "ACLNN_SUCCESS"
 _BY_RULE = (
@@ -102,7 +100,7 @@ class _Expander:
             plan = {k: v for k, v in value.items() if k in _PLAN_KEYS}
             return Draft(plan, {k: v for k, v in value.items() if k not in _PLAN_KEYS})
         if isinstance(value, list):
-            return Draft(data={"gen": "literal", "values": _flat(value)})
+            return Draft(data={"gen": "literal", "values": flat(value)})
         if isinstance(value, str):
             return Draft(data=self.shorthand(value, place))
         return Draft(data={"gen": "constant", "value": value})
@@ -115,7 +113,7 @@ class _Expander:
         parameters = generators.GENERATORS[name].parameters
         if len(words) > len(parameters):
             raise self.document.error(f"{text!r}: {name} takes at most {len(parameters)} numbers", place)
-        return {"gen": name, **{p.name: _word(w) for p, w in zip(parameters, words, strict=False)}}
+        return {"gen": name, **{p.name: word(w) for p, w in zip(parameters, words, strict=False)}}
 
     # -- multiplying the axes ------------------------------------------------------------------------------------------
 
@@ -125,25 +123,54 @@ class _Expander:
         if "generate" in family.keys:
             yield from self.generated(name, family.over(self.defaults))
             return
-        written = family.keys.get("variants")
-        where = (*place, "variants")
-        if written is None:
-            axes = [[Layer({}, ())]]
-        elif isinstance(written, list):
-            axes = [self.variants(axis, (*where, i)) for i, axis in enumerate(written)] or [[]]
-        else:
-            axes = [self.variants(written, where)]
-        count = 0
-        for combination in product(*axes):
-            layer = family.over(self.defaults)
-            for variant in combination:
-                layer = variant.over(layer)
-            shown = [a for a in self.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
-            for case in self.cases(name, layer, shown):
-                count += 1
-                yield case
-        if not count:
+        axes = self.axes(family.keys.get("variants"), (*place, "variants"))
+        expanded = self.covered(name, family, axes) if "cover" in family.keys else self.multiplied(name, family, axes)
+        found = False
+        for case in expanded:
+            found = True
+            yield case
+        if not found:
             raise self.document.error(f"family {name} expands to nothing: one of its axes is empty", place)
+
+    def axes(self, written: Any, place: Where) -> list[list[Layer]]:
+        """Return the axes of variants: none, one mapping, or a list of mappings."""
+        if written is None:
+            return []
+        if isinstance(written, list):
+            return [self.variants(axis, (*place, i)) for i, axis in enumerate(written)] or [[]]
+        return [self.variants(written, place)]
+
+    def multiplied(self, name: str, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
+        """Yield every combination of the axes."""
+        for combination in product(*axes):
+            layer = self.combined(family, combination)
+            shown = [a for a in self.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
+            yield from self.cases(name, layer, shown)
+
+    def covered(self, name: str, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
+        """Yield few combinations in which every pair of values of two axes occurs; the variants hold no axes here."""
+        for layer in chain(*axes):
+            for key in ("dtype", "shape", "attrs"):
+                if key in layer.keys:
+                    raise self.error(f"family {name}: with cover, {key} stands in the family alone", layer, (key,))
+        whole = family.over(self.defaults)
+        shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
+        values = [listed(whole.keys["attrs"][a]) for a in shown]
+        free: list[list[Any]] = [self.dtypes(whole), list(main_shapes(whole.keys["shape"])), *values, *axes]
+        for row in pairs([len(axis) for axis in free]):
+            dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
+            chosen = dict(zip(shown, rest, strict=False))
+            layer = self.combined(family, rest[len(shown) :])
+            attrs = {**layer.keys.get("attrs", {}), **chosen}
+            layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs})
+            yield from self.cases(name, layer, shown)
+
+    def combined(self, family: Layer, variants: Iterable[Layer]) -> Layer:
+        """Lay variants over a family over the defaults, in their order."""
+        layer = family.over(self.defaults)
+        for variant in variants:
+            layer = variant.over(layer)
+        return layer
 
     def variants(self, axis: Mapping[str, Any], place: Where) -> list[Layer]:
         return [self.layer(written, (*place, name), name) for name, written in axis.items()]
@@ -154,7 +181,7 @@ class _Expander:
             if key not in keys:
                 raise self.error(f"family {family} has no {key}", layer, ())
         layer = self.settled(layer)
-        attributes = [_listed(keys["attrs"][a]) if a in keys.get("attrs", {}) else [None] for a in self.attrs]
+        attributes = [listed(keys["attrs"][a]) if a in keys.get("attrs", {}) else [None] for a in self.attrs]
         for dtype, shape in product(self.dtypes(layer), main_shapes(keys["shape"])):
             for values in product(*attributes):
                 try:
@@ -167,8 +194,8 @@ class _Expander:
         """Check what does not depend on the axes, and resolve the statuses and SoCs."""
         self.check_data(layer)
         settled = {
-            "expect": self.checked(layer, ("expect",), _expectations, layer.keys.get("expect")),
-            "soc": self.checked(layer, ("soc",), _platforms, layer.keys.get("soc", [])),
+            "expect": self.checked(layer, ("expect",), expectations, layer.keys.get("expect")),
+            "soc": self.checked(layer, ("soc",), platforms, layer.keys.get("soc", [])),
         }
         return replace(layer, keys={**layer.keys, **settled})
 
@@ -176,7 +203,7 @@ class _Expander:
         return self.document.error(message, *((*place, *inner) for place in layer.places))
 
     def dtypes(self, layer: Layer) -> list[str]:
-        names = [n for name in _listed(layer.keys["dtype"]) for n in (FLOATS if name == "floats" else (name,))]
+        names = [n for name in listed(layer.keys["dtype"]) for n in (FLOATS if name == "floats" else (name,))]
         for name in names:
             self.checked(layer, ("dtype",), dtype_of, name)
         return names
@@ -198,10 +225,10 @@ class _Expander:
             if draft.null:
                 continue
             if inner[0] == "inputs":
-                self.checked(layer, inner, generators.check, {k: _stand_in(v) for k, v in draft.data.items()})
+                self.checked(layer, inner, generators.check, {k: stand_in(v) for k, v in draft.data.items()})
             elif draft.data:
                 raise self.error("the output has no data; remove " + ", ".join(draft.data), layer, inner)
-            for key, check in (("dtype", dtype_of), ("view", parse), ("format", _format)):
+            for key, check in (("dtype", dtype_of), ("view", parse), ("format", check_format)):
                 if key in draft.plan:
                     self.checked(layer, (*inner, key), check, draft.plan[key])
 
@@ -227,8 +254,9 @@ class _Expander:
         """Yield the first cases of a rule's sequence: as many as the family says, or the volume that is asked for."""
         rule, place = family.keys["generate"], ("families", name)
         volume = self.volume or Volume("ecosystem", rule["cases"])
-        if "shape" in family.keys:
-            raise self.document.error(f"family {name}: generate makes the shapes; remove shape", (*place, "shape"))
+        for key, why in (("shape", "makes the shapes"), ("cover", "chooses the combinations")):
+            if key in family.keys:
+                raise self.document.error(f"family {name}: generate {why}; remove {key}", (*place, key))
         self.known(dict.fromkeys(rule["draws"]), self.tensors, "input", (*place, "generate"))
         written = family.keys.get("variants") or {"": {}}
         if not isinstance(written, dict):
@@ -250,7 +278,7 @@ class _Expander:
         """Return the factors of a generated family."""
         rule = family.keys["generate"]
         low, high = rule["ranks"]
-        lists = [_listed(family.keys["attrs"][a]) for a in self.attrs]
+        lists = [listed(family.keys["attrs"][a]) for a in self.attrs]
         attributes = {
             rank: [
                 attrs
@@ -348,49 +376,9 @@ def _drawn(layer: Layer, row: Row, operands: list[str], rule: str) -> Layer:
     return Layer(keys, layer.places, "-".join(filter(None, words)))
 
 
-def _expectations(written: Any) -> dict[str, str]:
-    expect = {"default": written} if isinstance(written, str) else dict(written or {})
-    for soc, status in expect.items():
-        if soc != "default":
-            platform(soc)
-        if status not in CODES:
-            raise unknown("status", status, CODES)
-    return expect
-
-
-def _platforms(written: Any) -> tuple[str, ...]:
-    return tuple(platform(name).soc for name in _listed(written))
-
-
 def _with_bfloat16(names: tuple[str, ...]) -> tuple[str, ...]:
     """A call with bfloat16 that says nothing of its status is planned where bfloat16 exists."""
     able = tuple(name for name in names or PLATFORMS if PLATFORMS[name].bfloat16)
     if not able:
         raise OracleError(f"bfloat16, but none of {', '.join(names)} has it; write expect if that is the point")
     return able
-
-
-def _format(name: str) -> None:
-    if name not in FORMAT_ENUM:
-        raise unknown("format", name, FORMAT_ENUM)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _flat(values: list[Any]) -> list[Any]:
-    return [x for value in values for x in (_flat(value) if isinstance(value, list) else [value])]
-
-
-def _word(word: str) -> Any:
-    if not _NUMBER.match(word):
-        return {"true": True, "false": False}.get(word, word)
-    if re.match(r"[-+]?\d+\Z", word):
-        return int(word)
-    return float(word.replace(".inf", "inf").replace(".nan", "nan"))
-
-
-def _stand_in(value: Any) -> Any:
-    """References are numbers once the axes are known; the parameter check sees a number in their place."""
-    return 1 if isinstance(value, str) and value.startswith("$") else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations, product
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,9 @@ ERRORS = [
     (family(variants="{}"), 9, "expands to nothing"),
     (family(variants="[]"), 9, "expands to nothing"),
     (family(shape="[{product: [[]]}]"), 9, "expands to nothing"),
+    (family(cover="pairs", variants="[]"), 9, "expands to nothing"),
+    (family(cover="triples"), 9, "unknown value 'triples'"),
+    (family(cover="pairs", variants="{a: {attrs: {dim: 0}}}"), 9, "attrs stands in the family alone"),
     (family(shape="[[4], [4]]"), 9, "already used at"),
     (family(attrs="{dims: 1}"), 9, "unknown attribute of aclnnSoftmaxBackward 'dims'"),
     (family(attrs="{dim: true}"), 9, "True"),
@@ -195,6 +199,24 @@ def test_every_error_names_file_and_line(tmp_path: Path, families: str, line: in
     with pytest.raises(OracleError, match=rf"c\.yaml:{line}: ") as error:
         cases(tmp_path, families)
     assert says in str(error.value)
+
+
+def test_cover_keeps_every_pair_of_values(tmp_path: Path) -> None:
+    """dtype x shape x attribute x two axes of variants: 3 * 4 * 2 * 3 * 2 combinations become few."""
+    written = family(
+        cover="pairs", dtype="floats", shape="[[4, 5], [3, 2], [6, 7], [2, 9]]", attrs="{dim: [0, -1]}",
+        variants="[{a: {}, b: {inputs: {output: {view: strided}}}, c: {inputs: {output: {view: padded}}}}, "
+        "{x: {}, y: {output: {view: transposed}}}]",
+    )  # fmt: skip
+    found = cases(tmp_path, written)
+    rows = [(c.dtype, c.inputs["gradOutput"].shape, c.attrs["dim"], *c.id[:-1].split("-")[-2:]) for c in found]
+    assert len(rows) < 20
+    axes = [{row[i] for row in rows} for i in range(5)]
+    assert [len(axis) for axis in axes] == [3, 4, 2, 3, 2]
+    for i, j in combinations(range(5), 2):
+        assert {(row[i], row[j]) for row in rows} == set(product(axes[i], axes[j]))
+    views = {c.id[:-1].split("-")[-2]: c.inputs["output"].view for c in found}
+    assert views == {"a": "contiguous", "b": "strided", "c": "padded"}
 
 
 HEADS = [

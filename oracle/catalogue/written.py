@@ -1,0 +1,53 @@
+"""Values as a catalogue file writes them: single or in lists, words of a shorthand, references, names to check."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import unknown
+from ..platforms import platform
+from ..signature import FORMAT_ENUM
+from ..status import CODES
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z|[-+]?\.?inf\Z|\.?nan\Z")
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def flat(values: list[Any]) -> list[Any]:
+    return [x for value in values for x in (flat(value) if isinstance(value, list) else [value])]
+
+
+def word(word: str) -> Any:
+    if not _NUMBER.match(word):
+        return {"true": True, "false": False}.get(word, word)
+    if re.match(r"[-+]?\d+\Z", word):
+        return int(word)
+    return float(word.replace(".inf", "inf").replace(".nan", "nan"))
+
+
+def stand_in(value: Any) -> Any:
+    """References are numbers once the axes are known; the parameter check sees a number in their place."""
+    return 1 if isinstance(value, str) and value.startswith("$") else value
+
+
+def expectations(written: Any) -> dict[str, str]:
+    expect = {"default": written} if isinstance(written, str) else dict(written or {})
+    for soc, status in expect.items():
+        if soc != "default":
+            platform(soc)
+        if status not in CODES:
+            raise unknown("status", status, CODES)
+    return expect
+
+
+def platforms(written: Any) -> tuple[str, ...]:
+    return tuple(platform(name).soc for name in listed(written))
+
+
+def check_format(name: str) -> None:
+    if name not in FORMAT_ENUM:
+        raise unknown("format", name, FORMAT_ENUM)
