@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from .reading import Where
+from .shapes import is_reference
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Draft:
     @cached_property
     def refers(self) -> bool:
         """Whether a parameter refers to the main shape or an attribute, here or inside a list."""
-        return any(isinstance(v, list) or (isinstance(v, str) and v.startswith("$")) for v in self.data.values())
+        return any(isinstance(v, list) or is_reference(v) for v in self.data.values())
 
 
 @dataclass(frozen=True)

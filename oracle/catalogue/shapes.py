@@ -18,7 +18,7 @@ from .generators import size_of
 
 Shape = tuple[int, ...]
 Attrs = Mapping[str, int]
-_REFERENCE = re.compile(r"\$(?:(?P<dim>-?\d+)|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d+)?\Z")
+_REFERENCE = re.compile(r"(?P<minus>-?)\$(?:(?P<dim>-?\d+)|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d+)?\Z")
 WORDS = ("same", "leading", "last")
 
 
@@ -86,15 +86,21 @@ def _dim(item: Any, main: Shape, attrs: Attrs) -> int:
     return value
 
 
+def is_reference(value: Any) -> bool:
+    """Whether a written value refers to the main shape or an attribute."""
+    return isinstance(value, str) and value.lstrip("-").startswith("$")
+
+
 def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
-    """Replace ``$k``, ``$size``, ``$rank``, ``$attribute``, also inside lists; ``$-1-1`` is one less than ``$-1``."""
+    """Replace ``$k``, ``$size``, ``$rank``, ``$attribute``, also inside lists; ``$-1-1`` is one less than ``$-1``, and
+    ``-$rank`` the rank negated."""
     if isinstance(value, list):
         return tuple(resolve(item, main, attrs) for item in value)
-    if not isinstance(value, str) or not value.startswith("$"):
+    if not is_reference(value):
         return value
     match = _REFERENCE.match(value)
     known = {"size": size_of(main), "rank": len(main), **attrs}
     if match is None or not (match["dim"] or match["name"] in known):
         raise unknown("reference", value, ["$k (dim k)", *(f"${k}" for k in known)])
     number = main[_axis(int(match["dim"]), main)] if match["dim"] else known[match["name"]]
-    return number + int(match["plus"] or 0)
+    return (-number if match["minus"] else number) + int(match["plus"] or 0)

@@ -9,6 +9,7 @@ from ..errors import unknown
 from ..platforms import platform
 from ..signature import FORMAT_ENUM
 from ..status import CODES
+from .shapes import is_reference
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z|[-+]?\.?inf\Z|\.?nan\Z")
 
@@ -31,7 +32,7 @@ def word(word: str) -> Any:
 
 def stand_in(value: Any) -> Any:
     """References are numbers once the axes are known; the parameter check sees a number in their place."""
-    return 1 if isinstance(value, str) and value.startswith("$") else value
+    return 1 if is_reference(value) else value
 
 
 def expectations(written: Any) -> dict[str, str]:

@@ -35,6 +35,7 @@ PRODUCTS = [
     ({"attrs": "{dim: every}", "shape": "[[]]"}, ["f[float32-scalar-dim=-1]", "f[float32-scalar-dim=0]"]),
     ({"attrs": "{dim: $1}"}, ["f[float32-4x6-dim=6]"]),
     ({"attrs": "{dim: $0-4}"}, ["f[float32-4x6-dim=0]"]),
+    ({"attrs": "{dim: [-$rank, $rank-1]}"}, ["f[float32-4x6-dim=-2]", "f[float32-4x6-dim=1]"]),
     ({"shape": "[{product: [2, [3, 4]]}, [7]]"}, ["f[float32-2x3]", "f[float32-2x4]", "f[float32-7]"]),
     ({"shape": "[{product: [{near_powers: [1, 2]}]}]"}, [f"f[float32-{n}]" for n in (1, 2, 3, 4, 5)]),
     ({"variants": "{a: {}, b: {output: {dtype: float16}}}"}, ["f[float32-4x6-a]", "f[float32-4x6-b]"]),
