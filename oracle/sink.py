@@ -106,21 +106,26 @@ class Sink:
         ``exact``: where no right order of float32 operations loses anything, only the golden is right; a bound cannot
         say so, for on a tie both neighbours are half an ULP away.
 
-        Each rounding adds half an ULP, taken at |value| + error so that a binade's edge is covered. Where only part of
-        the interval overflows, finiteness itself is unspecified.
+        The roundings are taken at |value| + error so that a binade's edge is covered; where the standards' value is
+        itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
         """
         reach = np.abs(value) + error
-        bound = error.copy()
         doubt = unspecified.copy()
         for fmt in self.formats:
-            bound += half_ulp(reach, fmt)
             doubt |= (reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow)
-        if self.rounded_value:
-            bound += half_ulp(reach, self.formats[0])
-        self.bound[index] = bound
+        self.bound[index] = error + (2 if self.rounded_value else 1) * self._roundings(reach)
         self.unspecified[index] = doubt
         if exact is not None:
             self.exact[index] = exact
+
+    def _roundings(self, reach: Array) -> Array:
+        """What the host's roundings may change: half an ULP of the kernel type, and half an ULP of the output's where
+        its numbers lie no closer (else the cast is exact, as from bfloat16 to float16 above float16's subnormals)."""
+        first = half_ulp(reach, self.formats[0])
+        if len(self.formats) == 1:
+            return first
+        second = half_ulp(reach, self.formats[1])
+        return np.asarray(first + np.where(second < first, 0, second))
 
 
 class Region:
