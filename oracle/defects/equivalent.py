@@ -38,10 +38,14 @@ EQUIVALENT: dict[str, str] = {
     ),
     "refuses/nll_loss_backward/non-contiguous totalWeight": "a tensor of one element is always contiguous",
     "formula/log_sigmoid_backward/q: x < 0 -> x <= 0": "at x = 0 both branches are 1: e^-0 = 1",
-    "num/log_sigmoid_backward/half away": (
-        "1 / (1 + e^x) is irrational except at x = 0, where the 910's form goes through log and is inexact as well, and"
-        " where it rounds to 0 or 1: a float32 result on a tie only says that the value lies next to it, on either side"
-    ),
+    **{
+        f"num/log_sigmoid_backward/{which}": (
+            "1 / (1 + e^x) is irrational except at x = 0, where the 910's form goes through log and is inexact as well,"
+            " and where it rounds to 0 or 1: a float32 result on a tie only says that the value lies next to it, on"
+            " either side"
+        )
+        for which in ("half away", "float16 half away", "bfloat16 half away")
+    },
     "operand/log_sigmoid_backward/self inf as largest": (
         "e^-3.4e38 underflows to the 0 that e^-inf is, so the result is the same bit for bit"
     ),

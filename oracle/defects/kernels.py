@@ -7,6 +7,7 @@ operands of the output's shape. ``kernel_of(op, formula)`` wraps one into a kern
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -160,3 +161,15 @@ def kernel_of(op: str, formula: Callable[..., Any]) -> Kernel:
 
 
 BASE: dict[str, Kernel] = {op: kernel_of(op, formula) for op, formula in FORMULAS.items()}
+
+
+@dataclass(frozen=True)
+class Where:
+    """A kernel that is ``wrong`` where ``holds`` says so, and ``plain`` on every other call."""
+
+    plain: Kernel
+    holds: Callable[[Arguments], bool]
+    wrong: Kernel
+
+    def __call__(self, a: Arguments, target: Platform) -> Array:
+        return (self.wrong if self.holds(a) else self.plain)(a, target)

@@ -109,6 +109,11 @@ def _through(other: str) -> Store:
     return stored
 
 
+def _of(kind: str, other: Store) -> Store:
+    """Another store for one dtype only."""
+    return lambda values, dtype, target: (other if dtype == kind else store)(values, dtype, target)
+
+
 def _flushed(kind: str) -> Store:
     def stored(values: Array, dtype: str, target: Platform) -> Array:
         right = store(values, dtype, target)
@@ -163,6 +168,13 @@ def _stores(op: str) -> Iterator[Defect]:
     }
     for label, (stored, what, needs) in rounding.items():
         yield Defect(f"num/{slug}/{label}", op, "NUM", what, Device(label, plain, store=stored), needs)
+    for kind in NARROW:
+        for label in ("half away", "truncate"):
+            stored, what, needs = rounding[label]
+            yield Defect(
+                f"num/{slug}/{kind} {label}", op, "NUM", f"{kind}: {what}",
+                Device(label, plain, store=_of(kind, stored)), f"{kind}: {needs}", **_where(kind),
+            )  # fmt: skip
     for kind in FLOATS:
         yield Defect(
             f"num/{slug}/flush {kind}", op, "NUM", f"subnormal {kind} results become 0",

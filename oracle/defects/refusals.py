@@ -117,6 +117,8 @@ def _nll() -> Iterator[Refusal]:
     yield "target (C) beside self (C)", "a target (C) beside self (C)", long
     yield "another out dtype", "an out of another dtype", beside("out", "self", lambda out, x: out.dtype != x.dtype)
     yield "a float64 out", "a float64 out", has_dtype("out", "float64")
+    complex_out = of("out", lambda out: out.dtype_name.startswith("complex"))
+    yield "a complex out", "a complex out", complex_out
     yield "a 0-d gradient", "a gradient of rank 0", of("gradOutput", lambda g: g.rank == 0)
     yield "a one-element gradient of rank 1", "a gradient (1) with mean or sum", _one_gradient
     yield "a 0-d totalWeight", "a totalWeight of rank 0", of("totalWeight", lambda total: total.rank == 0)

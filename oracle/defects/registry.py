@@ -12,9 +12,12 @@ from . import (
     binary_cross_entropy,
     checks,
     combinations,
+    cores,
+    corners,
     formula,
     layouts,
     log_sigmoid,
+    masks,
     nll_loss,
     numerics,
     refusals,
@@ -52,6 +55,9 @@ def _generated(op: str) -> Iterator[Defect]:
         numerics.mutants,
         layouts.mutants,
         tiles.mutants,
+        cores.mutants,
+        corners.mutants,
+        masks.mutants,
         api.misbehaviour,
     ):
         yield from generate(op)

@@ -1,7 +1,8 @@
-"""Tiles, tails and lanes that are lost, stale or shifted: mutants for every tile size from 8 to 16384.
+"""Tiles, tails and lanes that are lost, stale or shifted: mutants for every tile size from 8 to 24576.
 
-Tiles are powers of two, three times those, and decimal numbers; work is also split among any number of cores. An
-element-wise kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, the loss its
+Tiles are powers of two, three times those, decimal numbers, and what fills a buffer: repeats of 255 x 64 elements, a
+third or a sixth of them, 64 KiB in three parts. How work is dealt to cores is :mod:`.cores`' matter. An element-wise
+kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, the loss its
 classes. A mutant is right until a tensor has more than one tile, or one that is not full.
 """
 
@@ -21,12 +22,12 @@ from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_fo
 from .softmax import with_sum
 
 POWERS = tuple(2**k for k in range(3, 15))
-SIZES = (*POWERS, 24, 40, 96, 192, 384, 1000, 1536, 3072, 6144, 12288)
-CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)
+FILLED = (2720, 4080, 5461, 16320, 24576)
+SIZES = (*POWERS, 24, 40, 96, 192, 384, 1000, 1536, 3072, 6144, 12288, *FILLED)
 Lost = Callable[[int, int], slice]  # (count, tile) -> what is lost
 
 
-def _tail(count: int, tile: int) -> slice:
+def tail(count: int, tile: int) -> slice:
     """The part beyond the last full tile."""
     return slice(count // tile * tile, count)
 
@@ -36,7 +37,7 @@ def _exact(count: int, tile: int) -> slice:
     return slice(count - tile, count) if count > tile and count % tile == 0 else slice(0, 0)
 
 
-def _beyond(count: int, tile: int) -> slice:
+def beyond(count: int, tile: int) -> slice:
     """Everything beyond the first tile."""
     return slice(tile, count)
 
@@ -52,15 +53,17 @@ def _edge(count: int, tile: int) -> slice:
 
 
 LOST: dict[str, tuple[Lost, str, str]] = {
-    "tail": (_tail, "beyond the last full tile of {}", "{} that is no multiple of {}"),
+    "tail": (tail, "beyond the last full tile of {}", "{} that is no multiple of {}"),
     "exact": (_exact, "in the last of several full tiles of {}", "{} that is a multiple of {}, at least twice it"),
-    "beyond": (_beyond, "beyond the first tile of {}", "{} above {}"),
+    "beyond": (beyond, "beyond the first tile of {}", "{} above {}"),
     "lane": (_lane, "in the last lane of every tile of {}", "{} of at least {}"),
     "edge": (_edge, "first in every tile of {} but the first", "{} above {}"),
 }
 
 
-def _unwritten(lost: Lost, tile: int, rows: bool) -> Mask:
+def unwritten(lost: Lost, tile: int, rows: bool) -> Mask:
+    """Everything but what is lost of the flat tensor, or of its rows."""
+
     def written(shape: tuple[int, ...]) -> Array | None:
         count = math.prod(shape[:-1]) if rows and len(shape) > 1 else math.prod(shape)
         if rows and len(shape) < 2:
@@ -83,30 +86,6 @@ def _columns(lost: Lost, tile: int) -> Mask:
         return None if keep.all() else np.broadcast_to(keep, shape)
 
     return written
-
-
-def _remainder(count: int, cores: int) -> slice:
-    """What the division among the cores leaves over."""
-    return slice(count // cores * cores, count)
-
-
-def _last_core(count: int, cores: int) -> slice:
-    """The share of the last core."""
-    return slice(-(-count // cores) * (cores - 1), count)
-
-
-def _core_mutants(op: str) -> Iterator[Defect]:
-    for cores in CORES:
-        for label, lost, what, needs in (
-            ("remainder", _remainder, "left over by the division among {} cores", "{} that is no multiple of {}"),
-            ("last core", _last_core, "of the last of {} cores", "{} that gives each of {} cores work"),
-        ):
-            for axis, rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
-                yield Defect(
-                    f"cores/{SLUGS[op]}/{axis} {label} {cores}", op, "TAIL",
-                    f"{axis} {what.format(cores)} are not written",
-                    Device(label, BASE[op], written=_unwritten(lost, cores, rows)), needs.format(of, cores),
-                )  # fmt: skip
 
 
 def _stale(op: str, tile: int, lost: Lost) -> Kernel:
@@ -140,8 +119,8 @@ def _output_mutants(op: str) -> Iterator[Defect]:
     for tile in SIZES:
         for label, (lost, what, needs) in LOST.items():
             for axis, written, of in (
-                ("elements", _unwritten(lost, tile, rows=False), "an element count"),
-                ("rows", _unwritten(lost, tile, rows=True), "a number of rows"),
+                ("elements", unwritten(lost, tile, rows=False), "an element count"),
+                ("rows", unwritten(lost, tile, rows=True), "a number of rows"),
                 ("columns", _columns(lost, tile), "a last axis"),
             ):
                 yield Defect(
@@ -334,7 +313,6 @@ def _loss_mutants() -> Iterator[Defect]:
 def mutants(op: str) -> Iterator[Defect]:
     """Yield an operator's tile mutants."""
     yield from _output_mutants(op)
-    yield from _core_mutants(op)
     names = {BCE: ("gradOutput", "self", "target", "weightOptional"), SOFTMAX: ("gradOutput", "output")}
     yield from _operand_mutants(op, {**names, LOG_SIGMOID: ("gradOutput", "self"), NLL: ()}[op])
     if op == SOFTMAX:

@@ -16,8 +16,8 @@ from ..runner.run import Outcome, Prepared
 from ..signature import Array, Call
 from .alarms import run_right
 from .base import Defect
-from .device import Device, _has_memory, everything, kernel_type, nothing, read_plainly, store, write_in_place
-from .kernels import BASE
+from .device import Device, Kernel, _has_memory, everything, kernel_type, nothing, read_plainly, store, write_in_place
+from .kernels import BASE, Where
 from .registry import defects
 from .share import Answer, Hit, Share, cheap_first, failed_layers
 
@@ -129,7 +129,13 @@ class Plain:
             for name, value in self.call.inputs.items()
             if value is not None
         )
-        computes = device.kernel is not self.device.kernel
+        computes = self._computes_otherwise(device.kernel)
         if not (reads or computes or device.store is not store or device.kernel_type is not kernel_type):
             return False
         return device.result(self.call, self._out).tobytes() != self.result.tobytes()
+
+    def _computes_otherwise(self, kernel: Kernel) -> bool:
+        """Whether another kernel may compute another value; most calls are too small for one of :class:`Where`."""
+        if isinstance(kernel, Where) and kernel.plain is self.device.kernel:
+            return kernel.holds({**self.call.attrs, **self.call.inputs})
+        return kernel is not self.device.kernel
