@@ -69,12 +69,18 @@ def nothing(call: Call) -> None:
     """No side effect."""
 
 
+def never(call: Call) -> bool:
+    """On no call is the sign wrong."""
+    return False
+
+
 @dataclass(frozen=True)
 class Device:
     """A device under test (a backend) with its steps as fields.
 
     ``kernel`` returns float32 or float64 values in the output's shape; ``written`` a mask of the elements that are
-    written at all; ``after`` is what the device does besides, on every call it was launched for.
+    written at all; ``after`` is what the device does besides, on every call it was launched for; ``negates`` says on
+    which calls every sign is wrong.
     """
 
     name: str
@@ -87,6 +93,7 @@ class Device:
     written: Mask = everything
     write: Write = write_in_place
     after: Callable[[Call], None] = nothing
+    negates: Callable[[Call], bool] = never
 
     def run(self, call: Call) -> Status:
         """Answer a call as a backend does."""
@@ -106,6 +113,7 @@ class Device:
             arguments[name] = None if value is None else self.read(name, value, call)
         with np.errstate(all="ignore"):
             values = np.asarray(self.kernel(arguments, target))
+            values = -values if self.negates(call) else values
             return _stored(self.store, values, self.kernel_type(call, arguments), given, target)
 
     def but(self, **steps: Any) -> Device:

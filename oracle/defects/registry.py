@@ -20,6 +20,7 @@ from . import (
     masks,
     nll_loss,
     numerics,
+    pairs,
     refusals,
     softmax,
     tiles,
@@ -52,6 +53,7 @@ def _generated(op: str) -> Iterator[Defect]:
     for generate in (
         formula.mutants,
         combinations.mutants,
+        pairs.mutants,
         numerics.mutants,
         layouts.mutants,
         tiles.mutants,

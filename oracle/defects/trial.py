@@ -124,6 +124,8 @@ class Plain:
             return True
         if device.written is not everything and device.written(self._out.shape) is not None:
             return True
+        if device.negates(self.call):
+            return True
         reads = device.read is not read_plainly and any(
             device.read(name, value, self.call) is not value
             for name, value in self.call.inputs.items()
