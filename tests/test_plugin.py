@@ -50,6 +50,7 @@ def project(pytester, monkeypatch):
     """A folder with one catalogue; the misbehaving devices are importable."""
     monkeypatch.syspath_prepend(RUNNER)
     monkeypatch.setenv("PYTHONPATH", RUNNER)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test is in
     pytester.path.joinpath("log_sigmoid_backward.yaml").write_text(CATALOGUE)
     return pytester
 
