@@ -26,11 +26,13 @@ from .kernels import (
     SLUGS,
     SOFTMAX,
     F,
+    Where,
     bce_formula,
     bce_operands,
     nll_formula,
     nll_operands,
     shaped,
+    single,
 )
 
 Holds = Callable[[Arguments], bool]
@@ -163,6 +165,107 @@ def _target_low_bits(k: dict[str, Any], a: Arguments) -> None:
     k["t"] = k["t"].astype(np.int32).astype(np.int64)
 
 
+def _never(k: dict[str, Any]) -> None:
+    k["ignore"] = -(2**62)
+
+
+def _zero_unset(name: str) -> Callable[[dict[str, Any], Arguments], None]:
+    def change(k: dict[str, Any], a: Arguments) -> None:
+        if a["ignoreIndex"] == 0 and str(a["target"].dtype) == name:
+            _never(k)
+
+    return change
+
+
+def _vector_unchecked(name: str) -> Callable[[dict[str, Any], Arguments], None]:
+    def change(k: dict[str, Any], a: Arguments) -> None:
+        if a["self"].ndim == 1 and str(a["target"].dtype) == name:
+            _never(k)
+
+    return change
+
+
+def _signed_ignore(k: dict[str, Any], a: Arguments) -> None:
+    if str(a["target"].dtype) == "uint8" and 127 < k["ignore"] < 256:
+        k["ignore"] -= 256
+
+
+def _ignored_anyway() -> Iterator[Defect]:
+    """Kernels of the loss that do not see an ignored row, for one type of target; 0/0 where every row is ignored."""
+    for name in ("int64", "int32", "uint8"):
+        for what, change, told, needs in (
+            ("0 unset", _zero_unset(name), "an ignoreIndex of 0 counts as none", "an ignoreIndex of 0 that occurs"),
+            ("of a vector", _vector_unchecked(name), "a vector's ignoreIndex is not checked", "an ignored vector"),
+        ):
+            yield Defect(
+                f"index/{SLUGS[NLL]}/{name} ignoreIndex {what}", NLL, "IDX", f"{name} target: {told}",
+                Device(what, _nll(change)), f"{needs}, target {name}",
+            )  # fmt: skip
+    yield Defect(
+        f"index/{SLUGS[NLL]}/signed ignoreIndex", NLL, "IDX", "a uint8 target is compared with a signed ignoreIndex",
+        Device("signed", _nll(_signed_ignore)), "a uint8 target and an ignoreIndex above 127 that is a class",
+    )  # fmt: skip
+
+    def nothing_counted(a: Arguments, target: Platform) -> Array:
+        right, k = BASE[NLL](a, target), nll_operands(a)
+        nothing = k["reduction"] == 1 and k["total"].size and k["total"][0] == 0 and not _counted(k).any()
+        return np.full_like(right, np.nan) if nothing else right
+
+    yield Defect(
+        f"divisor/{SLUGS[NLL]}/nothing counted", NLL, "RED", "mean of rows that are all ignored is 0/0",
+        Device("nothing", nothing_counted), "mean with every row ignored and totalWeight 0",
+    )  # fmt: skip
+
+
+# ---- softmax: columns behind the reduced axis, and rows that are one number ------------------------------------------
+
+
+def _odd_columns(rank: int, axis: int) -> Kernel:
+    def holds(a: Arguments) -> bool:
+        shape = a["gradOutput"].shape
+        behind = int(np.prod(shape[axis + 1 :]))
+        return len(shape) == rank and a["dim"] % rank == axis and behind % 2 == 1 and behind > 1
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        right = np.ascontiguousarray(BASE[SOFTMAX](a, target))
+        behind = int(np.prod(right.shape[axis + 1 :]))
+        right.reshape(-1, behind)[:, -1] = 0
+        return right
+
+    return Where(BASE[SOFTMAX], holds, wrong)
+
+
+def _expanded_rows() -> Kernel:
+    """Where both operands repeat one number along the reduced axis, it is summed once."""
+
+    def holds(a: Arguments) -> bool:
+        g, y, dim = a["gradOutput"], a["output"], a["dim"]
+        return bool(g.ndim and g.shape[dim] > 1 and g.strides[dim] == 0 == y.strides[dim])
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        g, y = single(a["gradOutput"]), single(a["output"])
+        p = g * y
+        return np.asarray(p - np.take(p, [0], axis=a["dim"]) * y)
+
+    return Where(BASE[SOFTMAX], holds, wrong)
+
+
+def _shapes() -> Iterator[Defect]:
+    slug = SLUGS[SOFTMAX]
+    for rank in range(2, 9):
+        for axis in range(rank - 1):
+            yield Defect(
+                f"only/{slug}/odd columns, rank {rank}, axis {axis}", SOFTMAX, "TAIL",
+                f"rank {rank}, axis {axis}: the last of an odd number of columns is 0",
+                Device("odd", _odd_columns(rank, axis)),
+                f"an odd number of columns behind axis {axis} of rank {rank}",
+            )  # fmt: skip
+    yield Defect(
+        f"layout/{slug}/both expanded", SOFTMAX, "LAY", "rows of one repeated number are summed as one term",
+        Device("expanded", _expanded_rows()), "both operands expanded along the reduced axis",
+    )  # fmt: skip
+
+
 def _special(op: str) -> Iterator[Defect]:
     if op == BCE:
         counts: dict[str, Callable[[Arguments], int]] = {
@@ -211,3 +314,7 @@ def mutants(op: str) -> Iterator[Defect]:
             Device(what, _negated(op, holds)), f"a case of {what}", **more,
         )  # fmt: skip
     yield from _special(op)
+    if op == NLL:
+        yield from _ignored_anyway()
+    if op == SOFTMAX:
+        yield from _shapes()

@@ -88,11 +88,23 @@ def _last_core(count: int, cores: int) -> slice:
     return slice(-(-count // cores) * (cores - 1), count)
 
 
+def _one_over(count: int, cores: int) -> slice:
+    """The one that is left over, where it is alone."""
+    return slice(count - 1, count) if count > cores and count % cores == 1 else slice(0, 0)
+
+
+def _one_short(count: int, cores: int) -> slice:
+    """The last one, where the last core has one less than the others."""
+    return slice(count - 1, count) if count > cores and count % cores == cores - 1 else slice(0, 0)
+
+
 def _lost_shares(op: str) -> Iterator[Defect]:
     for cores in CORES:
         for label, lost, what, needs in (
             ("remainder", _remainder, "left over by the division among {} cores", "{} that is no multiple of {}"),
             ("last core", _last_core, "of the last of {} cores", "{} that gives each of {} cores work"),
+            ("one over", _one_over, "left over alone by {} cores", "{} that is one more than a multiple of {}"),
+            ("one short", _one_short, "last where one of {} cores has one less", "{} that is one less than {}"),
         ):
             for axis, rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
                 yield Defect(

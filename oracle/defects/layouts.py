@@ -11,7 +11,7 @@ from ..operators import operator
 from ..signature import Array, Call
 from .base import Defect
 from .device import Device, Read, Write
-from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS
+from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS
 
 
 def storage_of(view: Array) -> tuple[Array, int]:
@@ -151,6 +151,28 @@ def _overrun(given: Array, result: Array, mask: Array | None, call: Call) -> Arr
     return given
 
 
+def _order(view: Array) -> tuple[int, ...] | None:
+    """The axes of a dense tensor from the slowest in memory to the fastest; None where it has gaps or repeats."""
+    axes = tuple(sorted(range(view.ndim), key=lambda axis: -view.strides[axis]))
+    return axes if view.transpose(axes).flags.c_contiguous and all(n > 1 for n in view.shape) else None
+
+
+def _paired_in_memory(name: str, main: str) -> Read:
+    """A dense operand is taken in the order of its memory, beside a dense main operand of another order."""
+
+    def read(own: str, array: Array, call: Call) -> Array:
+        whole = call.inputs[main]
+        if own != name or array.shape != whole.shape or array.flags.c_contiguous or whole.flags.c_contiguous:
+            return array
+        mine, its = _order(array), _order(whole)
+        if mine is None or its is None or mine == its:
+            return array
+        flat = array.transpose(mine).reshape(-1).reshape([whole.shape[axis] for axis in its])
+        return np.asarray(flat.transpose(np.argsort(its)))
+
+    return read
+
+
 def mutants(op: str) -> Iterator[Defect]:
     """Yield an operator's layout mutants: every operand misread, the output miswritten, in every way."""
     slug, plain = SLUGS[op], BASE[op]
@@ -168,6 +190,13 @@ def mutants(op: str) -> Iterator[Defect]:
             f"layout/{slug}/{name} offset", op, "LAY", f"{name}: the offset is ignored",
             Device("offset", plain, read=_without_offset(name)), f"a {name} with an offset",
         )  # fmt: skip
+    for name in () if op == NLL else operator(op).names("input"):
+        if name not in (MAIN[op], *UNREAD.get(op, ())):
+            yield Defect(
+                f"layout/{slug}/{name} in memory order", op, "LAY", f"{name} and {MAIN[op]} pair by places in memory",
+                Device("memory order", plain, read=_paired_in_memory(name, MAIN[op])),
+                f"a {name} and a {MAIN[op]} that are dense in different orders",
+            )  # fmt: skip
     for label, (what, change, needs) in MISTAKES.items():
         if label != "stride 0":
             yield Defect(

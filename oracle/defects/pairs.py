@@ -24,6 +24,7 @@ Factor = tuple[str, Label, tuple[str, ...]]  # its name, the value of a call, th
 SIZES = ("up to 2048", "2049 to 65536", "above 65536")
 LENGTHS = ("up to 64", "65 to 1024", "above 1024")
 ORDER = ("in order", "not contiguous")
+ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a case of them takes long
 MIDDLE = "along all but a middle axis"
 ALONG = ("along the last axis", "along all but the last", "along all but the first", MIDDLE)
 FORMS = (*ORDER, "expanded", "of one element", *ALONG)
@@ -236,11 +237,14 @@ class _Call:
 def mutants(op: str) -> Iterator[Defect]:
     """Yield one kernel for every two conditions that can meet."""
     factors = FACTORS[op]()
-    known = _Call(factors)
+    known = _Call([*factors, (ELEMENTS, lambda call: MILLION if _out(call).size >= 10**6 else "fewer", ())])
     for (one, _, values), (two, _, others) in combinations(factors, 2):
         for value, other in product(values, others):
             if not impossible(op, (one, value), (two, other)):
                 yield _mutant(op, known, (one, value), (two, other))
+    for name, _, values in factors:
+        if "not contiguous" in values:
+            yield _mutant(op, known, (name, "not contiguous"), (ELEMENTS, MILLION))
 
 
 def _mutant(op: str, known: _Call, one: tuple[str, str], two: tuple[str, str]) -> Defect:
