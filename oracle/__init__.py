@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import OracleError
+    from .model.call import Call, TensorSpec
+    from .model.errors import OracleError
+    from .model.status import Status
     from .operators import golden, operators, validate
-    from .signature import Call, TensorSpec
     from .standards import Verdict, judge, recheck
-    from .status import Status
 
 _HOME = {
-    "Call": "signature",
-    "OracleError": "errors",
-    "Status": "status",
-    "TensorSpec": "signature",
+    "Call": "model.call",
+    "OracleError": "model.errors",
+    "Status": "model.status",
+    "TensorSpec": "model.call",
     "Verdict": "standards",
     "golden": "operators",
     "judge": "standards",

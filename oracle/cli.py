@@ -1,29 +1,17 @@
-"""The command ``aclnn-oracle``: every sub-command lives with what it runs; this module only finds them."""
+"""The command ``aclnn-oracle``: every sub-command is a module of ``oracle.commands``; this one only finds them."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
 
-from .errors import OracleError
+from .model.errors import OracleError
 
-# Modules that offer add_parser(subparsers), in the order of --help. One that this version does not have is not listed.
-COMMANDS = (
-    "oracle.runner.command",
-    "oracle.fixtures_command",
-    "oracle.reporting.command",
-    "oracle.defects.command",
-    "oracle.sweep",
-    "oracle.interop.command",
-    "oracle.catalogue.coverage_command",
-    "oracle.info",
-    "oracle.standards.command",
-    "oracle.emulator.command",
-)
+# Modules of ``oracle.commands`` that offer add_parser(subparsers), in the order of --help.
+COMMANDS = ("run", "golden", "report", "power", "sweep", "convert", "coverage", "info", "judge", "emulate")
 DESCRIPTION = """\
 Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
 write a report. Start with:
@@ -41,14 +29,8 @@ def parser() -> argparse.ArgumentParser:
     )
     subparsers = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in COMMANDS:
-        if _exists(name):
-            importlib.import_module(name).add_parser(subparsers)
+        importlib.import_module(f"oracle.commands.{name}").add_parser(subparsers)
     return made
-
-
-def _exists(name: str) -> bool:
-    parent = name.rpartition(".")[0]
-    return (parent == "oracle" or _exists(parent)) and importlib.util.find_spec(name) is not None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

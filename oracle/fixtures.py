@@ -27,11 +27,11 @@ from .catalogue.case import Case
 from .catalogue.inputs import make_buffer, spec_of_plan
 from .catalogue.portable import case_from_json, case_to_json
 from .catalogue.streams import SCHEME
-from .dtypes import DTYPES
-from .errors import OracleError, unknown
+from .model.call import Array, Call
+from .model.dtypes import DTYPES
+from .model.errors import OracleError, unknown
+from .model.platforms import platform
 from .operators import reference
-from .platforms import platform
-from .signature import Array, Call
 
 LAYOUTS = ("npy", "ttk")
 FORMAT = "aclnn-oracle fixtures"

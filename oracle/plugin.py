@@ -72,7 +72,7 @@ def run_of(config: pytest.Config) -> Run:
     if _RUN not in config.stash:
         from dataclasses import replace
 
-        from .errors import OracleError
+        from .model.errors import OracleError
         from .runner.session import Run
         from .runner.settings import settings_of
 
@@ -153,7 +153,7 @@ class CatalogueFile(pytest.File):
     """A catalogue file; its items are the cases of the chosen tier and SoC."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from .errors import OracleError
+        from .model.errors import OracleError
 
         named = _names_a_case(self.config, self.path)
         try:
@@ -215,7 +215,7 @@ def _raise_for(line: dict[str, Any]) -> None:
 
 
 def _dumps(line: dict[str, Any]) -> str:
-    from .runner.record import dumps
+    from .record.writer import dumps
 
     return dumps(line)
 
@@ -262,7 +262,7 @@ def _is_worker(config: pytest.Config) -> bool:
 @contextmanager
 def _usage_errors() -> Iterator[None]:
     """Let pytest say what is wrong in one line, and exit."""
-    from .errors import OracleError
+    from .model.errors import OracleError
 
     try:
         yield
@@ -344,7 +344,7 @@ def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Release the backend of a worker, and tell the controller where that fails."""
     if _RUN in session.config.stash and _is_worker(session.config):
-        from .errors import OracleError
+        from .model.errors import OracleError
 
         try:
             session.config.stash[_RUN].bench.close()
@@ -375,7 +375,7 @@ class Recording:
                 self.run.recorder.case(str(value))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        from .errors import OracleError
+        from .model.errors import OracleError
 
         try:
             self.told = self.run.finish()

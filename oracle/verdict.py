@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DTYPES, FORMATS, FloatFormat, find
+from .model.call import Array
+from .model.dtypes import DTYPES, FORMATS, FloatFormat, find
+from .numerics.rounding import quantize
 from .operators.base import Reference
-from .rounding import quantize
-from .signature import Array
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
 NAN, INF, ZERO, GRID = 1, 2, 3, 4  # structure codes of an element

@@ -1,14 +1,20 @@
-"""Settings of the tests, and the emulated CANN's toolkit tree, built once (and kept in the user's cache)."""
+"""Settings of the tests, the emulated CANN's toolkit tree, and the stated cases, each made once."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
+import stated
 from hypothesis import settings
 
+from oracle.catalogue import load
+from oracle.catalogue.case import Case
 from oracle.emulator import build
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
+from oracle.runner.run import Prepared
+from oracle.runner.settings import Settings
 
 # A test's time says nothing on a shared machine.
 settings.register_profile("checkout", deadline=None)
@@ -23,3 +29,26 @@ def tree() -> Path:
         if "did not compile" in str(error):
             raise
         pytest.skip(f"no emulated CANN here: {error}")
+
+
+@pytest.fixture(scope="session")
+def stated_files(tmp_path_factory):
+    return stated.write(tmp_path_factory.mktemp("stated"))
+
+
+@pytest.fixture(scope="session")
+def stated_cases(stated_files) -> tuple[Case, ...]:
+    return tuple(case for path in stated_files for case in load(path))
+
+
+@pytest.fixture(scope="session")
+def prepared(stated_cases):
+    """Return ``prepared(op, soc, seed)``: the operator's stated cases with data and reference."""
+
+    @cache
+    def make(op: str, soc: str = "ascend910b", seed: int = 0) -> tuple[Prepared, ...]:
+        settings = Settings(soc=soc, seed=seed)
+        planned = [c for c in stated_cases if c.op == op and (not c.soc or soc in c.soc)]
+        return tuple(Prepared.make(case, settings) for case in planned)
+
+    return make

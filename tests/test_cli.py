@@ -13,7 +13,7 @@ import pytest
 
 from oracle import cli
 from oracle.catalogue import default_dir, load_all
-from oracle.platforms import PLATFORMS
+from oracle.model.platforms import PLATFORMS
 
 RUNNER = str(Path(__file__).parent / "runner")
 CASE = "log_sigmoid_backward/first_look[float32-6x35-buffer]"

@@ -17,9 +17,9 @@ import pytest
 from oracle import OracleError, fixtures
 from oracle.catalogue import Case, load_all, make_inputs
 from oracle.catalogue.portable import case_from_json, case_to_json
-from oracle.fixtures_command import add_parser
+from oracle.commands.golden import add_parser
+from oracle.model.call import Call
 from oracle.operators import reference
-from oracle.signature import Call
 
 SOC = "ascend910b"
 IDS = [

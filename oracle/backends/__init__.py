@@ -20,9 +20,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from ..errors import OracleError
-from ..signature import Call
-from ..status import Status
+from ..model.call import Call
+from ..model.errors import OracleError
+from ..model.status import Status
 
 GROUP = "aclnn_oracle.backends"
 # Built-in name -> the option that ``--third-party NAME:VALUE`` sets.

@@ -17,10 +17,10 @@ import numpy as np
 
 from ..cann import Session, execute, load, soc_of, unsupported
 from ..cann.abi import OPT_DETERMINISTIC
-from ..errors import OracleError
-from ..platforms import platform
-from ..signature import Call
-from ..status import Status
+from ..model.call import Call
+from ..model.errors import OracleError
+from ..model.platforms import platform
+from ..model.status import Status
 
 
 class Backend:

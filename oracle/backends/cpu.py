@@ -7,11 +7,11 @@ numerics=native   the same with every intermediate rounded to the input type
 
 from __future__ import annotations
 
-from ..errors import unknown
+from ..model.call import Call
+from ..model.errors import unknown
+from ..model.status import Status
 from ..operators import compute, validate, writes
 from ..operators.api import NUMERICS
-from ..signature import Call
-from ..status import Status
 
 
 class Backend:

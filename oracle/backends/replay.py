@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import OracleError
-from ..runner.recording import inputs_digest, load_output, read_index
-from ..signature import Call
-from ..status import Status
+from ..model.call import Call
+from ..model.errors import OracleError
+from ..model.status import Status
+from .recorded import inputs_digest, load_output, read_index
 
 
 class Backend:

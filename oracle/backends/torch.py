@@ -22,10 +22,10 @@ import numpy as np
 import torch
 
 from ..catalogue.layout import memory_of
-from ..errors import OracleError
+from ..model.call import Array, Call
+from ..model.errors import OracleError
+from ..model.status import Status
 from ..operators import validate, writes
-from ..signature import Array, Call
-from ..status import Status
 
 Operator = Callable[[dict[str, Any], dict[str, Any]], Any]
 

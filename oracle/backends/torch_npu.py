@@ -21,9 +21,9 @@ import torch
 
 from ..cann import find_toolkit, is_emulated, soc_of
 from ..cann.discovery import check_visible_devices
-from ..errors import DeviceFault, OracleError
-from ..signature import Call
-from ..status import Status
+from ..model.call import Call
+from ..model.errors import DeviceFault, OracleError
+from ..model.status import Status
 from . import torch as aten
 
 _EVERYWHERE = ("Since the operator is called async", "Note: ASCEND_LAUNCH_BLOCKING", "[ERROR] ", "Rectify the fault")

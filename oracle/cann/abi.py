@@ -9,7 +9,7 @@ from __future__ import annotations
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from ..signature import POINTERS, Parameter
+from ..model.call import POINTERS, Parameter
 
 Declaration = tuple[Any, tuple[Any, ...]]  # restype, argtypes
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from ..emulator.toolkit import find_compiler
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .discovery import OPERATOR_LIBRARIES, VARIABLES, VISIBLE, custom_libraries, find_toolkit
 from .library import CannError, load, soc_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ctypes import byref, c_uint64, c_void_p
 from typing import Any
 
-from ..errors import DeviceFault
+from ..model.call import Call
+from ..model.errors import DeviceFault
+from ..model.status import Status
 from ..operators import OPERATORS
-from ..signature import Call
-from ..status import Status
 from . import abi
 from .device import Session
 from .tensors import Tensors

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import DeviceFault, OracleError
+from ..model.errors import DeviceFault, OracleError
+from ..model.platforms import PLATFORMS, platform_of_device
 from ..operators import OPERATORS
-from ..platforms import PLATFORMS, platform_of_device
 from . import abi
 from .discovery import (
     OBJECT_LIBRARY,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..catalogue.layout import memory_of, reach, row_major
-from ..dtypes import find
-from ..signature import FORMAT_ENUM, Array, Call, TensorSpec, spec_of
+from ..model.call import FORMAT_ENUM, Array, Call, TensorSpec, spec_of
+from ..model.dtypes import find
 from . import abi
 from .device import Session
 from .library import CannError

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from ..model.platforms import DEFAULT_SOC
+from ..model.status import SUCCESS
 from ..operators import OPERATORS
-from ..platforms import DEFAULT_SOC
-from ..status import SUCCESS
 from .case import Case, TensorPlan
 from .ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
 from .expand import designs

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count, product
 from typing import Any
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 
 LONGEST = 20  # the ecosystem standard's upper bound of an axis is 2^20
 LEAST = 8  # elements of a generated case; fewer carry no information, and shape [1] is a special scene of its own

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..signature import Array
+from ..model.call import Array
 
 _LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # few bits: an exponent times it is exact
 _LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")

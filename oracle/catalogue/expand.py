@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import chain, islice, product
 from typing import Any
 
-from ..dtypes import FLOATS, dtype_of
-from ..errors import OracleError, unknown
+from ..model.dtypes import FLOATS, dtype_of
+from ..model.errors import OracleError, unknown
+from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
 from ..operators.base import Operator
-from ..platforms import PLATFORMS
 from . import generators
 from .case import Case, TensorPlan
 from .ecosystem import Design, Row, Volume

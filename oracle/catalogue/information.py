@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..model.call import Array, Call
+from ..model.platforms import DEFAULT_SOC
+from ..model.status import SUCCESS
+from ..numerics.rounding import round_to
 from ..operators import reference
-from ..platforms import DEFAULT_SOC
-from ..rounding import round_to
-from ..signature import Array, Call
-from ..status import SUCCESS
 from .case import Case
 from .generators import size_of
 from .inputs import make_inputs

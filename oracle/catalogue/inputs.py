@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DTYPES, FORMATS
-from ..errors import OracleError
-from ..rounding import round_to
-from ..signature import Array, TensorSpec
+from ..model.call import Array, TensorSpec
+from ..model.dtypes import DTYPES, FORMATS
+from ..model.errors import OracleError
+from ..numerics.rounding import round_to
 from .case import Case, TensorPlan
 from .generators import GENERATORS, size_of
 from .layout import Buffer, allocate, arrange, describe

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import dtype_of
-from ..errors import OracleError, unknown
-from ..signature import Array, TensorSpec
+from ..model.call import Array, TensorSpec
+from ..model.dtypes import dtype_of
+from ..model.errors import OracleError, unknown
 
 GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
 # name -> (default number or None where the name takes none, least rank)

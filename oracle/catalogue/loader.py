@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import OracleError, unknown
-from ..platforms import platform
+from ..model.errors import OracleError, unknown
+from ..model.platforms import platform
 from .case import TIERS, Case
 from .ecosystem import Volume
 from .expand import expand

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .case import Case, TensorPlan
 from .inputs import spec_of_plan
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

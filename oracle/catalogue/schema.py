@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .reading import Document
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from ..errors import OracleError, unknown
+from ..model.errors import OracleError, unknown
 from .generators import size_of
 
 Shape = tuple[int, ...]

@@ -10,7 +10,7 @@ import hashlib
 
 import numpy as np
 
-from ..signature import Array
+from ..model.call import Array
 
 SCHEME = "philox4x64-sha256-v1"  # changes whenever the same seed would give other data
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..errors import unknown
-from ..platforms import platform
-from ..signature import FORMAT_ENUM
-from ..status import CODES
+from ..model.call import FORMAT_ENUM
+from ..model.errors import unknown
+from ..model.platforms import platform
+from ..model.status import CODES
 from .shapes import is_reference
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z|[-+]?\.?inf\Z|\.?nan\Z")

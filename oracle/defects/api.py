@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..model.call import Array, Call
+from ..model.platforms import Platform
+from ..model.status import SUCCESS, Status, invalid
 from ..operators import operator, validate
-from ..platforms import Platform
-from ..signature import Array, Call
-from ..status import SUCCESS, Status, invalid
 from .base import EVERY_SOC, Defect
 from .checks import Site, without
 from .device import Arguments, Device, Kernel

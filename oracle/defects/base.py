@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..platforms import DEFAULT_SOC, PLATFORMS
+from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from .device import Device
 
 CLASSES = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import FORMATS
-from ..platforms import Platform
-from ..signature import Array
+from ..model.call import Array
+from ..model.dtypes import FORMATS
+from ..model.platforms import Platform
 from .base import WITH_INFINITIES, Defect
 from .device import Arguments, Device, Kernel, store
 from .kernels import BASE, BCE, MEAN, F, bce_formula, bce_operands

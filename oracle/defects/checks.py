@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ..model.call import POINTERS, Call, TensorSpec
+from ..model.platforms import PLATFORMS, platform
+from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..operators import operator, validate
-from ..platforms import PLATFORMS, platform
-from ..signature import POINTERS, Call, TensorSpec
-from ..status import SUCCESS, Status, invalid, nullptr
 from .base import Defect
 from .device import Device
 from .kernels import BASE, BCE, NLL, SLUGS

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import FLOATS, dtype_of
-from ..platforms import Platform
-from ..signature import Array
+from ..model.call import Array
+from ..model.dtypes import FLOATS, dtype_of
+from ..model.platforms import Platform
 from .base import WITH_BFLOAT16, Defect
 from .device import Arguments, Device, Kernel
 from .kernels import (

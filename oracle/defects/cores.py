@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..platforms import Platform
-from ..signature import Array, Call
+from ..model.call import Array, Call
+from ..model.platforms import Platform
 from .base import Defect
 from .device import Arguments, Device, Kernel
 from .kernels import (

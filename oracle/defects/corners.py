@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import FLOATS, dtype_of
+from ..model.call import Array, Call
+from ..model.dtypes import FLOATS, dtype_of
+from ..model.platforms import Platform
 from ..operators import operator
-from ..platforms import Platform
-from ..signature import Array, Call
 from .base import EVERY_SOC, WITH_BFLOAT16, Defect
 from .device import Arguments, Device, Kernel, Mask
 from .kernels import (

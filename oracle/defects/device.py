@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..blocks import convert
-from ..dtypes import DTYPES, dtype_of
+from ..model.call import Array, Call
+from ..model.dtypes import DTYPES, dtype_of
+from ..model.platforms import Platform, platform
+from ..model.status import Status
+from ..numerics.blocks import convert
+from ..numerics.rounding import round_to
 from ..operators import operator, validate, writes
-from ..platforms import Platform, platform
-from ..rounding import round_to
-from ..signature import Array, Call
-from ..status import Status
 
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name, as the device read them
 Kernel = Callable[[Arguments, Platform], Array]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..platforms import Platform
-from ..signature import Array
+from ..model.call import Array
+from ..model.platforms import Platform
 from .device import Arguments, Kernel
 
 F = np.float32

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..model.call import Array, Call
 from ..operators import operator
-from ..signature import Array, Call
 from .base import Defect
 from .device import Device, Read, Write
 from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS

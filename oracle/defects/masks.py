@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..platforms import Platform
-from ..signature import Array, Call
+from ..model.call import Array, Call
+from ..model.platforms import Platform
 from .base import WITH_INFINITIES, Defect
 from .device import Arguments, Device, Kernel, Write, write_in_place
 from .kernels import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..platforms import Platform
-from ..signature import Array
+from ..model.call import Array
+from ..model.platforms import Platform
 from .base import Defect
 from .device import Arguments, Device, Kernel
 from .kernels import MEAN, NLL, F, gather, nll_formula, nll_operands, shaped

@@ -8,11 +8,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..dtypes import FLOATS, FORMATS, dtype_of
+from ..model.call import Array, Call
+from ..model.dtypes import FLOATS, FORMATS, dtype_of
+from ..model.platforms import Platform
+from ..numerics.rounding import quantize
 from ..operators import operator
-from ..platforms import Platform
-from ..rounding import quantize
-from ..signature import Array, Call
 from .base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
 from .binary_cross_entropy import half_away, truncated
 from .device import Arguments, Device, Kernel, Store, store

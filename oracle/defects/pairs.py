@@ -12,8 +12,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ..dtypes import FLOATS, dtype_of
-from ..signature import Array, Call
+from ..model.call import Array, Call
+from ..model.dtypes import FLOATS, dtype_of
 from .base import EVERY_SOC, WITH_BFLOAT16, Defect
 from .device import Device
 from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX

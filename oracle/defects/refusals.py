@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ..model.call import Call, TensorSpec
+from ..model.status import Status, invalid
 from ..operators import operator, validate
-from ..signature import Call, TensorSpec
-from ..status import Status, invalid
 from .base import EVERY_SOC, WITH_BFLOAT16, Defect
 from .device import Device
 from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..model.call import Array
+from ..model.platforms import PLATFORMS, Platform
 from ..operators import operator
-from ..platforms import PLATFORMS, Platform
-from ..signature import Array
 from .device import Arguments, Device, Kernel
 from .kernels import (
     BASE,

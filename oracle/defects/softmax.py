@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..model.call import Array, Call
+from ..model.platforms import Platform
+from ..model.status import SUCCESS, Status
 from ..operators import validate
-from ..platforms import Platform
-from ..signature import Array, Call
-from ..status import SUCCESS, Status
 from .api import seed_of
 from .base import EVERY_SOC, Defect
 from .device import Arguments, Device, Kernel, Read, store

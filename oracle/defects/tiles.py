@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..platforms import Platform
-from ..signature import Array
+from ..model.call import Array
+from ..model.platforms import Platform
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
 from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_formula, nll_operands, row_sum, shaped

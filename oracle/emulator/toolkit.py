@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 
 SOURCES = Path(__file__).parent
 STAMP, LOCK = "emulator.stamp", "emulator.lock"

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .recognise import kind_of
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.generators import size_of
 from ..catalogue.inputs import spec_of_plan
 from ..catalogue.layout import shares_elements
-from ..errors import OracleError
+from ..model.errors import OracleError
+from ..model.platforms import PLATFORMS
 from ..operators import validate
 from ..operators.base import Operator
-from ..platforms import PLATFORMS
 
 LIMIT = 2**24  # elements of one tensor; a float64 golden of more needs gigabytes
 UNINFORMATIVE = "as the vendor ships it"

@@ -23,12 +23,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..dtypes import DTYPES
-from ..errors import OracleError, unknown
+from ..model.call import Array, Call
+from ..model.dtypes import DTYPES
+from ..model.errors import OracleError, unknown
+from ..model.status import Status
 from ..operators import OPERATORS, validate, writes
 from ..operators.base import promote
-from ..signature import Array, Call
-from ..status import Status
 from .names import KERNELS, operator_named, plain
 
 Form = Literal["kernel", "aclnn"]

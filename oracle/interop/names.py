@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..dtypes import DTYPES
-from ..errors import OracleError, unknown
+from ..model.dtypes import DTYPES
+from ..model.errors import OracleError, unknown
+from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
 from ..operators.base import Operator
-from ..platforms import PLATFORMS
 
 REDUCTIONS = ("none", "mean", "sum")  # the aclnn attribute is the index
 _DTYPE_ALIASES = {

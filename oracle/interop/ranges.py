@@ -20,8 +20,8 @@ import numpy as np
 from ..catalogue.case import TensorPlan
 from ..catalogue.generators import size_of
 from ..catalogue.inputs import make_values, stored_shape
-from ..dtypes import DTYPES, FORMATS
-from ..errors import OracleError
+from ..model.dtypes import DTYPES, FORMATS
+from ..model.errors import OracleError
 
 Number = int | float
 Data = dict[str, Any]

@@ -20,10 +20,10 @@ from ..catalogue.case import TensorPlan
 from ..catalogue.generators import size_of
 from ..catalogue.layout import as_view, row_major
 from ..catalogue.reading import display
-from ..errors import OracleError
+from ..model.call import FORMAT_ENUM
+from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.base import Operator
-from ..signature import FORMAT_ENUM
 from .foreign import LIMIT, Collector, Foreign, Loaded
 from .names import dtype_named, integer, kernel_named, operator_named, plain, reduction, same_name, socs_named
 from .ranges import Unfit, from_ttk

@@ -19,11 +19,11 @@ from typing import Any
 
 from ..catalogue.case import Case, TensorPlan
 from ..catalogue.layout import arrange
-from ..errors import unknown
+from ..model.errors import unknown
+from ..model.platforms import PLATFORMS
+from ..model.status import SUCCESS
 from ..operators import OPERATORS
 from ..operators.base import Operator
-from ..platforms import PLATFORMS
-from ..status import SUCCESS
 from .names import ATK_DTYPES, KERNELS, KernelAttribute
 from .ranges import Number, Range, range_of
 

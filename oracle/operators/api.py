@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..blocks import convert
-from ..dtypes import DTYPES, dtype_of
-from ..errors import OracleError, unknown
-from ..platforms import DEFAULT_SOC, Platform, platform
-from ..signature import POINTERS, Array, Call, TensorSpec, spec_of
-from ..sink import Sink
-from ..status import Status, invalid, nullptr
+from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
+from ..model.dtypes import DTYPES, dtype_of
+from ..model.errors import OracleError, unknown
+from ..model.platforms import DEFAULT_SOC, Platform, platform
+from ..model.status import Status, invalid, nullptr
+from ..numerics.blocks import convert
+from ..numerics.sink import Sink
 from .base import Operator, Reference, first_failure
 from .registry import OPERATORS
 

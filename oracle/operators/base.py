@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..dtypes import DTYPES, DType
-from ..platforms import Platform
-from ..signature import Array, Parameter, TensorSpec
-from ..sink import Sink
-from ..status import SUCCESS, Status, invalid, nullptr
+from ..model.call import Array, Parameter, TensorSpec
+from ..model.dtypes import DTYPES, DType
+from ..model.platforms import Platform
+from ..model.status import SUCCESS, Status, invalid, nullptr
+from ..numerics.sink import Sink
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as int
 Checks = Iterator[Status | None]

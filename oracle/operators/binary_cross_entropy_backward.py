@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 from gmpy2 import mpq
 
-from .. import elementwise
-from ..blocks import ONE
-from ..elementwise import Elementwise
-from ..fractions64 import Fraction64, refined
-from ..platforms import Platform
-from ..proof import U
-from ..signature import Array, Parameter
-from ..sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
-from ..status import SUCCESS
+from ..model.call import Array, Parameter
+from ..model.platforms import Platform
+from ..model.status import SUCCESS
+from ..numerics import elementwise
+from ..numerics.blocks import ONE
+from ..numerics.elementwise import Elementwise
+from ..numerics.fractions64 import Fraction64, refined
+from ..numerics.proof import U
+from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from .base import (
     Args,
     Checks,

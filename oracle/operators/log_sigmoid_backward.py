@@ -20,13 +20,13 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpfr, mpq
 
-from .. import elementwise
-from ..elementwise import Elementwise
-from ..platforms import Platform
-from ..proof import U
-from ..signature import Array, Parameter
-from ..sink import QUANTUM, UNIT, Sink, classes_differ
-from ..status import SUCCESS
+from ..model.call import Array, Parameter
+from ..model.platforms import Platform
+from ..model.status import SUCCESS
+from ..numerics import elementwise
+from ..numerics.elementwise import Elementwise
+from ..numerics.proof import U
+from ..numerics.sink import QUANTUM, UNIT, Sink, classes_differ
 from .base import Args, Checks, Operator, dtype_in, float_types, is_empty, not_null, same_dtype, same_shape
 
 LOG_OVERFLOW = 88.72  # beyond it e^x is infinite in float32 and the forms that use it answer 0

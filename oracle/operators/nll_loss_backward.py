@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from gmpy2 import mpq
 
-from ..blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
-from ..errors import OracleError
-from ..platforms import Platform
-from ..proof import U
-from ..signature import Array, Parameter, TensorSpec
-from ..sink import LARGEST, QUANTUM, UNIT, Sink
-from ..status import SUCCESS, Status, invalid
+from ..model.call import Array, Parameter, TensorSpec
+from ..model.errors import OracleError
+from ..model.platforms import Platform
+from ..model.status import SUCCESS, Status, invalid
+from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..numerics.proof import U
+from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink
 from .base import Args, Checks, Operator, can_cast, dtype_in, float_types, in_range, is_empty, not_null, same_dtype
 from .base import same_shape as same_shape
 

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 from gmpy2 import mpq
 
-from ..blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
-from ..dtypes import dtype_of
-from ..engine import compiled_engine
-from ..fractions64 import two_sum
-from ..platforms import Platform
-from ..proof import U
-from ..rounding import widen
-from ..signature import Array, Parameter
-from ..sink import LARGEST, QUANTUM, UNIT, Region, Sink, classes_differ, lowest_bit
-from ..status import SUCCESS, invalid
+from ..model.call import Array, Parameter
+from ..model.dtypes import dtype_of
+from ..model.platforms import Platform
+from ..model.status import SUCCESS, invalid
+from ..numerics.blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
+from ..numerics.engine import compiled_engine
+from ..numerics.fractions64 import two_sum
+from ..numerics.proof import U
+from ..numerics.rounding import widen
+from ..numerics.sink import LARGEST, QUANTUM, UNIT, Region, Sink, classes_differ, lowest_bit
 from .base import (
     Args,
     Checks,

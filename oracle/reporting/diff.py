@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..record.reader import CaseRecord, Record
 from .fields import Number
 from .markdown import code, escape, table
-from .record import CaseRecord, Record
 from .words import clip, percent, plain, verdict
 
 BUDGET_FACTOR = 1.5

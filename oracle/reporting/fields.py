@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 
 Number = int | float
 NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has no such numbers

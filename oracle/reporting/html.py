@@ -21,12 +21,12 @@ from urllib.parse import quote
 
 import jinja2
 
-from ..errors import OracleError
-from ..statuses import STATUSES
+from ..model.errors import OracleError
+from ..record.reader import CaseRecord, Record, read, split_id
+from ..record.statuses import STATUSES
 from . import words
 from .diff import Difference
 from .fields import Number
-from .record import CaseRecord, Record, read, split_id
 from .replay import command_for, suffix
 from .save import save
 from .summary import Summary, dtype_order

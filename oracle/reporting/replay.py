@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from .record import CaseRecord, RunHeader
+from ..record.reader import CaseRecord, RunHeader
 
 
 def suffix(header: RunHeader) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 
 
 def save(path: Path, text: str) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from ..platforms import PLATFORMS
-from ..statuses import GOOD
+from ..model.platforms import PLATFORMS
+from ..record.reader import CaseRecord, Record
+from ..record.statuses import GOOD
 from .fields import Number
-from .record import CaseRecord, Record
 from .words import ORDER, seconds, verdict
 
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")

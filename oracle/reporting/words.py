@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..statuses import GOOD
+from ..record.reader import Record
+from ..record.statuses import GOOD
 from .fields import Number
-from .record import Record
 
 # From the worst to the best: the order in which statuses are listed.
 ORDER = ("crash", "timeout", "error", "fail", "xpass", "notrun", "xfail", "skip", "pass")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..backends import Backend
 from ..catalogue.case import Case
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .expectations import Expectation
 from .isolate import About, Child
 from .opening import load_backend, release

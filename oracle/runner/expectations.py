@@ -26,9 +26,9 @@ import jsonschema
 
 from ..catalogue.case import Case
 from ..catalogue.reading import Document, read
-from ..dtypes import DTYPES
-from ..errors import OracleError
-from ..platforms import PLATFORMS
+from ..model.dtypes import DTYPES
+from ..model.errors import OracleError
+from ..model.platforms import PLATFORMS
 
 _NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
 SCHEMA: dict[str, Any] = {

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..catalogue.case import Case, TensorPlan
-from ..dtypes import find
+from ..model.call import Array
+from ..model.dtypes import find
 from ..operators.base import Reference
-from ..signature import Array
 from . import pattern
 from .settings import Settings
 

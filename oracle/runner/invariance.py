@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..catalogue.case import Case
-from ..signature import Array, TensorSpec
+from ..model.call import Array, TensorSpec
 from .memory import POISONS, Memory
 
 Part = tuple[slice, ...]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ..backends import Backend
 from ..catalogue.case import Case
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .opening import load_backend, release
 from .run import run_case
 from .settings import Settings

@@ -11,7 +11,7 @@ import numpy as np
 from ..catalogue.case import Case, TensorPlan
 from ..catalogue.inputs import make_inputs
 from ..catalogue.layout import allocate, memory_of
-from ..signature import Array, Call, TensorSpec
+from ..model.call import Array, Call, TensorSpec
 
 POISONS = (0xA5, 0x5A)  # bytes no result consists of by accident twice: a second run takes the second one
 

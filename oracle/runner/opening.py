@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..backends import Backend, load
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .settings import Settings
 
 

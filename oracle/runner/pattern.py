@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..signature import Array
+from ..model.call import Array
 
 LANES = (8, 16, 32, 64, 128)  # elements of a vector register or a 32-byte block
 

@@ -15,17 +15,17 @@ import numpy as np
 
 from .. import verdict
 from ..backends import Backend, load
+from ..backends.recorded import RecordedOutputs
 from ..catalogue.case import Case
-from ..errors import DeviceFault, OracleError
+from ..model.call import Array
+from ..model.errors import DeviceFault, OracleError
+from ..model.status import SUCCESS, Status
 from ..operators import Reference
 from ..operators import reference as reference_of
-from ..signature import Array
-from ..status import SUCCESS, Status
 from ..verdict import Comparison, Layer
 from . import failure
 from .invariance import variants
 from .memory import POISONS, Memory
-from .recording import Recording
 from .settings import Settings
 
 OK = SUCCESS.name
@@ -168,7 +168,9 @@ class _Run:
         if self.settings.record_outputs is None:
             self.status = self.run(self.memory)
         else:
-            with Recording(Path(self.settings.record_outputs), self.memory.call, self.settings) as recording:
+            with RecordedOutputs(
+                Path(self.settings.record_outputs), self.memory.call, self.settings.worker
+            ) as recording:
                 self.status = recording.status = self.run(self.memory)
         return self.sum(self.judge())
 

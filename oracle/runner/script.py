@@ -16,11 +16,11 @@ from ..backends import home_of
 from ..catalogue.case import TensorPlan
 from ..catalogue.inputs import stored_shape
 from ..catalogue.layout import arrange
-from ..dtypes import DTYPES, FORMATS
+from ..model.call import Array, TensorSpec
+from ..model.dtypes import DTYPES, FORMATS
+from ..model.status import SUCCESS
 from ..operators import Reference
 from ..operators import reference as reference_of
-from ..signature import Array, TensorSpec
-from ..status import SUCCESS
 from .memory import Memory
 from .shrink import ShrunkCase
 

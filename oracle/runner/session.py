@@ -18,12 +18,12 @@ from typing import Any
 from ..catalogue import digest, load, load_all, select
 from ..catalogue.case import Case
 from ..catalogue.reading import display
-from ..errors import OracleError
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
+from ..model.errors import OracleError
+from ..record.writer import Recorder, summary
 from .bench import Bench
 from .expectations import Expectations, expectations_file, load_expectations
-from .record import Recorder, summary
 from .run import Outcome, case_line
 from .settings import Settings
 

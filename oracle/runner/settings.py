@@ -10,8 +10,8 @@ from typing import Any
 
 from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
-from ..errors import OracleError, unknown
-from ..platforms import DEFAULT_SOC, platform
+from ..model.errors import OracleError, unknown
+from ..model.platforms import DEFAULT_SOC, platform
 from .options import OPTIONS, spell
 
 LAYERS = ("structure", "standard", "strict")

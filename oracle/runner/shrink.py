@@ -18,10 +18,10 @@ from ..backends import Backend
 from ..catalogue.case import Case, TensorPlan
 from ..catalogue.generators import size_of
 from ..catalogue.inputs import make_inputs, stored_shape
-from ..errors import OracleError
+from ..model.call import Array
+from ..model.errors import OracleError
 from ..operators import OPERATORS
-from ..signature import Array
-from ..statuses import GOOD
+from ..record.statuses import GOOD
 from .run import run_case
 from .settings import Settings
 

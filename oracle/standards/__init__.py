@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import unknown
+from ..model.errors import unknown
 from . import binary, dual, integer, mere_mare, mixed, msprobe, single_bm, ttk_close, ttk_cross_check
 from .base import Option, Standard, Verdict
 from .recheck import recheck

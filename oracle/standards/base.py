@@ -10,8 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..dtypes import DTYPES, FORMATS, FloatFormat, find
-from ..errors import OracleError, unknown
+from ..model.dtypes import DTYPES, FORMATS, FloatFormat, find
+from ..model.errors import OracleError, unknown
 
 Array = np.ndarray[Any, Any]
 

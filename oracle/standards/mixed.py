@@ -18,8 +18,8 @@ from functools import partial
 
 import numpy as np
 
-from ..dtypes import FloatFormat
-from ..rounding import quantize
+from ..model.dtypes import FloatFormat
+from ..numerics.rounding import quantize
 from .base import Array, Sample, Standard, Verdict, choice, flag, number
 from .numeric import (
     FINITE,

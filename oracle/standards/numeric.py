@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..dtypes import FloatFormat
-from ..errors import OracleError
-from ..rounding import widen
+from ..model.dtypes import FloatFormat
+from ..model.errors import OracleError
+from ..numerics.rounding import widen
 from .base import Array, Sample
 
 BLOCK = 1 << 15  # elements: the scratch of a block stays in the L2 cache

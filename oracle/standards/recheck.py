@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .base import Array, Verdict
 
 LEAST = 200

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OracleError
+from ..model.errors import OracleError
 from .base import Sample, Standard, Verdict, choice, count, flag, number
 from .integer import judge_integer
 from .numeric import FINITE, blocks, golden_states, pick, states

@@ -1,7 +1,1 @@
 """Exhaustive sweeps: every pair of 16-bit inputs of an operator, against a backend or as a proof of the golden."""
-
-from __future__ import annotations
-
-from .command import add_parser
-
-__all__ = ["add_parser"]

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import gmpy2
 import numpy as np
 
-from ..errors import OracleError
+from ..model.call import Array, Call
+from ..model.errors import OracleError
+from ..model.status import Status
+from ..numerics.proof import round_rational
 from ..operators import compute, reference
-from ..proof import round_rational
-from ..signature import Array, Call
-from ..status import Status
 from .pairs import CODES, Pairs
 
 ROWS = 32  # rows per call: 2^21 pairs

@@ -14,9 +14,9 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpfr, mpq
 
-from ..dtypes import DTYPES, dtype_of
-from ..errors import OracleError, unknown
-from ..signature import Array, Call
+from ..model.call import Array, Call
+from ..model.dtypes import DTYPES, dtype_of
+from ..model.errors import OracleError, unknown
 
 CODES = 1 << 16
 U = 2.0**-53

@@ -12,8 +12,8 @@ import pytest
 
 from oracle.backends import load
 from oracle.catalogue import default_dir, load_all, select
-from oracle.errors import OracleError
-from oracle.platforms import PLATFORMS
+from oracle.model.errors import OracleError
+from oracle.model.platforms import PLATFORMS
 from oracle.runner import Settings
 from oracle.runner.bench import Bench
 
@@ -204,7 +204,7 @@ LAYOUTS = {
 PROGRAM = """
 import numpy as np
 from oracle.backends import load
-from oracle.signature import Call
+from oracle.model.call import Call
 device = load("aclnn")
 x = np.ones(4, np.float32)
 inputs = {"gradOutput": x, "self": 0 * x, "buffer": x}
@@ -222,7 +222,7 @@ assert acl.aclInit(None) == 0
 atexit.register(lambda: print("initialised:", acl.aclFinalize() == 0, flush=True))  # runs last
 import numpy as np
 from oracle.backends import load
-from oracle.signature import Call
+from oracle.model.call import Call
 device = load("aclnn")
 x = np.ones(4, np.float32)
 status = device.run(Call("aclnnSoftmaxBackward", "ascend910b", {"gradOutput": x, "output": x}, {"dim": 3}, {"out": x}))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oracle.backends import load
+from oracle.model.call import Call
 from oracle.operators import golden
-from oracle.signature import Call
 
 OP = "aclnnLogSigmoidBackward"
 

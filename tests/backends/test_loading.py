@@ -11,7 +11,7 @@ import pytest
 import oracle.backends
 from oracle.backends import BUILTIN, load
 from oracle.catalogue import load_all, select
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.runner import Settings, run_case
 
 MODULE = """

@@ -13,12 +13,12 @@ import torch
 from oracle.backends import load
 from oracle.backends.torch import from_numpy, to_numpy
 from oracle.catalogue import default_dir, load_all, select
-from oracle.errors import OracleError
+from oracle.model.call import Call
+from oracle.model.errors import OracleError
+from oracle.record.writer import GOOD
 from oracle.runner import Settings
 from oracle.runner.bench import Bench
 from oracle.runner.expectations import expectations_file, load_expectations
-from oracle.runner.record import GOOD
-from oracle.signature import Call
 
 BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
 VIEWS = {

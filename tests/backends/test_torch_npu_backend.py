@@ -102,7 +102,7 @@ def test_on_ascend910_torch_npu_calls_aclnn_only_when_told(tree, tmp_path):
 CALLS = """
 import ml_dtypes, numpy as np
 from oracle.backends import load
-from oracle.signature import Call
+from oracle.model.call import Call
 device = load("torch_npu", {"device": "npu:3"})
 def bce(x, **more):
     inputs = {"gradOutput": x, "self": x, "target": x, "weightOptional": None, **more}

@@ -11,9 +11,9 @@ import pytest
 from oracle.backends import load
 from oracle.cann import CannError
 from oracle.catalogue.layout import allocate, describe
-from oracle.errors import DeviceFault
+from oracle.model.call import Call, TensorSpec
+from oracle.model.errors import DeviceFault
 from oracle.operators import OPERATORS, reference
-from oracle.signature import Call, TensorSpec
 
 SHAPE = (5, 7)
 SOFTMAX = "aclnnSoftmaxBackward"
@@ -331,7 +331,7 @@ def test_both_phases_of_every_operator_are_declared(emulator, device, op):
 
 
 def test_the_process_s_cann_cannot_change(emulator, device, tmp_path, monkeypatch):
-    from oracle.errors import OracleError
+    from oracle.model.errors import OracleError
 
     (tmp_path / "lib64").mkdir()
     (tmp_path / "lib64" / "libascendcl.so").write_bytes(b"")

@@ -8,7 +8,7 @@ import pytest
 
 from oracle.cann import discovery
 from oracle.cann.discovery import OPERATOR_LIBRARIES, RUNTIME_LIBRARIES, Toolkit, custom_libraries, find_toolkit
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 
 from oracle.backends import load
 from oracle.cann import CannError
-from oracle.signature import Call
+from oracle.model.call import Call
 
 CALLS = 100_000
 PAGE = os.sysconf("SC_PAGESIZE")

@@ -8,7 +8,7 @@ import pytest
 
 from oracle.cann.tensors import ALIGNMENT, Placed, unsupported
 from oracle.catalogue.layout import VIEWS, allocate, describe
-from oracle.signature import TensorSpec
+from oracle.model.call import TensorSpec
 
 SHAPE = (3, 4, 5)
 DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.int64, np.uint8)

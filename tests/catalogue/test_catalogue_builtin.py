@@ -17,10 +17,10 @@ import yaml
 from oracle import verdict
 from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, load_all, make_inputs, select, spec_of_plan
 from oracle.catalogue.generators import size_of
+from oracle.model.call import Call
+from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS, reference, validate
 from oracle.operators.base import Operator
-from oracle.platforms import PLATFORMS
-from oracle.signature import Call
 
 SLUGS = [op.slug for op in OPERATORS.values()]
 LARGE = 5000  # elements; larger goldens repeat what the smaller ones of their family show

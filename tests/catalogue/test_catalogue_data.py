@@ -18,7 +18,7 @@ from oracle.catalogue.case import TensorPlan
 from oracle.catalogue.generators import GENERATORS
 from oracle.catalogue.inputs import make_buffer, make_values, store
 from oracle.catalogue.streams import SCHEME, Stream
-from oracle.dtypes import DTYPES, FLOATS, FORMATS
+from oracle.model.dtypes import DTYPES, FLOATS, FORMATS
 
 # Generator, parameters, first 16 hex digits of the sha256 of its float16, bfloat16 and float32 data (class indices:
 # int64) of shape (5, 67), little-endian. A change here changes every recorded result: raise streams.SCHEME with it.

@@ -17,9 +17,9 @@ from oracle.catalogue.generators import size_of
 from oracle.catalogue.inputs import outliers
 from oracle.catalogue.loader import default_dir
 from oracle.catalogue.streams import Stream
-from oracle.errors import OracleError
+from oracle.model.call import Call
+from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, validate
-from oracle.signature import Call
 
 OPS = list(OPERATORS)
 

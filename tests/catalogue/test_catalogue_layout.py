@@ -11,7 +11,7 @@ from oracle import OracleError
 from oracle.catalogue.case import TensorPlan
 from oracle.catalogue.inputs import make_buffer, spec_of_plan
 from oracle.catalogue.layout import GUARD_BYTES, VIEWS, allocate, arrange, parse, shares_elements
-from oracle.dtypes import DTYPES
+from oracle.model.dtypes import DTYPES
 
 VIEW_NAMES = [*(v for v in VIEWS if v != "as"), "offset:1", "strided:3", "padded:1", "expanded:0"]
 SHAPES = [(), (1,), (5,), (3, 4), (1, 1), (2, 1, 5), (2, 3, 1, 4), (0,), (3, 0), (0, 4)]

@@ -21,9 +21,9 @@ from oracle.defects.cores import (
 from oracle.defects.corners import HALF_WORD, _wrapped
 from oracle.defects.kernels import BASE, BCE, LOG_SIGMOID, NLL, SOFTMAX, Where
 from oracle.defects.tiles import tail
+from oracle.model.call import Call
+from oracle.model.platforms import platform
 from oracle.operators import OPERATORS
-from oracle.platforms import platform
-from oracle.signature import Call
 
 SOC = platform("ascend910b")
 rng = np.random.Generator(np.random.Philox(7))

@@ -8,8 +8,8 @@ import pytest
 from oracle.catalogue import Case, load_all
 from oracle.defects.kernels import BASE
 from oracle.defects.pairs import FACTORS, impossible, mutants
-from oracle.defects.share import size_of
 from oracle.operators import OPERATORS
+from oracle.power.share import size_of
 from oracle.runner.run import Prepared
 from oracle.runner.settings import Settings
 

@@ -8,8 +8,8 @@ import pytest
 from oracle.defects import CLASSES, Device, defects
 from oracle.defects.equivalent import EQUIVALENT
 from oracle.defects.kernels import BASE
+from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS
-from oracle.platforms import PLATFORMS
 
 ALL = [d for op in OPERATORS for d in defects(op)]
 PUBLISHED = [d for d in ALL if d.row]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oracle.defects.right import SOCS, fma, right_kernels, sequential, tree
+from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS
-from oracle.platforms import PLATFORMS
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

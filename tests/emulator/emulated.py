@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from oracle.dtypes import dtype_of
 from oracle.emulator import environment
 from oracle.emulator.toolkit import find_compiler
+from oracle.model.call import FORMAT_ENUM, TensorSpec
+from oracle.model.dtypes import dtype_of
 from oracle.operators import OPERATORS
-from oracle.signature import FORMAT_ENUM, TensorSpec
 
 HERE = Path(__file__).parent
 

@@ -12,8 +12,8 @@ import pytest
 from oracle.cli import main
 from oracle.emulator import DEVICES, build, environment
 from oracle.emulator.toolkit import LIBRARIES, SHELLS, STAMP
-from oracle.errors import OracleError
-from oracle.platforms import PLATFORMS
+from oracle.model.errors import OracleError
+from oracle.model.platforms import PLATFORMS
 
 
 def test_the_tree_has_what_torch_npu_and_programs_look_for(tree):
@@ -129,7 +129,7 @@ def test_the_command_builds_and_prints_exports_for_a_shell(tree, capsys):
 ACTIVATION = """
 import ctypes
 from oracle.emulator import activate
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 activate("ascend950")
 activate("ascend950")
 acl = ctypes.CDLL("libascendcl.so")  # by name: the loaded one

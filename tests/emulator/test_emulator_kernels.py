@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from emulated import Job, call
 
-from oracle.dtypes import DTYPES
+from oracle.model.call import FORMAT_ENUM, Call, TensorSpec
+from oracle.model.dtypes import DTYPES
+from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS, compute, reference, validate
-from oracle.platforms import PLATFORMS
-from oracle.signature import FORMAT_ENUM, Call, TensorSpec
 
 FLOATS = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 BCE, NLL, SOFTMAX, LOG_SIGMOID = (

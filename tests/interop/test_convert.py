@@ -12,10 +12,10 @@ from oracle.catalogue import load_all, select
 from oracle.catalogue.case import Case, TensorPlan
 from oracle.catalogue.layout import arrange
 from oracle.cli import main
-from oracle.errors import OracleError
 from oracle.interop import load
 from oracle.interop.ranges import range_of
 from oracle.interop.write import FORMATS, write
+from oracle.model.errors import OracleError
 
 SMALL = 2**10  # elements: measuring the range of generated data should cost nothing here
 CASES = [

@@ -13,13 +13,13 @@ import pytest
 from oracle.backends import load as load_backend
 from oracle.catalogue import make_inputs
 from oracle.catalogue.layout import arrange, as_view, shares_elements
-from oracle.dtypes import dtype_of
-from oracle.errors import OracleError
 from oracle.interop import is_foreign_catalogue, load
 from oracle.interop.names import KERNELS, dtype_named, socs_named
 from oracle.interop.recognise import kind_of
+from oracle.model.dtypes import dtype_of
+from oracle.model.errors import OracleError
+from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS
-from oracle.platforms import PLATFORMS
 from oracle.runner import Settings, run_case
 
 DATA = Path(__file__).parents[1] / "data"

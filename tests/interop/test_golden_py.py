@@ -10,8 +10,8 @@ import pytest
 
 from oracle.backends import load as load_backend
 from oracle.catalogue import load_all, select
-from oracle.errors import OracleError
 from oracle.interop.golden_py import GoldenFile
+from oracle.model.errors import OracleError
 from oracle.runner import Settings, run_case
 
 FILE = Path(__file__).parents[1] / "data" / "golden_small.py"

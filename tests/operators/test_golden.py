@@ -8,7 +8,7 @@ import truth
 from truth import TYPES
 
 import oracle
-from oracle.rounding import round_to
+from oracle.numerics.rounding import round_to
 
 DTYPES = list(TYPES)
 

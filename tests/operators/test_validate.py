@@ -9,9 +9,9 @@ import pytest
 
 import oracle
 from oracle import OracleError, TensorSpec
-from oracle.dtypes import DTYPES
-from oracle.platforms import PLATFORMS
-from oracle.signature import FORMAT_ENUM
+from oracle.model.call import FORMAT_ENUM
+from oracle.model.dtypes import DTYPES
+from oracle.model.platforms import PLATFORMS
 
 SOCS = tuple(PLATFORMS)
 NULL, INVALID, OK = 161001, 161002, 0

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import synthetic
 
+from oracle.record.reader import read
+from oracle.record.statuses import GOOD, STATUSES
 from oracle.reporting import diff
-from oracle.reporting.record import read
-from oracle.statuses import GOOD, STATUSES
 
 ID = "softmax_backward/tails[float32-3]"
 

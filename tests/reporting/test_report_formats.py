@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import synthetic
 
+from oracle.record.reader import Record, read
+from oracle.record.statuses import GOOD, STATUSES
 from oracle.reporting import exchange, markdown
-from oracle.reporting.record import Record, read
-from oracle.statuses import GOOD, STATUSES
 
 NASTY = 'a|b `c` ``d`` <e> & "f" \x00\x0b\x1b[31m \ufffe line\nbreak 尾块,;\t]]>'
 

@@ -14,10 +14,10 @@ import pytest
 import synthetic
 from pages import Page
 
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
+from oracle.record.reader import read
+from oracle.record.statuses import STATUSES
 from oracle.reporting import html
-from oracle.reporting.record import read
-from oracle.statuses import STATUSES
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \u2028 ]]>"
 

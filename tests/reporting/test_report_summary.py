@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import synthetic
 
-from oracle.reporting.record import Record, read
+from oracle.record.reader import Record, read
+from oracle.record.statuses import STATUSES
 from oracle.reporting.summary import Summary
 from oracle.reporting.words import equation, verdict
-from oracle.statuses import STATUSES
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import numpy as np
 
 from oracle.backends.cpu import Backend as Cpu
 from oracle.catalogue.case import Case, TensorPlan
-from oracle.errors import DeviceFault
-from oracle.signature import Call
-from oracle.status import Status
+from oracle.model.call import Call
+from oracle.model.errors import DeviceFault
+from oracle.model.status import Status
 
 
 def plan(shape: tuple[int, ...], dtype: str = "float32", gen: str = "normal", view: str = "contiguous") -> TensorPlan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from misbehaving import log_sigmoid, softmax
 
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.runner.expectations import Expectation, Expectations, expectations_file, load_expectations
 
 CASE = log_sigmoid()  # log_sigmoid_backward/plain[float32]

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.operators import Reference
+from oracle.record.writer import dumps
 from oracle.runner.failure import elements, error_map, histogram, ulp_distance
-from oracle.runner.record import dumps
 
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 ALIEN = np.iinfo(np.uint64).max

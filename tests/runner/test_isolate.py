@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from misbehaving import log_sigmoid
 
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.runner import Settings
 from oracle.runner.bench import Bench
 

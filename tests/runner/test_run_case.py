@@ -11,9 +11,9 @@ import pytest
 from misbehaving import early, log_sigmoid, refused, softmax
 
 from oracle.backends.cpu import Backend as Cpu
+from oracle.record.writer import dumps
 from oracle.runner import Settings, run_case
 from oracle.runner.failure import text
-from oracle.runner.record import dumps
 
 STRIDED = log_sigmoid("strided", gradInput="strided:2", self="transposed", gradOutput="padded:3")
 

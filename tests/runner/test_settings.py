@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.runner.options import OPTIONS, add_short, spell
 from oracle.runner.settings import Settings, settings_of
 

@@ -16,7 +16,7 @@ import pytest
 from oracle.catalogue import load_all
 from oracle.catalogue.case import Case, TensorPlan
 from oracle.cli import main
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.operators import compute, validate, writes
 from oracle.runner import Settings, run_case
 from oracle.runner.bench import Bench

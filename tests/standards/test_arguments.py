@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.standards import STANDARDS, judge
 from oracle.standards.base import OUTPUT_TYPES
 

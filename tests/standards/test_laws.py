@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracle.dtypes import FORMATS
+from oracle.model.dtypes import FORMATS
 from oracle.standards import STANDARDS, judge, numeric
 
 settings.register_profile("laws", derandomize=True, max_examples=60, deadline=None)

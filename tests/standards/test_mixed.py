@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracle.dtypes import FORMATS
+from oracle.model.dtypes import FORMATS
 from oracle.standards import judge
 from oracle.standards.mixed import TABLES
 from oracle.standards.numeric import overflow_threshold, ulp

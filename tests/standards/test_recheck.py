@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.standards import recheck
 
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.standards import judge
 
 INF, NAN = math.inf, math.nan

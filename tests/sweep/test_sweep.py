@@ -7,7 +7,7 @@ import pytest
 
 from oracle.backends import load
 from oracle.cli import main
-from oracle.errors import OracleError
+from oracle.model.errors import OracleError
 from oracle.sweep.engine import SCATTER, Progress, midpoints, run
 from oracle.sweep.pairs import CODES, PAIRS, pairs
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import OracleError, unknown
-from ...signature import Array
+from ...model.call import Array
+from ...model.errors import OracleError, unknown
 from ..streams import Stream
 from .registry import Shape, generator, size_of
 

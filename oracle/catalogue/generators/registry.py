@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import OracleError, unknown
-from ...signature import Array
+from ...model.call import Array
+from ...model.errors import OracleError, unknown
 
 Shape = tuple[int, ...]
 

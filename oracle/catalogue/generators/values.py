@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import DTYPES, FORMATS, FloatFormat
-from ...errors import OracleError
-from ...rounding import round_to
-from ...signature import Array
+from ...model.call import Array
+from ...model.dtypes import DTYPES, FORMATS, FloatFormat
+from ...model.errors import OracleError
+from ...numerics.rounding import round_to
 from ..elementary import normal_quantile
 from ..streams import Stream
 from .registry import Shape, generator, size_of

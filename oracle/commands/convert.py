@@ -1,0 +1,84 @@
+"""``aclnn-oracle convert``: our cases as ATK JSON or TTK CSV, and either of those as another."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..model.errors import OracleError
+
+_EPILOG = """\
+examples:
+  aclnn-oracle convert cases --to atk -o out                  one atk_aclnnX.json per operator
+  aclnn-oracle convert cases/softmax_backward.yaml --to ttk-aclnn -o out
+  aclnn-oracle convert some/atk_aclnnX.json --to ttk -o out
+
+What a format cannot say is counted: the cases left out, and those whose data became plainer.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``convert`` with argparse."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="write cases as ATK JSON or TTK CSV",
+        description="Write cases of this project's YAML, ATK JSON or TTK CSV in another tool's format.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="catalogue files, or folders of YAML")
+    parser.add_argument("--to", required=True, choices=("atk", "ttk", "ttk-aclnn"), help="ttk is the kernel CSV")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="folder of the files written")
+    parser.add_argument("--tier", default="full", help="cases of this tier and the ones it contains (default: full)")
+    parser.add_argument("--limit", type=int, metavar="N", help="leave out tensors of more elements (default: 2^24)")
+    parser.set_defaults(run=convert)
+
+
+def convert(args: argparse.Namespace) -> int:
+    """Read, write, and say what was left out. Returns 0 if anything was written, 1 if nothing was."""
+    from ..catalogue import select
+    from ..catalogue.generators import size_of
+    from ..interop.foreign import LIMIT
+    from ..interop.write import write
+
+    limit = LIMIT if args.limit is None else args.limit
+    cases = []
+    for path in args.cases:
+        cases += _read(path, limit)
+    fitting = [
+        c for c in select(cases, tier=args.tier)
+        if all(p is None or size_of(p.shape) <= limit for p in (*c.inputs.values(), *c.outputs.values()))
+    ]  # fmt: skip
+    files = write(fitting, args.to)
+    args.output.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        target = args.output / file.name
+        if file.count:
+            target.write_text(file.text, "utf-8")
+        print(f"{target}: {file.count} cases")
+        for reason, count in file.plainer.most_common():
+            print(f"  {count} {reason}")
+        for reason, count in file.left_out.most_common():
+            print(f"  left out: {count} {reason}")
+    if large := len(select(cases, tier=args.tier)) - len(fitting):
+        print(f"left out: {large} larger than {limit} elements")
+    return 0 if any(file.count for file in files) else 1
+
+
+def _read(path: Path, limit: int) -> list[Any]:
+    from ..catalogue import load as load_yaml
+    from ..catalogue import load_all
+    from ..interop import is_foreign_catalogue, load
+
+    if path.is_dir():
+        return load_all(path)
+    if not path.is_file():
+        raise OracleError(f"{path}: no such file or folder")
+    if not is_foreign_catalogue(path):
+        return load_yaml(path)
+    loaded = load(path, limit=limit)
+    if loaded.skipped:
+        print(f"{path}: {loaded.told}")
+    return loaded.cases

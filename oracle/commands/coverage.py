@@ -1,0 +1,128 @@
+"""``aclnn-oracle coverage``: what the catalogue covers of the ecosystem standard, and how much its goldens can tell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..model.errors import OracleError
+
+if TYPE_CHECKING:
+    from ..catalogue.case import Case
+    from ..catalogue.coverage import Dimension
+    from ..catalogue.information import Information
+
+_SHOWN = 8  # holes named in the text table
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``coverage`` with argparse."""
+    parser = subparsers.add_parser(
+        "coverage",
+        help="show what the catalogue covers of the ecosystem standard, and the holes by name",
+        description="Compare the cases with the ecosystem standard's generation rules: dtypes, ranks, attributes, "
+        "sizes, value distributions, special scenes, views. With --information: the share of golden elements that are "
+        "distinct, finite and above the tolerance.",
+    )
+    parser.add_argument(
+        "cases", nargs="*", type=Path, metavar="CASES", help="files or folders (default: the built-in catalogue)"
+    )
+    parser.add_argument("--tier", default="full", metavar="TIER", help="smoke, standard or full (default)")
+    parser.add_argument("--volume", metavar="LEVEL|N", help="generated cases instead of a tier: L0, L1, L2 or a number")
+    parser.add_argument("--format", choices=("text", "md", "json"), default="text")
+    parser.add_argument("--require", type=float, metavar="PERCENT", help="exit 1 if a line is below it")
+    parser.add_argument("--information", action="store_true", help="measure the goldens instead")
+    parser.add_argument(
+        "--max-elements",
+        type=int,
+        default=1 << 16,
+        metavar="N",
+        help="--information leaves out larger outputs (default 65536)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the table; exit status 1 where --require is not met."""
+    from ..catalogue.coverage import coverage
+    from ..catalogue.information import information
+
+    cases = _cases(args.cases, args.tier, args.volume)
+    if args.information:
+        print(_information(information(cases, limit=args.max_elements), args.format))
+        return 0
+    table = coverage(cases)
+    if not table:
+        raise OracleError("no case of an operator that the built-in catalogue generates cases for")
+    print(_table(table, args.format))
+    return int(args.require is not None and any(row.percent < args.require for row in table))
+
+
+def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
+    from ..catalogue.ecosystem import Volume
+    from ..catalogue.loader import load, load_all, select
+    from ..interop import is_foreign_catalogue
+    from ..interop import load as load_foreign
+
+    wanted = None if volume is None else Volume.of(volume)
+    cases: list[Case] = [] if paths else load_all(None, wanted)
+    for path in paths:
+        if path.is_dir():
+            cases += load_all(path, wanted)
+        else:
+            cases += load_foreign(path).cases if is_foreign_catalogue(path) else load(path, wanted)
+    return select(cases, tier=None if wanted else tier)
+
+
+def _table(table: list[Dimension], form: str) -> str:
+    from ..catalogue.coverage import NOT_GENERATED
+
+    if form == "json":
+        rows = [
+            {"op": d.op, "dimension": d.name, "needed": len(d.needed), "percent": d.percent, "holes": d.holes}
+            for d in table
+        ]
+        return json.dumps({"coverage": rows, "not_generated": NOT_GENERATED}, indent=1)
+    cells = [
+        (d.op, d.name, f"{len(d.needed) - len(d.holes)}/{len(d.needed)}", f"{_floor(d.percent)} %", _holes(d))
+        for d in table
+    ]
+    title = ("operator", "dimension", "covered", "percent", "holes")
+    told = "\n".join(f"not generated, not counted: {text}" for text in NOT_GENERATED)
+    return f"{_grid(title, cells, form)}\n\n{told}"
+
+
+def _floor(percent: float) -> str:
+    """Never round up to 100."""
+    return "100" if percent == 100 else f"{int(percent * 10) / 10:.1f}"
+
+
+def _holes(row: Dimension) -> str:
+    more = len(row.holes) - _SHOWN
+    return "; ".join(row.holes[:_SHOWN]) + (f"; and {more} more (--format json)" if more > 0 else "")
+
+
+def _information(table: list[Information], form: str) -> str:
+    names = ("informative", "distinct", "finite", "above")
+    if form == "json":
+        return json.dumps([{**vars(r), "share": {n: r.share(getattr(r, n)) for n in names}} for r in table], indent=1)
+    cells = [
+        (r.op, r.dtype, str(r.cases), str(r.elements), *(f"{_floor(100 * r.share(getattr(r, n)))} %" for n in names))
+        for r in table
+    ]
+    return _grid(
+        ("operator", "dtype", "cases", "elements", "informative", "distinct", "finite", "above atol"), cells, form
+    )
+
+
+def _grid(title: tuple[str, ...], cells: Sequence[tuple[str, ...]], form: str) -> str:
+    if form == "md":
+        lines = [title, tuple("---" for _ in title), *cells]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    widths = [max(len(line[i]) for line in (title, *cells)) for i in range(len(title))]
+    return "\n".join(
+        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in (title, *cells)
+    )

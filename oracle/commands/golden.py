@@ -1,0 +1,110 @@
+"""The command ``aclnn-oracle golden``: write golden fixtures, or recompute and compare them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..catalogue import TIERS, default_dir, digest, files, is_catalogue, load, select
+from ..catalogue.case import Case
+from ..fixtures import LAYOUTS, verify, write
+from ..model.errors import OracleError
+from ..model.platforms import DEFAULT_SOC, PLATFORMS
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``golden`` with argparse."""
+    parser = subparsers.add_parser(
+        "golden",
+        help="write golden fixtures (.npy and a manifest), or verify them",
+        description="Write the inputs and golden of cases into DIR, with a manifest of checksums; --verify recomputes "
+        "them and names every difference.",
+        epilog="Exit status 0: written or identical, 1: differences, 2: bad input.",
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="a new or empty folder; with --verify, fixtures")
+    parser.add_argument("--verify", action="store_true", help="recompute what DIR holds and compare bit for bit")
+    parser.add_argument("--tier", choices=TIERS, default="standard", help="which cases (default: %(default)s)")
+    parser.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data (default: %(default)s)")
+    parser.add_argument("--format", choices=LAYOUTS, default="npy", help=".npy, or ops-test-kit's two-stage files")
+    parser.add_argument("-k", dest="substring", metavar="SUBSTRING", help="only cases whose id contains it")
+    parser.add_argument(
+        "--catalogue", type=Path, action="append", default=[], metavar="FILE",
+        help="a catalogue file or folder instead of the built-in one; may be repeated",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write or verify; return 0, or 1 when something differs."""
+    return _verify(args.directory) if args.verify else _write(args)
+
+
+def _verify(directory: Path) -> int:
+    differences = verify(directory, progress=_progress("verified"))
+    for difference in differences:
+        print(difference)
+    if differences:
+        print(f"{directory}: {len(differences)} difference{'s' if len(differences) != 1 else ''}", file=sys.stderr)
+        return 1
+    print(f"{directory}: identical")
+    return 0
+
+
+def _write(args: argparse.Namespace) -> int:
+    paths = catalogue_files(args.catalogue or [default_dir()])
+    cases = select(unique(case for path in paths for case in load(path)), tier=args.tier, soc=args.soc)
+    if args.substring is not None:
+        cases = [case for case in cases if args.substring in case.id]
+    if not cases:
+        chosen = f" with {args.substring!r} in its id" if args.substring is not None else ""
+        raise OracleError(f"no case of the {args.tier} tier{chosen} is planned on {args.soc}")
+    counts = write(
+        args.directory, cases, soc=args.soc, seed=args.seed, layout=args.format,
+        catalogue_sha256=digest(paths), progress=_progress("written"),
+    )  # fmt: skip
+    print(
+        f"{args.directory}: {counts['cases']} cases ({counts['golden']} with golden, {counts['unwritten']} that leave "
+        f"the output unwritten, {counts['refused']} refused), {counts['files']} files, {counts['bytes'] / 1e6:.1f} MB"
+    )
+    return 0
+
+
+def unique(cases: Any) -> list[Case]:
+    """Return the cases after checking that their ids differ."""
+    by_id: dict[str, Case] = {}
+    for case in cases:
+        if case.id in by_id:
+            raise OracleError(f"{case.source}: the id {case.id} is already used at {by_id[case.id].source}")
+        by_id[case.id] = case
+    return list(by_id.values())
+
+
+def catalogue_files(paths: list[Path]) -> list[Path]:
+    """Return catalogue files for files and folders; OracleError for what is neither."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = files(path)
+            if not inside:
+                raise OracleError(f"{path}: no catalogue in this folder")
+            found += inside
+        elif is_catalogue(path):
+            found.append(path)
+        else:
+            raise OracleError(f"{path}: no such file, or not a catalogue (its first key is 'aclnn_oracle: 1')")
+    return found
+
+
+def _progress(word: str) -> Any:
+    """Return a progress line for people; nothing where the output is not a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int) -> None:
+        end = "\n" if done == total else ""
+        print(f"\r{done} of {total} cases {word}", end=end, file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,113 @@
+"""``aclnn-oracle info``: versions, backends, SoCs with their documented support, the catalogue, devices."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ..backends import BUILTIN, installed, load
+from ..cann.describe import describe
+from ..catalogue import TIERS, default_dir, digest, files, load_all
+from ..model.errors import OracleError
+from ..model.platforms import DEFAULT_SOC, PLATFORMS
+from ..operators import OPERATORS
+from ..runner.session import versions
+from ..standards import STANDARDS
+
+# Products of the public documents on which none of the four operators is supported; no SoC of this project.
+UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
+_NEEDS = {"torch": "torch", "torch_npu": "torch_npu"}  # what a built-in backend imports, and the extra that brings it
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``info`` with argparse."""
+    parser = subparsers.add_parser(
+        "info",
+        help="show versions, backends, SoCs and documented support, the catalogue and devices",
+        description="Show what is installed and what can be run. Loads every backend that is there.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print everything."""
+    for title, lines in (
+        ("versions", _versions()),
+        ("backends", _backends()),
+        ("CANN", describe()),
+        ("SoCs: documented support of the operators", _socs()),
+        ("catalogue", _catalogue()),
+        ("standards", [", ".join(STANDARDS)]),
+    ):
+        print(title)
+        for line in lines:
+            print(f"  {line}")
+        print()
+    return 0
+
+
+def _versions() -> Iterator[str]:
+    for name, found in versions().items():
+        yield f"{name:<14} {found}"
+    for name in ("torch", "torch_npu", "pytest-xdist"):
+        try:
+            yield f"{name:<14} {version(name)}"
+        except PackageNotFoundError:
+            yield f"{name:<14} not installed"
+
+
+def _backends() -> Iterator[str]:
+    for name in BUILTIN:
+        yield f"{name:<14} {_state(name)}"
+    for name, point in installed().items():
+        yield f"{name:<14} {_state(name)} (entry point {point.value} of {point.dist.name if point.dist else '?'})"
+    yield "module:attribute   a class, factory or instance on sys.path"
+
+
+def _state(name: str) -> str:
+    """Say whether a backend loads, and how many devices it sees."""
+    if name == "replay":
+        return "ready: --backend-option path=DIR, a folder made by --record-outputs"
+    needs = _NEEDS.get(name)
+    if needs is not None and importlib.util.find_spec(needs) is None:
+        return f"needs the package {needs}: pip install 'aclnn-oracle[{needs.replace('_', '-')}]'"
+    try:
+        backend = load(name)
+    except OracleError as error:
+        return str(error)
+    count = getattr(backend, "devices", lambda: None)()
+    device = getattr(backend, "device", "")
+    close = getattr(backend, "close", None)
+    if close is not None:
+        close()
+    told = [f"device {device}" if device else "", "" if count is None else f"{count} visible"]
+    return ", ".join(["ready", *filter(None, told)])
+
+
+def _socs() -> Iterator[str]:
+    slugs = {op.name: op.slug.removesuffix("_backward") for op in OPERATORS.values()}
+    yield f"{'':<14}" + "".join(f"{slug:<22}" for slug in slugs.values()) + "overflow   product"
+    for soc, found in PLATFORMS.items():
+        cells = ["yes" if soc in OPERATORS[name].documented else "unsupported" for name in slugs]
+        mode = "saturates" if found.saturates else "inf/nan"
+        mark = " (default)" if soc == DEFAULT_SOC else ""
+        bf16 = "" if found.bfloat16 else ", no bfloat16"
+        yield f"{soc:<14}" + "".join(f"{cell:<22}" for cell in cells) + f"{mode:<11}{found.product}{bf16}{mark}"
+    for soc, product in UNSUPPORTED.items():
+        yield f"{soc:<14}" + f"{'unsupported':<22}" * len(slugs) + f"{'':<11}{product} (no --soc)"
+    yield "No validator refuses a product: an unsupported one fails later, when its kernel is looked up (561xxx)."
+
+
+def _catalogue() -> Iterator[str]:
+    folder = default_dir()
+    cases = load_all(folder)
+    tiers = {tier: TIERS[: TIERS.index(tier) + 1] for tier in TIERS}
+    counts = Counter((case.op, case.tier) for case in cases)
+    yield f"{folder}   sha256 {digest(files(folder))[:16]}"
+    for op in OPERATORS:
+        per_tier = [f"{tier} {sum(counts[op, t] for t in within)}" for tier, within in tiers.items()]
+        yield f"{op:<34} {', '.join(per_tier)} cases"

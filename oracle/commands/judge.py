@@ -1,0 +1,134 @@
+"""``aclnn-oracle judge GOLDEN.npy ACTUAL.npy --standard NAME``: judge two files from the shell."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..model.errors import OracleError
+from ..standards import STANDARDS, Verdict, judge
+from ..standards.base import OUTPUT_TYPES, Array, OutputType
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add the ``judge`` command; its ``run`` returns the exit status: 0 passed, 1 failed, OracleError for bad input."""
+    parser = subparsers.add_parser(
+        "judge",
+        help="judge an output file against a golden file by an accuracy standard",
+        description="Judge ACTUAL against GOLDEN by an accuracy standard.",
+        epilog="Exit status 0: passed, 1: failed, 2: bad input. NumPy cannot name bfloat16, float8 and int4 in a file:"
+        " store their bits as uint16 or uint8 and give the dtype by --dtype or in the file's name, x__bfloat16.npy.",
+    )
+    parser.add_argument("golden", type=Path, metavar="GOLDEN.npy", help="float64, or integers for an integer output")
+    parser.add_argument("actual", type=Path, metavar="ACTUAL.npy", help="the output of the device under test")
+    parser.add_argument("--standard", default="mixed", metavar="NAME", help=f"{', '.join(STANDARDS)} (default: mixed)")
+    parser.add_argument(
+        "--third", type=Path, metavar="THIRD.npy", help="the third party's output, for a dual benchmark"
+    )
+    parser.add_argument(
+        "--dtype", metavar="NAME", help="the output's dtype (default: by ACTUAL's name, then its array)"
+    )
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the standard; repeatable"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judge, print the verdict and its metrics, and return the exit status."""
+    options = _options(args.option)
+    stored = _load(args.actual)
+    kind = _dtype(args.dtype, args.actual, stored)
+    actual = _typed(stored, kind, args.actual)
+    golden = _load(args.golden)
+    golden = _typed(golden, _named(args.golden) or kind, args.golden)
+    third = None if args.third is None else _typed(_load(args.third), kind, args.third)
+    verdict = judge(args.standard, golden=golden, actual=actual, dtype=kind.name, third=third, **options)
+    print(_text(args.standard, kind.name, actual.shape, verdict))
+    return 0 if verdict.passed else 1
+
+
+def _options(pairs: list[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise OracleError(f"--option {pair!r} must be KEY=VALUE")
+        if key in options:
+            raise OracleError(f"--option {key} is given twice: {options[key]!r} and {value!r}")
+        options[key] = value
+    return options
+
+
+def _load(path: Path) -> Array:
+    """Read one array; pickled objects are refused."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise OracleError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise OracleError(f"{path}: not a .npy file of numbers: {error}") from None
+    except (MemoryError, OverflowError) as error:
+        raise OracleError(f"{path}: the array its header declares does not fit into memory: {error}") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise OracleError(f"{path}: an archive of several arrays; give a .npy file")
+    return array
+
+
+def _named(path: Path) -> OutputType | None:
+    """Return the dtype that a file's name gives after a double underscore."""
+    return next((OUTPUT_TYPES[part] for part in path.stem.split("__")[1:] if part in OUTPUT_TYPES), None)
+
+
+def _dtype(name: str | None, path: Path, stored: Array) -> OutputType:
+    if name is not None:
+        if name not in OUTPUT_TYPES:
+            raise OracleError(f"--dtype {name!r} is unknown; known: {', '.join(OUTPUT_TYPES)}")
+        return OUTPUT_TYPES[name]
+    found = _named(path) or OUTPUT_TYPES.get(stored.dtype.newbyteorder("=").name)
+    if found is None:
+        told = "which names no dtype; give --dtype" if stored.dtype.kind == "V" else "which no standard judges"
+        raise OracleError(f"{path}: holds {stored.dtype}, {told}")
+    return found
+
+
+def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
+    """Give stored bits (uint16, uint8 or void) the ml_dtypes type they stand for, int8 holds int4 by value; leave every
+    other array alone."""
+    if kind.numpy.isbuiltin == 1:  # NumPy's own: the file names it
+        return stored
+    if stored.dtype.kind in "uV" and stored.dtype.itemsize == kind.numpy.itemsize:
+        typed = stored.view(kind.numpy)
+        odd = stored.reshape(-1)[:0] if kind.format else _no_values(stored.view(np.uint8), kind)
+    elif stored.dtype == np.int8 and kind.name == "int4":
+        typed = stored.astype(kind.numpy)
+        odd = stored[typed != stored]
+    elif stored.dtype.kind == "V":
+        raise OracleError(f"{path}: elements of {stored.dtype.itemsize} bytes cannot be {kind.name}")
+    else:
+        return stored
+    if len(odd):
+        raise OracleError(f"{path}: holds {int(odd[0])}, which is no {kind.name}")
+    return typed
+
+
+def _no_values(bits: Array, kind: OutputType) -> Array:
+    """Return the bytes that hold no integer of fewer bits, neither as its bits alone nor with its sign extended."""
+    width = ml_dtypes.iinfo(kind.numpy).bits
+    extended = 0x100 - (1 << (width - 1)) if kind.kind == "int" else 0x100
+    return np.asarray(bits[(bits >= 1 << width) & (bits < extended)])
+
+
+def _text(standard: str, dtype: str, shape: tuple[int, ...], verdict: Verdict) -> str:
+    lines = [f"{'PASS' if verdict.passed else 'FAIL'}  {standard}  {dtype} {list(shape)}"]
+    if verdict.reason:
+        lines.append(f"  {verdict.reason}")
+    width = max((len(name) for name in verdict.metrics), default=0)
+    lines += [f"  {name:<{width}}  {value:.9g}" for name, value in verdict.metrics.items()]
+    return "\n".join(lines)

@@ -1,0 +1,198 @@
+"""``aclnn-oracle power``: what a catalogue detects, and whether it ever flags a right kernel."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..catalogue import is_catalogue, load, load_all, select
+from ..catalogue.case import TIERS, Case
+from ..model.errors import OracleError
+from ..model.platforms import PLATFORMS, platform
+from ..power.render import html, markdown, text
+from ..power.score import Plan, Progress, Score, look_elsewhere, measure
+from ..power.summary import Data, passed, summarise
+from ..reporting.save import save
+from ..runner.settings import LAYERS, Settings, settings_of
+
+LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
+TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
+FORMATS: dict[str, Callable[[Data], str]] = {
+    ".json": lambda data: json.dumps(data, indent=1, ensure_ascii=False) + "\n",
+    ".md": markdown,
+    ".html": html,
+}
+_EPILOG = """\
+examples:
+  aclnn-oracle power                          the built-in catalogue's standard tier; fails below 100 %
+  aclnn-oracle power --tier smoke             its smoke tier; fails below 90 %
+  aclnn-oracle power atk_aclnnX.json          grade an ATK JSON, a TTK CSV or a YAML catalogue
+  aclnn-oracle power --only N02 --seeds 0     which case notices one defect
+  aclnn-oracle power --right-only --seeds 200 look for false alarms alone; --seeds 57..199 goes on from there
+  aclnn-oracle power --full-matrix            every case against every wrong kernel: which cases are redundant
+
+Exit status 0: the requirement is met and no right kernel was flagged; 1: not, or interrupted; 2: bad input.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``power`` with argparse."""
+    parser = subparsers.add_parser(
+        "power",
+        help="detection score of the catalogue, or of any YAML, ATK JSON or TTK CSV",
+        description="Run a catalogue against wrong kernels (published defects, generated mutants) and right ones, and\n"
+        "say what it notices, what survives, and which cases earn their place.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")
+    parser.add_argument("--tier", choices=TIERS, help="default: standard; every case of a given file")
+    parser.add_argument("--soc", help=f"only defects that are wrong there (default: all): {', '.join(PLATFORMS)}")
+    parser.add_argument("--layers", metavar="L,...", help=f"layers that may notice (default: {','.join(LAYERS)})")
+    parser.add_argument("--standard", default="mixed", metavar="NAME", help="accuracy standard (default: mixed)")
+    parser.add_argument(
+        "--seeds", type=_seeds, default=range(5), metavar="N|A..B",
+        help="seeds of the right kernels: 0 to N - 1, or A to B; 0 for none (5)",
+    )  # fmt: skip
+    parser.add_argument("--right-only", action="store_true", help="only the right kernels: the search for false alarms")
+    parser.add_argument("--jobs", type=_whole, default=0, metavar="N", help="processes (default: the cores)")
+    parser.add_argument("--only", default="", metavar="ID", help="wrong kernels whose id contains or matches this")
+    parser.add_argument("--full-matrix", action="store_true", help="do not stop a wrong kernel at its first detection")
+    parser.add_argument("--require", type=_share, metavar="PERCENT", help="fail below this share (see the examples)")
+    parser.add_argument("--limit", type=_whole, default=LIMIT, metavar="N", help=f"largest foreign tensor ({LIMIT})")
+    parser.add_argument(
+        "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
+        help="where to write: .json, .md, .html; repeatable (default: reports/power-TIER.json, .md and .html)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def _whole(word: str) -> int:
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number of at least 0")
+    return int(word)
+
+
+def _seeds(word: str) -> range:
+    first, dots, last = word.partition("..")
+    if not dots:
+        return range(_whole(word))
+    seeds = range(_whole(first), _whole(last) + 1)
+    if not seeds:
+        raise argparse.ArgumentTypeError(f"{word!r}: the first seed lies behind the last one")
+    return seeds
+
+
+def _share(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a percentage")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Score, print, write; return the exit status. Raises OracleError for bad input."""
+    tier = args.tier or ("standard" if not args.files else "full")
+    outputs = args.output or [Path("reports") / f"power-{_label(args.files, tier)}{suffix}" for suffix in FORMATS]
+    for path in outputs:
+        if path.suffix not in FORMATS:
+            raise OracleError(f"-o {path}: the suffix must be one of {', '.join(FORMATS)}")
+    cases = tuple(select(_cases(args.files, args.limit), tier=tier))
+    if not cases:
+        raise OracleError("power: there is no case to score")
+    plan = _plan(args, cases)
+    if args.right_only and (not plan.seeds or args.only):
+        raise OracleError("--right-only: give seeds, and no --only, which chooses wrong kernels")
+    if not plan.defects() and not args.right_only:
+        raise OracleError(f"--only {args.only!r}: no wrong kernel has such an id" if args.only else "power: no defects")
+    score = measure(plan, _progress())
+    if score.complete and score.survivors:
+        _look_elsewhere(score, args.files, tier)
+    names = [path.name for path in args.files] or ["built-in"]
+    data = summarise(score, names=names, tier=tier, command=_command(args))
+    print(text(data))
+    for path in outputs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(path, FORMATS[path.suffix](data))
+    print(f"written: {', '.join(map(str, outputs))}")
+    require = args.require if args.require is not None else 0.0 if args.files else TARGETS[tier]
+    return 0 if passed(data, require) else 1
+
+
+def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
+    settings: Settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers})
+    return Plan(
+        cases,
+        settings,
+        soc=None if args.soc is None else platform(args.soc).soc,
+        seeds=args.seeds,
+        wrong=not args.right_only,
+        jobs=args.jobs or os.cpu_count() or 1,
+        only=args.only,
+        full_matrix=args.full_matrix,
+    )
+
+
+def _cases(files: list[Path], limit: int) -> list[Case]:
+    """Load the built-in catalogue, or files of any kind."""
+    if not files:
+        return load_all()
+    from .. import interop
+
+    cases: list[Case] = []
+    for path in files:
+        if path.suffix in (".yaml", ".yml") or is_catalogue(path):
+            cases += load(path)
+            continue
+        loaded = interop.load(path, limit=limit)
+        print(f"{path.name}: {loaded.told}")
+        cases += loaded.cases
+    return cases
+
+
+def _look_elsewhere(score: Score, files: list[Path], tier: str) -> None:
+    """Ask the built-in catalogue which of its cases notice what survived."""
+    if not files and tier != "smoke":
+        return
+    own = {case.id for case in score.plan.cases}
+    others = tuple(case for case in select(load_all(), tier="standard") if case.id not in own)
+    look_elsewhere(score, others, _progress())
+
+
+def _label(files: list[Path], tier: str) -> str:
+    return files[0].stem if files else tier
+
+
+def _command(args: argparse.Namespace) -> str:
+    words = ["aclnn-oracle", "power", *(path.name for path in args.files)]
+    for option in ("tier", "soc", "layers", "only", "require"):
+        value = getattr(args, option)
+        words += [f"--{option}", str(value)] if value else []
+    words += ["--standard", args.standard] if args.standard != "mixed" else []
+    seeds = args.seeds
+    told = str(seeds.stop) if seeds.start == 0 else f"{seeds.start}..{seeds.stop - 1}"
+    words += ["--seeds", told] if seeds != range(5) else []
+    words += [f"--{name.replace('_', '-')}" for name in ("full_matrix", "right_only") if getattr(args, name)]
+    return shlex.join(words)
+
+
+def _progress() -> Progress:
+    """Tell on stderr what is done: one line that is overwritten on a terminal, a line each elsewhere."""
+    terminal = sys.stderr.isatty()
+
+    def tell(what: str, done: int, count: int) -> None:
+        line = f"[{done}/{count}] {what}"
+        end = "" if terminal and done < count else "\n"
+        sys.stderr.write(f"\r\x1b[K{line}{end}" if terminal else f"{line}\n")
+        sys.stderr.flush()
+
+    return tell

@@ -1,0 +1,184 @@
+"""``aclnn-oracle run`` and ``aclnn-oracle replay``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..model.errors import OracleError
+from ..runner.options import OPTIONS, Invocation, add_short, spell
+
+if TYPE_CHECKING:
+    from ..catalogue.case import Case
+    from ..catalogue.ecosystem import Volume
+    from ..runner.bench import Bench
+
+# pytest's options whose value is a word of its own: it must not be taken for a path.
+_TAKE_VALUE = ("-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--junitxml", "--dist")
+
+_RUN_EPILOG = """\
+examples:
+  aclnn-oracle run                                     the built-in catalogue on the CPU oracle
+  aclnn-oracle run --backend torch -n 2                PyTorch, two workers
+  aclnn-oracle run --tier smoke -k bfloat16 -x         pytest's own options work as ever
+  aclnn-oracle run --backend my_device:Device          any object with a name and run(call)
+  aclnn-oracle run cases/softmax_backward.yaml --soc ascend910
+
+It is pytest with a report: exit status 0 only if every planned case ended pass, skip or xfail, 1 if any did not,
+pytest's own codes otherwise.
+"""
+_REPLAY_EPILOG = """\
+example:
+  aclnn-oracle replay 'softmax_backward/first_look[float16-7x33-dim=-1-real]' --backend torch
+
+  aclnn-oracle replay ID --backend my_device:Device --shrink > failure.py
+                                                       the smallest case that fails alike, as a script of its own
+
+Exit status 0 if the case passes or is skipped, 1 if not, 2 for a wrong id or option. Expectation files do not apply.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``run`` and ``replay`` with argparse."""
+    form = argparse.RawDescriptionHelpFormatter
+    run = subparsers.add_parser(
+        "run",
+        help="run the catalogue on a backend and write a report",
+        description="Run conformance cases on a device under test and write an HTML report (default: in reports/).\n"
+        "Paths name catalogue files, folders or FILE::CASE-ID (default: the built-in catalogue); anything else goes\n"
+        "to pytest.",
+        epilog=_RUN_EPILOG,
+        formatter_class=form,
+        allow_abbrev=False,
+    )
+    add_short(run.add_argument)
+    run.set_defaults(run=run_catalogue, passes_on=True)
+
+    replay = subparsers.add_parser(
+        "replay",
+        help="run one case by its id and print its full verdict",
+        description="Run exactly one case and print everything its verdict says.",
+        epilog=_REPLAY_EPILOG,
+        formatter_class=form,
+        allow_abbrev=False,
+    )
+    replay.add_argument("case", metavar="CASE-ID")
+    replay.add_argument(
+        "--catalogue", type=Path, metavar="PATH", help="file or folder (default: the built-in catalogue)"
+    )
+    replay.add_argument(
+        "--shrink",
+        action="store_true",
+        help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend",
+    )
+    wanted = [option for option in OPTIONS if option.verdict or option.name in ("isolate", "timeout-per-case")]
+    add_short(replay.add_argument, wanted)
+    replay.set_defaults(run=replay_case)
+
+
+def run_catalogue(args: argparse.Namespace) -> int:
+    """Run pytest with this project's options and return its exit status."""
+    import pytest
+
+    from ..runner.settings import settings_of
+
+    rest: list[str] = args.rest
+    values = vars(args)
+    settings = settings_of(values)  # wrong values are told here, in one line
+    if values["oracle_report"] is None:
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", settings.backend)
+        values["oracle_report"] = f"reports/{name}-{settings.soc}.html"
+    arguments = [*_load_plugin(), *spell(values, prefixed=True), *rest]
+    if not _names_paths(rest):
+        arguments += _default_catalogue(rest)
+    # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none to rewrite
+    arguments += ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main(arguments, plugins=[Invocation(["aclnn-oracle", "run", *args.words])]))
+
+
+def _load_plugin() -> list[str]:
+    """The installed entry point loads the plug-in; in a checkout that is not installed this must."""
+    installed = any(point.name == "aclnn_oracle" for point in entry_points(group="pytest11"))
+    return [] if installed and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ["-p", "oracle.plugin"]
+
+
+def _names_paths(rest: Sequence[str]) -> bool:
+    """Whether any argument is a path: a word that exists and is no option's value."""
+    for before, word in zip(["", *rest], rest, strict=False):
+        if not word.startswith("-") and before not in _TAKE_VALUE and Path(word.partition("::")[0]).exists():
+            return True
+    return False
+
+
+def _default_catalogue(rest: Sequence[str]) -> list[str]:
+    """The built-in catalogue; pytest's cache and node ids belong to where the command runs, not to the package."""
+    from ..catalogue import default_dir
+
+    folder = default_dir()
+    outside = not folder.is_relative_to(Path.cwd())
+    own_root = any(word.startswith(("--rootdir", "-c")) for word in rest)
+    return [str(folder), *(["--rootdir", str(Path.cwd())] if outside and not own_root else [])]
+
+
+def replay_case(args: argparse.Namespace) -> int:
+    """Run one case and print its verdict."""
+    from ..record.statuses import GOOD
+    from ..record.writer import plain
+    from ..runner.bench import Bench
+    from ..runner.failure import full_text
+    from ..runner.settings import settings_of
+
+    settings = settings_of(vars(args))
+    case = find_case(args.case, args.catalogue, settings.generated)
+    if case.soc and settings.soc not in case.soc:
+        raise OracleError(f"{case.id} is planned on {', '.join(case.soc)} only, not on {settings.soc}: give --soc")
+    bench = Bench(settings)
+    try:
+        bench.open()
+        line = bench.run(case)
+        if args.shrink and line["status"] not in GOOD:
+            _print_script(bench, case)
+    finally:
+        bench.close()
+    if not args.shrink or line["status"] in GOOD:
+        print(full_text(plain(line), why=case.why, source=case.source))
+    sys.stdout.flush()
+    return 0 if line["status"] in GOOD else 1
+
+
+def _print_script(bench: Bench, case: Case) -> None:
+    """Reduce a failing case; the script goes to standard output, what was found to standard error."""
+    from ..record.writer import plain
+    from ..runner.failure import full_text
+    from ..runner.script import script
+    from ..runner.shrink import shrink_with
+
+    shrunk = shrink_with(bench.run, case, bench.settings)
+    print(full_text(plain(shrunk.line), why=case.why, source=case.source), file=sys.stderr)
+    print(f"reduced in {shrunk.runs} runs; the script follows", file=sys.stderr)
+    print(script(shrunk), end="")
+
+
+def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Any:
+    """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
+    from ..catalogue import load, load_all
+    from ..interop import is_foreign_catalogue
+    from ..interop import load as load_foreign
+
+    if path is not None and is_foreign_catalogue(path):
+        cases = load_foreign(path, limit=sys.maxsize).cases
+    else:
+        cases = load(path, volume) if path is not None and path.is_file() else load_all(path, volume)
+    for case in cases:
+        if case.id == case_id:
+            return case
+    close = get_close_matches(case_id, [case.id for case in cases], 5, 0.5)
+    hint = "\n".join(["; close:", *(f"  {c}" for c in close)]) if close else ""
+    raise OracleError(f"no case {case_id!r} among the {len(cases)} of the catalogue{hint}")

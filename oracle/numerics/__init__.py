@@ -1,0 +1,1 @@
+"""How a number is computed and proved correctly rounded."""

@@ -1,0 +1,193 @@
+"""Blocked float64 evaluation: the whole tensor never exists in float64, temporaries stay in the cache.
+
+``Lane`` makes a formula readable and fast at once: it is a block of float64 values with the usual operators, whose
+temporaries come from a small pool instead of the allocator. The same formula runs on exact rationals (``gmpy2.mpq``).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.errors import OracleError
+from .rounding import half_bits
+
+Index = tuple[Any, ...]
+_BLOCK_VARIABLE, _THREADS_VARIABLE = "ACLNN_ORACLE_BLOCK", "ACLNN_ORACLE_THREADS"
+
+
+def _setting(variable: str, default: int, low: int, high: int) -> int:
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise OracleError(f"environment variable {variable}={text!r} must be an integer in [{low}, {high}]")
+    return int(text)
+
+
+def block_size() -> int:
+    """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
+    return _setting(_BLOCK_VARIABLE, 1 << 15, 1, 1 << 20)
+
+
+def region_size() -> int:
+    """Elements whose doubts are settled together."""
+    return 8 * block_size()
+
+
+def thread_count() -> int:
+    """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return _setting(_THREADS_VARIABLE, min(cores, 4), 1, 256)
+
+
+def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
+    """Cut an index space into basic-slicing blocks of at most ``size`` elements (at least one); none if it is empty."""
+    if 0 in shape:
+        return
+    axis, inner = len(shape), 1
+    while axis > 0 and inner * shape[axis - 1] <= size:
+        axis -= 1
+        inner *= shape[axis]
+    if axis == 0:
+        yield (Ellipsis,)
+        return
+    step = max(1, size // max(inner, 1))
+    for outer in np.ndindex(shape[: axis - 1]):
+        for start in range(0, shape[axis - 1], step):
+            yield (*outer, slice(start, start + step))
+
+
+def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
+    """Do the work on every block, on several threads where there are several blocks and cores."""
+    todo = list(index)
+    threads = min(thread_count(), len(todo) // 4)
+    if threads <= 1:
+        for block in todo:
+            work(block)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, todo):
+            pass
+
+
+_LOCAL = threading.local()
+_CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
+
+
+def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+    """Return an uninitialised array that begins at a cache line."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    raw: Array = np.empty(size + _CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    found: Array = raw[start : start + size].view(dtype)
+    return found.reshape(shape)
+
+
+def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return this thread's array for a purpose, uninitialised; it is the next caller's after the block is done."""
+    kept: dict[str, Array] = _LOCAL.__dict__.setdefault("scratch", {})
+    found = kept.get(slot)
+    if found is None or found.shape != shape or found.dtype != dtype:
+        found = kept[slot] = aligned(shape, dtype)
+    return found
+
+
+def pool_for(shape: tuple[int, ...]) -> Pool:
+    """Return this thread's pool of float64 buffers of a shape; the blocks of one evaluation nearly all share it."""
+    pool: Pool | None = getattr(_LOCAL, "pool", None)
+    if pool is None or pool.shape != shape:
+        pool = _LOCAL.pool = Pool(shape)
+    return pool
+
+
+class Pool:
+    """Free float64 buffers of one shape; not shared between threads."""
+
+    __slots__ = ("free", "shape")
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.free: list[Array] = []
+
+
+class Lane:
+    """A block of float64 values. Operators give new lanes; a lane that is no longer used returns its buffer."""
+
+    __slots__ = ("pool", "values")
+    __array_ufunc__ = None
+    values: Array
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.values = pool.free.pop() if pool.free else aligned(pool.shape)
+
+    def __del__(self) -> None:
+        self.pool.free.append(self.values)
+
+    @classmethod
+    def load(cls, pool: Pool, source: Array) -> Lane:
+        """Widen a block of any float dtype and layout; exact."""
+        lane = cls(pool)
+        np.copyto(lane.values, source)
+        return lane
+
+    def apply(self, ufunc: Any, *others: Any) -> Lane:
+        """Return ufunc(self, *others) in a new lane."""
+        result = Lane(self.pool)
+        ufunc(self.values, *others, out=result.values)
+        return result
+
+    def __add__(self, other: Any) -> Lane:
+        return self.apply(np.add, _values(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Lane:
+        return self.apply(np.subtract, _values(other))
+
+    def __rsub__(self, other: Any) -> Lane:
+        result = Lane(self.pool)
+        np.subtract(other, self.values, out=result.values)
+        return result
+
+    def __mul__(self, other: Any) -> Lane:
+        return self if other is ONE else self.apply(np.multiply, _values(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Lane:
+        return self if other is ONE else self.apply(np.divide, _values(other))
+
+    def __neg__(self) -> Lane:
+        return self.apply(np.negative)
+
+
+def _values(other: Any) -> Any:
+    return other.values if type(other) is Lane else other
+
+
+ONE = 1  # the neutral factor: an absent weight, a count that does not divide
+
+
+def convert(values: Array, target: Array) -> None:
+    """Write values of one float dtype into an array of another with one rounding to nearest even.
+
+    Sources are at most float32, so every cast is a single rounding; complex targets get a zero imaginary part.
+    """
+    if values.dtype == target.dtype:
+        np.copyto(target, values)
+        return
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        single = values.astype(np.float32)
+        if target.dtype == np.float16:
+            np.copyto(target, half_bits(single).view(np.float16))
+        else:
+            np.copyto(target, single.astype(target.dtype))

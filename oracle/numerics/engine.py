@@ -1,0 +1,51 @@
+"""Which engine evaluates: NumPy by blocks, or one compiled pass over each region (extra ``fast``, numba).
+
+Both give the same bits. Compiling takes about a second, so by default it waits until a process has evaluated enough.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import threading
+from types import ModuleType
+
+from ..model.errors import OracleError
+from .sink import Sink
+
+ENGINES = ("auto", "numpy", "compiled")
+_VARIABLE = "ACLNN_ORACLE_ENGINE"
+WORTH = 1 << 24  # elements of large calls after which a process is taken to evaluate many
+LARGE = 1 << 18  # elements of a call
+
+_LOCK = threading.Lock()
+_done = 0
+
+
+def compiled_engine(sink: Sink) -> ModuleType | None:
+    """Return the compiled engine where it is to be used; a judged evaluation needs the values, and so NumPy's."""
+    global _done
+    choice = os.environ.get(_VARIABLE, "auto")
+    if choice not in ENGINES:
+        raise OracleError(f"environment variable {_VARIABLE}={choice!r} must be one of {', '.join(ENGINES)}")
+    if choice == "compiled" and not installed():
+        raise OracleError(f"{_VARIABLE}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
+    if choice == "numpy" or sink.judged:
+        return None
+    if choice == "auto":
+        if sink.out.size < LARGE or not installed():
+            return None
+        with _LOCK:
+            _done += sink.out.size
+            if _done < WORTH:
+                return None
+    from . import compiled
+
+    return compiled
+
+
+@functools.cache
+def installed() -> bool:
+    """Whether numba can be imported; it is not imported to find out."""
+    return importlib.util.find_spec("numba") is not None

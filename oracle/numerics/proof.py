@@ -1,0 +1,187 @@
+"""Ziv's test: store a result only when every value its error bound allows rounds to the same number.
+
+``docs/proof.md`` derives the bounds. An evaluation hands over the computed value and an interval that contains the
+exact one; where the two ends round alike the rounded value is proved. The others are settled exactly: as rationals
+where the formula is rational, by MPFR at growing precision where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpq
+
+from ..model.call import Array
+from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+from .blocks import convert, scratch
+from .rounding import quantize
+
+U = 2.0**-53  # float64's unit roundoff
+Exact = Callable[[tuple[int, ...]], Any]  # a float (exact zero), an mpq, or an iterator of enclosures
+Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
+
+
+def round_rational(exact: Any, fmt: FloatFormat) -> float:
+    """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0."""
+    if exact == 0:
+        return 0.0
+    sign, magnitude = (-1.0, -exact) if exact < 0 else (1.0, exact)
+    exponent = gmpy2.bit_length(magnitude.numerator) - gmpy2.bit_length(magnitude.denominator)
+    if magnitude < mpq(2) ** exponent:
+        exponent -= 1  # now 2^exponent <= magnitude < 2^(exponent + 1)
+    unit = max(exponent, fmt.emin) - fmt.mant
+    scaled = magnitude / mpq(2) ** unit
+    whole, rest = gmpy2.f_divmod(scaled.numerator, scaled.denominator)
+    twice = 2 * rest
+    if twice > scaled.denominator or (twice == scaled.denominator and whole % 2):
+        whole += 1
+    if whole.bit_length() + unit > 1024 or whole * mpq(2) ** unit > mpq(fmt.max):
+        return sign * np.inf
+    return sign * float(whole) * 2.0**unit if unit > -1000 else sign * float(mpq(whole) * mpq(2) ** unit)
+
+
+def round_enclosures(enclosures: Iterator[tuple[Any, Any]], fmt: FloatFormat) -> float:
+    """Round a number known by ever narrower rational enclosures; both ends of the last one round alike."""
+    for low, high in enclosures:
+        rounded = round_rational(low, fmt)
+        if rounded == round_rational(high, fmt):
+            return -0.0 if rounded == 0 and high <= 0 else rounded
+    raise AssertionError("an enclosure iterator ended before it settled the rounding")  # pragma: no cover
+
+
+def store(value: Array, low: Array, high: Array, target: Array) -> Array:
+    """Round ``value`` into ``target`` and return the indices of the elements the interval does not settle.
+
+    value, low, high: float64 vectors, low and high in either order (an error term of unknown sign). target: float16,
+    bfloat16 or float32. Non-finite values are stored as they are: their rule is IEEE arithmetic, not rounding. An
+    exact zero keeps the sign of ``value``.
+    """
+    fmt = FORMATS[dtype_of(target.dtype).name]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        one, other = quantize(low, fmt), quantize(high, fmt)
+        settled = (one == other) & (np.signbit(one) == np.signbit(other))
+        plain = ~np.isfinite(value) | ((low == 0) & (high == 0))  # special values and exact zeros
+        convert(np.where(plain, value, one).astype(np.float32), target)
+    return np.flatnonzero(~(settled | plain))
+
+
+# Blocks are stored by cheaper tests, which leave the few elements they say nothing about to ``store``. All arrays are
+# contiguous, and the indices that are returned flat.
+
+
+def store_close(value: Array, relative: float, target: Array) -> Array:
+    """Round a block whose relative error is below ``relative`` < 2^-40; return what lies too near a midpoint.
+
+    float32: the 29 bits of float64 that the cast drops say how near a midpoint is. Narrower types: both ends of the
+    interval round to float32 within one ULP of ``value`` (see ``_narrow``).
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if target.dtype != np.float32:
+            single = scratch("single", value.shape, np.float32)
+            np.copyto(single, value, casting="same_kind")
+            return np.flatnonzero(_narrow(single, target))
+        np.copyto(target, value, casting="same_kind")
+        magnitude = np.abs(target, out=scratch("magnitude", value.shape, np.float32))
+        band = np.int64(relative / U) + 2  # in units of float64's last place
+        bits = scratch("bits", value.shape, np.int64)
+        np.add(value.view(np.int64), band - np.int64(1 << 28), out=bits)
+        np.bitwise_and(bits, np.int64((1 << 29) - 1), out=bits)
+        odd = np.less_equal(bits, 2 * band, out=scratch("odd", value.shape, np.bool_))
+        if not magnitude.min() >= TINY:  # subnormals drop more bits; an exact zero is as it should be
+            odd |= (magnitude < TINY) & (value != 0)
+        return np.flatnonzero(odd)
+
+
+def store_between(low: Array, high: Array, target: Array) -> Array:
+    """Round a block known by the ends of its intervals; return where they differ, zeros, and what _narrow returns."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        other = scratch("other", low.shape, np.float32)
+        single = target if target.dtype == np.float32 else scratch("single", low.shape, np.float32)
+        np.copyto(single, low, casting="same_kind")
+        np.copyto(other, high, casting="same_kind")
+        apart = np.not_equal(single, other, out=scratch("apart", low.shape, np.bool_))
+        apart |= np.equal(single, 0, out=scratch("zero", low.shape, np.bool_))
+        if single is not target:
+            apart |= _narrow(single, target)
+        return np.asarray(np.flatnonzero(apart))
+
+
+TINY = np.float32(2.0**-126)
+
+
+def _narrow(single: Array, target: Array) -> Array:
+    """Round float32 to a 16-bit type, contiguous; return where that may not be what the unrounded value rounds to.
+
+    The value before float32's rounding is within one ULP, so only a midpoint within one ULP matters.
+    """
+    bits, code = single.view(np.uint32), target.view(np.uint16)
+    half = target.dtype == np.float16
+    spare = 13 if half else 16  # bits that are dropped
+    work = scratch("work", single.shape, np.uint32)
+    np.subtract(bits, np.uint32((1 << (spare - 1)) - 1), out=work)
+    np.bitwise_and(work, np.uint32((1 << spare) - 1), out=work)
+    odd: Array = np.less_equal(work, np.uint32(2), out=scratch("odd", single.shape, np.bool_))
+    if half:
+        _narrow_half(single, bits, code, odd, work)
+    else:
+        np.add(bits, np.uint32(0x8000), out=work)
+        np.right_shift(work, np.uint32(16), out=work)
+        np.copyto(code, work, casting="same_kind")
+        if np.isnan(single.max()):
+            odd |= np.isnan(single)
+    return odd
+
+
+def _narrow_half(single: Array, bits: Array, code: Array, odd: Array, work: Array) -> None:
+    magnitude = np.bitwise_and(bits, np.uint32(0x7FFFFFFF), out=work)
+    smallest, largest = magnitude.min(), magnitude.max()
+    small = np.flatnonzero(magnitude < np.uint32(113 << 23)) if smallest < 113 << 23 else None
+    if largest >= 143 << 23:  # 65536 and above, infinities, NaN
+        odd |= magnitude >= np.uint32(143 << 23)
+    np.subtract(magnitude, np.uint32((112 << 23) - 0x1000), out=magnitude)
+    np.right_shift(magnitude, np.uint32(13), out=magnitude)
+    if small is not None:  # subnormals are multiples of 2^-24; float32 holds them within 2^-14 of that
+        scaled = np.abs(single.reshape(-1)[small]) * np.float32(2.0**24)
+        whole = np.rint(scaled)
+        magnitude.reshape(-1)[small] = whole
+        odd.reshape(-1)[small] = np.abs(scaled - whole) > np.float32(0.5 - 2.0**-12)
+    sign = np.right_shift(bits, np.uint32(16), out=scratch("sign", single.shape, np.uint32))
+    np.bitwise_and(sign, np.uint32(0x8000), out=sign)
+    np.bitwise_or(sign, magnitude, out=sign)
+    np.copyto(code, sign, casting="same_kind")
+
+
+def settle(
+    where: Array, ends: tuple[Array, Array, Array], target: Array, exact: Exact, refine: Refine | None = None
+) -> None:
+    """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices.
+
+    ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves with a tighter
+    interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the exact value as a rational, a float
+    for an exact (signed) zero, or an iterator of rational enclosures that shrink forever.
+    """
+    where = where[_store_at(where, ends, target)]
+    if where.size and refine is not None:
+        where = where[_store_at(where, refine(np.unravel_index(where, target.shape)), target)]
+    fmt = FORMATS[dtype_of(target.dtype).name]
+    for index in zip(*np.unravel_index(where, target.shape), strict=True):
+        answer = exact(tuple(int(i) for i in index))
+        if isinstance(answer, float):
+            rounded = answer
+        elif isinstance(answer, Iterator):
+            rounded = round_enclosures(answer, fmt)
+        else:
+            rounded = round_rational(answer, fmt)
+            if rounded == 0 and answer < 0:
+                rounded = -0.0
+        target[index] = rounded
+
+
+def _store_at(where: Array, ends: tuple[Array, Array, Array], target: Array) -> Array:
+    settled = np.empty(where.size, target.dtype)
+    left = store(*ends, settled)
+    target.reshape(-1)[where] = settled
+    return left

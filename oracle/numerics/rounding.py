@@ -1,0 +1,90 @@
+"""Correctly rounded stores: float64 to every binary format in one rounding, ties to even.
+
+NumPy's float64 -> float32 is correctly rounded; ml_dtypes' float64 -> bfloat16 is not (it goes through float32), and
+NumPy's float64 -> float16 is correct but scalar. Both are replaced here; ``widen`` undoes the stores exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+
+_EXPONENT = np.int64(0x7FF << 52)
+
+
+def quantize(values: Array, fmt: FloatFormat) -> Array:
+    """Round float64 values to the grid of a format; the result is float64 and exact.
+
+    One rounding, ties to even, sign of zero kept. Beyond the largest finite value: inf (nan for float8_e4m3fn, which
+    has no infinity). Adding 1.5 * 2^(e + 52 - mant) to a value of exponent e makes float64's own rounding fall on the
+    last bit of the format, subnormals included because e is at least emin.
+    """
+    values = np.asarray(values, np.float64)
+    if fmt.mant == 52:
+        return np.array(values)
+    bits = np.asarray(values.view(np.int64) & _EXPONENT)
+    np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
+    np.minimum(bits, np.int64((1023 + 200) << 52), out=bits)  # keeps the magic number finite; overflows anyway
+    bits += np.int64((52 - fmt.mant) << 52)
+    bits |= np.int64(1 << 51)
+    magic = bits.view(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded: Array = np.asarray((values + magic) - magic)
+    np.copysign(rounded, values, out=rounded)
+    over = np.abs(rounded) > fmt.max
+    if over.any():
+        infinity = np.nan if fmt.name == "float8_e4m3fn" else np.inf
+        rounded[over] = np.copysign(infinity, rounded[over])
+    return rounded
+
+
+def round_to(values: Array, dtype: Any) -> Array:
+    """Round float64 values once, correctly, to a floating-point dtype (name or NumPy dtype); same shape.
+
+    NaN stays NaN (payload unspecified), overflow gives an infinity, the sign of zero is kept.
+    """
+    values = np.asarray(values, np.float64)
+    row = dtype_of(dtype)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if row.name == "float32":
+            return np.asarray(values.astype(np.float32))
+        if row.name == "float64":
+            return np.array(values)
+        exact = quantize(values, FORMATS[row.name])
+        if row.name == "float16":
+            return half_bits(exact.astype(np.float32)).view(np.float16)
+        return np.asarray(exact.astype(row.numpy))
+
+
+def half_bits(single: Array) -> Array:
+    """Round float32 values to float16, ties to even, and return the uint16 bits (vectorised; NumPy's cast is not)."""
+    single = np.ascontiguousarray(single, np.float32).reshape(np.shape(single))
+    bits = single.view(np.uint32)
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    # Normals: add half of the discarded 13 bits (less one when the kept part is even), shift, re-bias.
+    half = np.asarray((magnitude >> np.uint32(13)) & np.uint32(1))
+    half += magnitude
+    half += np.uint32(0xFFF)
+    half >>= np.uint32(13)
+    half -= np.uint32(112 << 10)
+    # Subnormals: 0.5 + a rounds a to a multiple of 2^-24, float16's quantum. Indices, because masks are slow.
+    small = np.flatnonzero(magnitude < np.uint32(113 << 23))
+    if small.size:
+        shifted = np.abs(single.reshape(-1)[small]) + np.float32(0.5)
+        half.reshape(-1)[small] = shifted.view(np.uint32) - np.uint32(0x3F000000)
+    large = np.flatnonzero(magnitude >= np.uint32(143 << 23))  # 65536 and above, infinities, NaN
+    if large.size:
+        nan = magnitude.reshape(-1)[large] > np.uint32(0x7F800000)
+        half.reshape(-1)[large] = np.where(nan, np.uint32(0x7E00), np.uint32(0x7C00))
+    half |= (bits >> np.uint32(16)) & np.uint32(0x8000)
+    return np.asarray(half.astype(np.uint16))
+
+
+def widen(values: Array) -> Array:
+    """Return float64 values of a floating-point array of any dtype (exact)."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values.astype(np.float64))

@@ -1,0 +1,209 @@
+"""Where an evaluation puts its blocks: rounding, proof, the host's second rounding, and the strict bound."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .blocks import convert
+from .proof import Exact, Refine, settle, store_between, store_close
+from .rounding import widen
+
+Index = tuple[Any, ...]
+UNIT = 2.0**-24  # float32's unit roundoff: what one operation of a right kernel may lose
+QUANTUM = 2.0**-149  # float32's smallest number: what one underflow may lose
+LARGEST = FORMATS["float32"].max
+
+
+class Sink:
+    """The destination of one evaluation.
+
+    ``out``: the output array. ``kernel_type``: the type the host rounds to before the cast to ``out``. ``value``,
+    ``bound``, ``unspecified``: what a verdict needs beside the golden, filled only when ``judged``.
+    """
+
+    def __init__(self, out: Array, kernel_type: str, *, judged: bool = False) -> None:
+        self.out = out
+        self.kernel = DTYPES[kernel_type].numpy
+        self.direct = out.dtype == self.kernel
+        self.judged = judged
+        self.zeros: Array | None = None  # elements that must be exactly zero, where the operator says so
+        if judged:
+            self.value = np.zeros(out.shape)
+            self.bound = np.zeros(out.shape)
+            self.unspecified = np.zeros(out.shape, bool)
+            self.exact = np.zeros(out.shape, bool)
+            self.formats = [FORMATS[kernel_type]]
+            if not self.direct and dtype_of(out.dtype).name in FORMATS:
+                self.formats.append(FORMATS[dtype_of(out.dtype).name])
+            # A kernel type of fewer digits than the output's shows: the standards must then see the rounded value.
+            self.rounded_value = not self.direct and self.formats[0].mant < self.formats[-1].mant
+            self.rounded_value |= not self.direct and len(self.formats) == 1  # float64 and complex outputs are wider
+            self.coarser = kernel_type if self.rounded_value else dtype_of(out.dtype).name
+
+    def at(self, index: Index) -> Sink:
+        """Return a sink that writes to a basic-slicing view of this one's arrays."""
+        return self._over(lambda array: array[index])
+
+    def moved(self, dim: int) -> Sink:
+        """Return a sink over the arrays with ``dim`` moved last."""
+        return self._over(lambda array: np.moveaxis(array, dim, -1))
+
+    def _over(self, view: Callable[[Array], Array]) -> Sink:
+        part = copy.copy(self)
+        part.out = view(self.out)
+        if self.judged:
+            part.value, part.bound = view(self.value), view(self.bound)
+            part.unspecified, part.exact = view(self.unspecified), view(self.exact)
+        return part
+
+    def vector(self, size: int) -> Sink:
+        """Return a sink for ``size`` separate values of the kernel type, to be scattered later."""
+        part = copy.copy(self)
+        part.out, part.direct = np.empty(size, self.kernel), True
+        if self.judged:
+            part.value, part.bound = np.zeros(size), np.zeros(size)
+            part.unspecified, part.exact = np.zeros(size, bool), np.zeros(size, bool)
+        return part
+
+    def clear(self) -> None:
+        """Zero the output; every element must then be exactly zero unless it is scattered to."""
+        bits = self.out.view(np.uint16) if self.out.itemsize == 2 else self.out  # ml_dtypes fills element by element
+        bits[...] = 0
+        if self.judged:
+            self.zeros = np.ones(self.out.shape, bool)
+
+    def scatter(self, rows: Array, columns: Array, table: Sink, chosen: Any) -> None:
+        """Copy a vector's values to (row, column) of the output seen as a matrix."""
+        where = (rows, columns)
+        values = table.out[chosen]
+        converted = np.empty(values.shape, self.out.dtype)
+        convert(values, converted)
+        np.atleast_2d(self.out)[where] = converted
+        if self.judged:
+            value = widen(converted.real) if self.rounded_value else table.value[chosen]
+            np.atleast_2d(self.value)[where] = value
+            np.atleast_2d(self.bound)[where] = table.bound[chosen]
+            np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
+            np.atleast_2d(self.exact)[where] = table.exact[chosen]
+            assert self.zeros is not None  # clear() came first
+            np.atleast_2d(self.zeros)[where] = False
+
+    def region(self, index: Index) -> Region:
+        """Return a part of this sink to be stored block by block and settled at once."""
+        return Region(self.at(index))
+
+    def put_bound(
+        self, index: Index, value: Array, error: Array, unspecified: Array, exact: Array | None = None
+    ) -> None:
+        """Record what a right float32 kernel may lose: ``error`` before the final roundings, absolute.
+
+        ``exact``: where no right order of float32 operations loses anything, only the golden is right; a bound cannot
+        say so, for on a tie both neighbours are half an ULP away.
+
+        The roundings are taken at |value| + error so that a binade's edge is covered; where the standards' value is
+        itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
+        """
+        reach = np.abs(value) + error
+        doubt = unspecified.copy()
+        for fmt in self.formats:
+            doubt |= (reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow)
+        self.bound[index] = error + (2 if self.rounded_value else 1) * self._roundings(reach)
+        self.unspecified[index] = doubt
+        if exact is not None:
+            self.exact[index] = exact
+
+    def _roundings(self, reach: Array) -> Array:
+        """What the host's roundings may change: half an ULP of the kernel type, and half an ULP of the output's where
+        its numbers lie no closer (else the cast is exact, as from bfloat16 to float16 above float16's subnormals)."""
+        first = half_ulp(reach, self.formats[0])
+        if len(self.formats) == 1:
+            return first
+        second = half_ulp(reach, self.formats[1])
+        return np.asarray(first + np.where(second < first, 0, second))
+
+
+class Region:
+    """A part of a sink: stored block by block while a block is in the cache, its odd elements settled together."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.in_place = sink.direct and sink.out.flags.c_contiguous
+        self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
+        self.odd: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
+
+    def put_relative(self, index: Index, value: Array, relative: float) -> None:
+        """Round one block, contiguous in this part, whose elements have the same relative error bound."""
+        block = self.target[index]
+        where = store_close(value, relative, block)
+        if where.size:
+            few = value.reshape(-1)[where]
+            self.leave(where + self._start(block), few, few * (1 - relative), few * (1 + relative))
+        if self.sink.judged:
+            self.sink.value[index] = value
+
+    def put_between(self, index: Index, low: Array, high: Array, value: Callable[[Array], Array]) -> None:
+        """Round one block known by its ends; ``value(flat indices)`` is asked for where values matter."""
+        block = self.target[index]
+        where = store_between(low, high, block)
+        if where.size:
+            ends = value(where), low.reshape(-1)[where], high.reshape(-1)[where]
+            self.leave(where + self._start(block), *ends)
+
+    def leave(self, where: Array, value: Array, low: Array, high: Array) -> None:
+        """Leave elements, by flat indices in this part, to be settled at the end."""
+        self.odd.append((where, value, low, high))
+
+    def _start(self, block: Array) -> int:
+        return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
+
+    def finish(self, exact: Exact, refine: Refine | None = None) -> None:
+        """Settle the odd elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
+        if self.odd:
+            where, *ends = (np.concatenate(parts) for parts in zip(*self.odd, strict=True))
+            value, low, high = ends
+            settle(where, (value, low, high), self.target, exact, None if refine is None else self._recorded(refine))
+        if not self.in_place:
+            convert(self.target, self.sink.out)
+        if self.sink.judged and self.sink.rounded_value:
+            self.sink.value[...] = widen(self.sink.out.real)
+
+    def _recorded(self, refine: Refine) -> Refine:
+        """The same refinement, whose values the standards see too: plain float64 may have cancelled there."""
+
+        def recorded(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+            value, low, high = refine(where)
+            if self.sink.judged:
+                self.sink.value[where] = value
+            return value, low, high
+
+        return recorded
+
+
+def lowest_bit(values: Array) -> Array:
+    """Return the value of the lowest set bit of float64 numbers; inf for 0, which is a multiple of everything."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    return np.where(digits == 0, np.inf, np.ldexp((digits & -digits).astype(np.float64), exponent - 53))
+
+
+def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:
+    """Half the spacing of a format at non-negative float64 magnitudes; subnormals have the smallest normal's."""
+    bits = np.ascontiguousarray(magnitude).view(np.int64) & np.int64(0x7FF << 52)
+    np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
+    bits -= np.int64((fmt.mant + 1) << 52)
+    return np.asarray(bits.view(np.float64))
+
+
+def classes_differ(forms: list[Array]) -> Array:
+    """Whether the results of several float32 forms differ in being NaN, +inf, -inf or finite."""
+    kinds = [np.where(np.isnan(f), 2, np.where(np.isinf(f), np.sign(f), 0)) for f in forms]
+    differ = np.zeros(np.shape(kinds[0]), bool)
+    for kind in kinds[1:]:
+        differ |= kind != kinds[0]
+    return differ

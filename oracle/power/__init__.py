@@ -1,0 +1,1 @@
+"""Scoring: which wrong kernels a catalogue notices, and which right ones it flags."""

@@ -1,0 +1,228 @@
+"""The score of a catalogue: shares dealt out to processes, answers gathered into one result."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..catalogue import select
+from ..catalogue.case import Case
+from ..defects.base import Defect
+from ..defects.registry import defects
+from ..defects.right import SOCS
+from ..runner.settings import Settings
+from .share import Answer, Hit, Share, balanced
+from .trial import run
+
+PER_SHARE = 300  # wrong kernels that share a case's data and reference
+Progress = Callable[[str, int, int], None]  # (what ended, done, all)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is scored: ``cases`` before any selection by SoC; ``soc`` None runs each defect where it is wrong."""
+
+    cases: tuple[Case, ...]
+    settings: Settings = field(default_factory=Settings)
+    soc: str | None = None
+    seeds: range = range(5)  # of the right kernels
+    jobs: int = 2
+    only: str = ""
+    full_matrix: bool = False
+    wrong: bool = True
+
+    @property
+    def operators(self) -> list[str]:
+        return sorted({case.op for case in self.cases})
+
+    def defects(self) -> list[Defect]:
+        """Return the wrong kernels that count: of the catalogue's operators, on the wanted SoC, of the wanted ids."""
+        if not self.wrong:
+            return []
+        found = [d for op in self.operators for d in defects(op) if d.soc(self.soc) is not None]
+        return [d for d in found if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
+
+    def shares(self) -> list[Share]:
+        """Return the work: the wrong kernels, the long parts first; then the right ones, seed by seed."""
+        found = sorted(wrong_shares(self, self.defects()), key=lambda share: -share.weight)
+        return [*found, *self._right_shares()]
+
+    def _right_shares(self) -> Iterable[Share]:
+        socs = (self.soc,) if self.soc else SOCS
+        planned = {op: tuple(case for case in self.cases if case.op == op) for op in self.operators}
+        for seed in self.seeds:
+            for op, cases in planned.items():
+                yield Share(op, replace(self.settings, seed=seed), cases, socs=socs)
+
+
+def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
+    """Return the cases of an operator that are planned on a SoC."""
+    return tuple(case for case in select(cases, soc=soc) if case.op == op)
+
+
+def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:
+    """Yield shares of wrong kernels, each on one SoC where it is wrong."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for defect in wrong:
+        groups[defect.op, str(defect.soc(plan.soc))].append(defect.id)
+    for (op, soc), ids in sorted(groups.items()):
+        planned = cases_of(plan.cases if cases is None else cases, op, soc)
+        for part in balanced(ids, -(-len(ids) // PER_SHARE)):
+            yield Share(op, replace(plan.settings, soc=soc), planned, part, plan.full_matrix)
+
+
+@dataclass
+class Score:
+    """What a plan gave. ``complete`` is False after an interruption: ``unfinished`` then counts the shares."""
+
+    plan: Plan
+    answers: list[Answer] = field(default_factory=list)
+    unfinished: int = 0
+    elsewhere: dict[str, Hit] = field(default_factory=dict)  # survivors -> the built-in case that notices them
+    seconds: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        return not self.unfinished
+
+    @property
+    def first(self) -> dict[str, Hit]:
+        """The first case that notices each wrong kernel."""
+        found: dict[str, Hit] = {}
+        for answer in self.answers:
+            if answer.share.ids:
+                for hit in answer.hits:
+                    found.setdefault(hit.id, hit)
+        return found
+
+    @property
+    def alarms(self) -> list[tuple[Share, Hit]]:
+        """Right kernels that were flagged."""
+        return [(a.share, hit) for a in self.answers if not a.share.ids for hit in a.hits if hit.case not in a.unusable]
+
+    @property
+    def tried(self) -> list[Defect]:
+        """The wrong kernels whose share was finished."""
+        ids = {i for answer in self.answers for i in answer.share.ids}
+        return [d for d in self.plan.defects() if d.id in ids]
+
+    @property
+    def survivors(self) -> list[Defect]:
+        """Wrong kernels that no case notices and that are not equivalent to a right one."""
+        first = self.first
+        return [d for d in self.tried if d.id not in first and not d.equivalent]
+
+    @property
+    def unusable(self) -> dict[str, str]:
+        return {case: why for answer in self.answers for case, why in answer.unusable.items()}
+
+    def hits_by_case(self) -> dict[str, set[str]]:
+        """Return which wrong kernels each case notices: all with the full matrix, else the first detections."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for answer in self.answers:
+            if answer.share.ids:
+                for hit in answer.hits:
+                    found[hit.case].add(hit.id)
+        return found
+
+    def essential(self) -> list[str]:
+        """Return few cases that together notice everything noticed: greedily, the most informative first."""
+        left = self.hits_by_case()
+        chosen = []
+        while left:
+            best = max(sorted(left), key=lambda case: len(left[case]))
+            if not left[best]:
+                break
+            chosen.append(best)
+            seen = left.pop(best)
+            left = {case: ids - seen for case, ids in left.items()}
+        return chosen
+
+    def unique(self) -> Counter[str]:
+        """Return how many wrong kernels only this case notices (full matrix)."""
+        cases: dict[str, list[str]] = defaultdict(list)
+        for case, ids in self.hits_by_case().items():
+            for id in ids:
+                cases[id].append(case)
+        return Counter(found[0] for found in cases.values() if len(found) == 1)
+
+
+def measure(plan: Plan, progress: Progress | None = None) -> Score:
+    """Run a plan. KeyboardInterrupt ends it early with what is finished."""
+    started = time.perf_counter()
+    score = Score(plan)
+    _dispatch(score, plan.shares(), progress)
+    score.seconds = time.perf_counter() - started
+    return score
+
+
+def look_elsewhere(score: Score, cases: tuple[Case, ...], progress: Progress | None = None) -> None:
+    """Find for each survivor a case among others that notices it."""
+    survivors = score.survivors
+    if not survivors or not cases:
+        return
+    plan = replace(score.plan, full_matrix=False)
+    side = Score(plan)
+    _dispatch(side, list(wrong_shares(plan, survivors, cases)), progress)
+    score.elsewhere.update(side.first)
+
+
+def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> None:
+    if score.plan.jobs == 1 or len(shares) == 1:
+        _alone(score, shares, progress)
+        return
+    context: Any = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(score.plan.jobs, mp_context=context, initializer=_worker)
+    pending: set[Future[Answer]] = {pool.submit(run, share) for share in shares}
+    try:
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                _gather(score, future.result(), len(shares), progress)
+    except KeyboardInterrupt:
+        score.unfinished = len(shares) - len(score.answers)
+        for future in pending:
+            future.cancel()
+        for process in list(getattr(pool, "_processes", {}).values()):
+            process.terminate()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _alone(score: Score, shares: list[Share], progress: Progress | None) -> None:
+    try:
+        for share in shares:
+            _gather(score, run(share), len(shares), progress)
+    except KeyboardInterrupt:
+        score.unfinished = len(shares) - len(score.answers)
+
+
+def _gather(score: Score, answer: Answer, count: int, progress: Progress | None) -> None:
+    score.answers.append(answer)
+    if progress is not None:
+        share = answer.share
+        if share.ids:
+            what = f"{len(share.ids)} wrong kernels on {share.settings.soc}"
+        else:
+            what = f"right kernels, seed {share.settings.seed}, {_flagged(answer)}"
+        progress(f"{share.op}: {what}, {answer.seconds:.1f} s", len(score.answers), count)
+
+
+def _flagged(answer: Answer) -> str:
+    """Tell a long run's false alarms as soon as they are found."""
+    cases = sorted({hit.case for hit in answer.hits})
+    return f"{len(answer.hits)} false alarms{' by ' + ', '.join(cases) if cases else ''}"
+
+
+def _worker() -> None:
+    """A worker leaves Ctrl-C to its parent and computes on one thread."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["ACLNN_ORACLE_THREADS"] = "1"

@@ -1,0 +1,174 @@
+"""A score as plain data (JSON): what every rendering and CI reads."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from ..catalogue.case import Case
+from ..defects.base import CLASSES, Defect
+from ..defects.registry import right_kernels
+from ..operators import operator
+from .score import Score
+
+SCHEMA = 1
+Data = dict[str, Any]
+
+
+def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Data:
+    """Return everything a score says. ``names``: the files it is about, or ``built-in``."""
+    plan = score.plan
+    tried, first = score.tried, score.first
+    counted = [d for d in tried if not d.equivalent]
+    flagged = [_told(d, score) for d in tried if d.equivalent and d.id in first]
+    return {
+        "type": "power",
+        "schema": SCHEMA,
+        "catalogue": names,
+        "tier": tier,
+        "soc": plan.soc or "each where it is wrong",
+        "standard": plan.settings.standard,
+        "layers": list(plan.settings.layers),
+        "seeds": len(plan.seeds),
+        "first_seed": plan.seeds.start,
+        "full_matrix": plan.full_matrix,
+        "command": command,
+        "complete": score.complete,
+        "unfinished": score.unfinished,
+        "duration_s": round(score.seconds, 1),
+        "cpu_s": round(sum(answer.cpu for answer in score.answers), 1),
+        "cases": len(plan.cases),
+        "total": _share(counted, first),
+        "published": _rows(counted, first),
+        "operators": [_operator(op, score) for op in plan.operators],
+        "classes": [
+            {"class": kind, "what": CLASSES[kind], **_share([d for d in counted if d.kind == kind], first)}
+            for kind in CLASSES
+            if any(d.kind == kind for d in counted)
+        ],
+        "layer_detections": _layers(score),
+        "survivors": [_told(d, score) for d in score.survivors],
+        "missing_families": _missing(score),
+        "flagged_equivalents": flagged,
+        "right_kernels": _right(score),
+        "false_alarms": [
+            {
+                "kernel": hit.id, "op": share.op, "soc": hit.soc, "seed": share.settings.seed,
+                "case": hit.case, "layers": list(hit.layers), "reason": hit.reason,
+            }
+            for share, hit in score.alarms
+        ],
+        "earned": _earned(score),
+        "unusable": score.unusable,
+        "defects": [_told(d, score) for d in tried],
+    }  # fmt: skip
+
+
+def passed(data: Data, require: float) -> bool:
+    """Whether a score meets a requirement in percent, is complete, and flagged no right kernel."""
+    total = data["total"]
+    enough = 100 * total["noticed"] >= require * total["all"]
+    return bool(enough and data["complete"] and not data["false_alarms"] and not data["flagged_equivalents"])
+
+
+def _share(wrong: list[Defect], first: Any) -> dict[str, int]:
+    return {"noticed": sum(d.id in first for d in wrong), "all": len(wrong)}
+
+
+def _rows(counted: list[Defect], first: Any) -> dict[str, int]:
+    """A published row counts as noticed when all its imitations are, on every operator of the catalogue."""
+    rows: dict[str, bool] = {}
+    for defect in counted:
+        if defect.row:
+            rows[defect.row] = rows.get(defect.row, True) and defect.id in first
+    return {"noticed": sum(rows.values()), "all": len(rows)}
+
+
+def _operator(op: str, score: Score) -> Data:
+    tried, first = [d for d in score.tried if d.op == op], score.first
+    counted = [d for d in tried if not d.equivalent]
+    return {
+        "op": op,
+        "cases": sum(case.op == op for case in score.plan.cases),
+        "published": _share([d for d in counted if d.row], first),
+        "generated": _share([d for d in counted if not d.row], first),
+        "equivalent": sum(bool(d.equivalent) for d in tried),
+        "false_alarms": sum(share.op == op for share, _ in score.alarms),
+    }
+
+
+def _layers(score: Score) -> list[Data]:
+    """By which layers wrong kernels are noticed: at the first case, or with the full matrix at any."""
+    layers: dict[str, set[str]] = defaultdict(set)
+    equivalent = {d.id for d in score.tried if d.equivalent}
+    for answer in score.answers:
+        for hit in answer.hits if answer.share.ids else ():
+            if hit.id not in equivalent:
+                layers[hit.id] |= set(hit.layers)
+    return [
+        {
+            "layer": layer,
+            "noticed": sum(layer in found for found in layers.values()),
+            "alone": sum(found == {layer} for found in layers.values()),
+        }
+        for layer in score.plan.settings.layers
+    ]
+
+
+def _told(defect: Defect, score: Score) -> Data:
+    hit = score.first.get(defect.id)
+    elsewhere = score.elsewhere.get(defect.id)
+    status = "noticed" if hit else "equivalent" if defect.equivalent else "survived"
+    told: Data = {
+        "id": defect.id, "op": defect.op, "class": defect.kind, "what": defect.what, "evidence": defect.evidence,
+        "soc": defect.soc(score.plan.soc), "needs": defect.needs, "status": status,
+    }  # fmt: skip
+    if defect.equivalent:
+        told["equivalent"] = defect.equivalent
+    if hit is not None:
+        told |= {"case": hit.case, "layers": list(hit.layers), "reason": hit.reason}
+    if elsewhere is not None:
+        told["would_notice"] = elsewhere.case
+    return told
+
+
+def family_of(case_id: str) -> str:
+    """Return ``operator/family`` of a case id."""
+    return case_id.partition("[")[0]
+
+
+def _missing(score: Score) -> list[Data]:
+    """The built-in families that notice the survivors, the ones that notice most first."""
+    families = Counter(family_of(hit.case) for hit in score.elsewhere.values())
+    return [{"family": family, "notices": n} for family, n in families.most_common()]
+
+
+def _right(score: Score) -> Data:
+    verdicts = sum(a.judged for a in score.answers if not a.share.ids)
+    kernels = [{"id": r.id, "op": op, "what": r.what} for op in score.plan.operators for r in right_kernels(op)]
+    return {"kernels": kernels, "verdicts": verdicts, "operators": [operator(o).slug for o in score.plan.operators]}
+
+
+def _earned(score: Score) -> Data:
+    """Which cases earn their place: first detections, or with the full matrix unique ones and what is redundant."""
+    hits = score.hits_by_case()
+    essential, unique = score.essential(), score.unique()
+    by_family: dict[str, list[Case]] = defaultdict(list)
+    for case in score.plan.cases:
+        by_family[family_of(case.id)].append(case)
+    families = [
+        {
+            "family": family,
+            "cases": len(cases),
+            "notices": len(set().union(*(hits.get(case.id, set()) for case in cases))),
+            "essential": sum(case.id in essential for case in cases),
+            "unique": sum(unique.get(case.id, 0) for case in cases),
+        }
+        for family, cases in by_family.items()
+    ]
+    return {
+        "complete": score.plan.full_matrix,
+        "essential": essential,
+        "unique": dict(unique.most_common()) if score.plan.full_matrix else {},
+        "families": sorted(families, key=lambda f: (-int(str(f["notices"])), str(f["family"]))),
+    }

@@ -1,0 +1,153 @@
+"""One process' share of a score: wrong kernels until they are noticed (right ones: :mod:`.alarms`).
+
+Data and reference of a case are made once for all kernels, and equal answers are judged once. A wrong kernel that does
+on a call what the plain one does, bit for bit, is not judged there: it cannot be noticed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from ..defects.base import Defect
+from ..defects.device import (
+    Device,
+    Kernel,
+    _has_memory,
+    everything,
+    kernel_type,
+    nothing,
+    read_plainly,
+    store,
+    write_in_place,
+)
+from ..defects.kernels import BASE, Where
+from ..defects.registry import defects
+from ..model.call import Array, Call
+from ..model.errors import OracleError
+from ..operators import validate, writes
+from ..runner.run import Outcome, Prepared
+from .alarms import run_right
+from .share import Answer, Hit, Share, cheap_first, failed_layers
+
+
+def run(share: Share) -> Answer:
+    """Do one share."""
+    started, used = time.perf_counter(), time.process_time()
+    answer = Answer(share)
+    if share.ids:
+        _wrong(share, answer)
+    else:
+        run_right(share, answer)
+    answer.seconds, answer.cpu = time.perf_counter() - started, time.process_time() - used
+    return answer
+
+
+def _prepared(share: Share, answer: Answer) -> Iterable[Prepared]:
+    """Yield the cases that have a reference."""
+    for case in cheap_first(share.cases):
+        try:
+            yield Prepared.make(case, share.settings)
+        except OracleError as error:
+            answer.unusable[case.id] = str(error)
+
+
+def _wrong(share: Share, answer: Answer) -> None:
+    wanted = set(share.ids)
+    live = [d for d in defects(share.op) if d.id in wanted]
+    for prepared in _prepared(share, answer):
+        if not live:
+            return
+        plain = Plain(prepared)
+        left = []
+        for defect in live:
+            hit = _noticed(defect, plain, answer)
+            if hit is not None:
+                answer.hits.append(hit)
+            if hit is None or share.full_matrix:
+                left.append(defect)
+        live = left
+
+
+def _noticed(defect: Defect, plain: Plain, answer: Answer) -> Hit | None:
+    if not plain.differs(defect.device):
+        return None
+    answer.judged += 1
+    outcome = plain.prepared.outcome(defect.device)
+    if outcome.status == "pass":
+        return None
+    if not plain.passes:
+        answer.unusable.setdefault(plain.prepared.case.id, f"a right kernel fails: {plain.reason}")
+        return None
+    soc = plain.prepared.settings.soc
+    return Hit(defect.id, plain.prepared.case.id, failed_layers(outcome), outcome.reason, soc)
+
+
+class Plain:
+    """The plain right kernel on one case: what it answers, and whether another device's answer differs."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+        self.call: Call = prepared.memory.call
+        self.device = Device("plain", BASE[prepared.case.op])
+        self.status = validate(self.call)
+        self.launched = self.status.ok and _has_memory(self.call) and writes(self.call)
+        self._result: Array | None = None
+        self._outcome: Outcome | None = None
+
+    @property
+    def result(self) -> Array:
+        if self._result is None:
+            self._result = self.device.result(self.call, self._out)
+        return self._result
+
+    @property
+    def _out(self) -> Array:
+        (out,) = self.prepared.memory.outputs.values()
+        return out.view
+
+    @property
+    def passes(self) -> bool:
+        """Whether the case accepts the plain kernel: one that does not says nothing about others."""
+        if self._outcome is None:
+            self._outcome = self.prepared.outcome(self.device)
+        return self._outcome.status == "pass"
+
+    @property
+    def reason(self) -> str:
+        return "" if self._outcome is None else self._outcome.reason
+
+    def differs(self, device: Any) -> bool:
+        """Whether a device answers this call otherwise, as far as that can be told without judging it."""
+        if not isinstance(device, Device) or device.launch is not writes:
+            return True
+        try:
+            if device.check is not validate and device.check(self.call).code != self.status.code:
+                return True
+            return self.launched and self._launched_differs(device)
+        except Exception:  # it will raise again when it is run, and be told as what it is
+            return True
+
+    def _launched_differs(self, device: Device) -> bool:
+        if device.after is not nothing or device.write is not write_in_place:
+            return True
+        if device.written is not everything and device.written(self._out.shape) is not None:
+            return True
+        if device.negates(self.call):
+            return True
+        reads = device.read is not read_plainly and any(
+            device.read(name, value, self.call) is not value
+            for name, value in self.call.inputs.items()
+            if value is not None
+        )
+        computes = self._computes_otherwise(device.kernel)
+        if not (reads or computes or device.store is not store or device.kernel_type is not kernel_type):
+            return False
+        return device.result(self.call, self._out).tobytes() != self.result.tobytes()
+
+    def _computes_otherwise(self, kernel: Kernel) -> bool:
+        """Whether another kernel may compute another value; most calls are too small for one of :class:`Where`."""
+        if isinstance(kernel, Where) and kernel.plain is self.device.kernel:
+            return kernel.holds({**self.call.attrs, **self.call.inputs})
+        return kernel is not self.device.kernel

@@ -1,0 +1,1 @@
+"""The run record: its words, its writer, its reader."""

@@ -1,0 +1,106 @@
+"""Writing a run record: JSON lines, flushed one by one, so that a run that dies leaves what it had."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import IO, Any
+
+from ..model.errors import OracleError
+from .statuses import GOOD, SCHEMA, STATUSES
+
+
+def plain(value: Any) -> Any:
+    """Return a value as strict JSON has it: NumPy scalars as Python's, non-finite numbers as their names."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def dumps(line: Mapping[str, Any]) -> str:
+    """Return one line of the record."""
+    try:
+        return _encode(line)
+    except (TypeError, ValueError):  # NumPy scalars or non-finite numbers in it
+        return _encode(plain(line))
+
+
+class Recorder:
+    """The record of one run: counts every case once and, with a path, writes every line at once.
+
+    ``planned`` is known when the first line is written; planned = sum of the statuses holds from then on.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.planned = 0
+        self.statuses: dict[str, str] = {}
+        self.started = time.monotonic()
+        self._file: IO[str] | None = None
+
+    def begin(self, planned: int, header: Mapping[str, Any]) -> None:
+        """Write the run line. Raises OracleError where the record cannot be written."""
+        self.planned = planned
+        self.started = time.monotonic()
+        if self.path is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("w", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        self._write(dumps({"type": "run", "schema": SCHEMA, **header, "started": now, "planned": planned}))
+
+    def case(self, text: str) -> None:
+        """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts."""
+        line = json.loads(text)
+        self.statuses[line["id"]] = line["status"]
+        self._write(text)
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of cases per status, every status present; they add up to ``planned``."""
+        counted = Counter(self.statuses.values())
+        counted["notrun"] += max(0, self.planned - len(self.statuses))
+        return {status: counted[status] for status in STATUSES}
+
+    @property
+    def good(self) -> bool:
+        """Whether every planned case ended pass, skip or xfail."""
+        return all(n == 0 for status, n in self.counts().items() if status not in GOOD)
+
+    def end(self) -> None:
+        """Write the last line and close."""
+        self._write(dumps({"type": "end", **self.counts(), "duration_s": round(time.monotonic() - self.started, 3)}))
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, line: str) -> None:
+        if self._file is not None:
+            self._file.write(line + "\n")
+            self._file.flush()
+
+
+def summary(counts: Mapping[str, int]) -> str:
+    """Return the last line of a run in the ecosystem's words (ATK's console), then our statuses, none left out."""
+    total = sum(counts.values())
+    failed = sum(n for status, n in counts.items() if status not in GOOD)
+    rest = ", ".join(f"{status} {n}" for status, n in counts.items() if n)
+    return f"Total Task: {total}, success {total - failed}, failed {failed} ({rest or 'nothing planned'})"

@@ -1,0 +1,137 @@
+"""aclnn-oracle judge: files in, one screen and the exit status out."""
+
+import argparse
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from oracle.commands.judge import add_parser
+from oracle.model.errors import OracleError
+
+
+@pytest.fixture
+def files(tmp_path):
+    golden = np.array([[1.0, 2.0], [3.0, np.inf]])
+    np.save(tmp_path / "golden.npy", golden)
+    for name, kind in (("single", np.float32), ("half", np.float16)):
+        np.save(tmp_path / f"{name}.npy", golden.astype(kind))
+    for name in ("bfloat16", "float8_e5m2"):
+        kind = np.dtype(getattr(ml_dtypes, name))
+        stored = golden.astype(kind)
+        np.save(tmp_path / f"x__{name}.npy", stored.view(f"u{kind.itemsize}"))
+        np.save(tmp_path / f"bits_{name}.npy", stored.view(f"u{kind.itemsize}"))
+        np.save(tmp_path / f"void_{name}.npy", stored)
+    np.save(tmp_path / "wrong.npy", (golden + 1).astype(np.float32))
+    np.save(tmp_path / "scalar.npy", np.float32(3))
+    np.save(tmp_path / "scalar__bfloat16.npy", np.uint16(0x4040))
+    np.save(tmp_path / "int4.npy", np.array([-8, 7], ml_dtypes.int4))
+    np.save(tmp_path / "int8.npy", np.array([-8, 7], np.int8))
+    np.save(tmp_path / "object.npy", np.array([{}]), allow_pickle=True)
+    np.savez(tmp_path / "archive.npz", golden=golden)
+    (tmp_path / "text.npy").write_text("no array")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "pickle.npy").write_bytes(pickle.dumps([1.0]))
+    (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04no archive")
+    for name, size in (("huge", 10**15), ("endless", 10**22)):
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({size},), }}".ljust(117) + "\n"
+        (tmp_path / f"{name}.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + header.encode())
+    np.save(tmp_path / "complex.npy", golden.astype(np.complex64))
+    np.save(tmp_path / "wide.npy", np.array([-8, 8], np.int8))
+    np.save(tmp_path / "bits.npy", np.array([0x8, 0xF8, 0x10], np.uint8))
+    return tmp_path
+
+
+def run(folder, *arguments):
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers())
+    words = [str(folder / word) if word.endswith((".npy", ".npz")) else word for word in arguments]
+    args = parser.parse_args(["judge", *words])
+    return args.run(args)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["golden.npy", "single.npy"], 0),
+        (["golden.npy", "half.npy", "--standard", "mere-mare"], 0),
+        (["golden.npy", "wrong.npy"], 1),
+        (
+            [
+                "golden.npy",
+                "wrong.npy",
+                "--standard",
+                "single-bm",
+                "--option",
+                "fp32_error=2**0",
+                "--option",
+                "fp32_eb=1",
+            ],
+            0,
+        ),
+        (["golden.npy", "x__bfloat16.npy"], 0),
+        (["golden.npy", "bits_bfloat16.npy", "--dtype", "bfloat16"], 0),
+        (["golden.npy", "void_bfloat16.npy", "--dtype", "bfloat16"], 0),
+        (["x__bfloat16.npy", "single.npy"], 0),
+        (["bits_bfloat16.npy", "x__bfloat16.npy", "--standard", "binary"], 0),
+        (["golden.npy", "x__float8_e5m2.npy"], 0),
+        (["golden.npy", "wrong.npy", "--standard", "dual-L0", "--third", "single.npy"], 1),
+        (["golden.npy", "single.npy", "--standard", "dual-L2", "--third", "wrong.npy"], 0),
+        (["golden.npy", "single.npy", "--dtype", "hifloat32"], 0),
+        (["golden.npy", "single.npy", "--dtype", "float16"], 1),
+        (["golden.npy", "scalar.npy"], 1),
+        (["scalar.npy", "scalar__bfloat16.npy"], 0),
+        (["int8.npy", "int4.npy", "--standard", "integer", "--dtype", "int4"], 0),
+        (["int8.npy", "int8.npy", "--standard", "quantized"], 0),
+        (["int8.npy", "int8.npy", "--standard", "integer", "--dtype", "int4"], 0),
+    ],
+)
+def test_exit_status(files, capsys, arguments, status):
+    assert run(files, *arguments) == status
+    out = capsys.readouterr().out
+    assert out.startswith(("PASS", "FAIL")[status])
+    assert len(out.splitlines()) < 25
+
+
+def test_failure_says_what_failed(files, capsys):
+    run(files, "golden.npy", "wrong.npy")
+    out = capsys.readouterr().out
+    assert "matched_ratio 0.25 (1 of 4) < 0.99" in out
+    assert "float32 [2, 2]" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.npy", "single.npy"], "missing.npy"),
+        (["text.npy", "single.npy"], "text.npy"),
+        (["golden.npy", "empty.npy"], "empty.npy"),
+        (["golden.npy", "object.npy"], "object.npy"),
+        (["golden.npy", "pickle.npy"], "pickle.npy"),
+        (["archive.npz", "single.npy"], "archive.npz"),
+        (["zip.npy", "single.npy"], "zip.npy"),
+        (["huge.npy", "single.npy"], "huge.npy"),
+        (["golden.npy", "endless.npy"], "endless.npy"),
+        (["golden.npy", "complex.npy"], "complex64"),
+        (["complex.npy", "single.npy"], "complex64"),
+        (["golden.npy", "x__float8_e5m2.npy", "--standard", "msprobe-stage1"], "float8_e5m2"),
+        (["int8.npy", "wide.npy", "--standard", "integer", "--dtype", "int4"], "wide.npy: holds 8, which is no int4"),
+        (["wide.npy", "int8.npy", "--standard", "integer", "--dtype", "int4"], "wide.npy: holds 8, which is no int4"),
+        (["bits.npy", "bits.npy", "--standard", "integer", "--dtype", "int4"], "holds 16, which is no int4"),
+        (["bits.npy", "bits.npy", "--standard", "integer", "--dtype", "uint1"], "holds 8, which is no uint1"),
+        (["golden.npy", "void_bfloat16.npy"], "--dtype"),
+        (["golden.npy", "void_bfloat16.npy", "--dtype", "int4"], "2 bytes"),
+        (["golden.npy", "single.npy", "--dtype", "f32"], "f32"),
+        (["golden.npy", "single.npy", "--standard", "mixt"], "mixt"),
+        (["golden.npy", "single.npy", "--option", "anchor"], "KEY=VALUE"),
+        (["golden.npy", "single.npy", "--option", "anchor=up"], "anchor='up'"),
+        (["golden.npy", "single.npy", "--option", "anchor=one", "--option", "anchor=fixed"], "twice"),
+        (["golden.npy", "single.npy", "--standard", "dual-L0"], "third"),
+    ],
+)
+def test_bad_input_is_one_message(files, arguments, words):
+    with pytest.raises(OracleError) as raised:
+        run(files, *arguments)
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,112 @@
+"""The commands: formats by suffix, exit status, one clear message for bad input."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from oracle.commands.report import FORMATS, add_parser
+from oracle.model.errors import OracleError
+
+
+def command(*words: object) -> Any:
+    parser = argparse.ArgumentParser("aclnn-oracle")
+    add_parser(parser.add_subparsers(required=True))
+    args = parser.parse_args([str(word) for word in words])
+    return args.run(args)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return synthetic.write(
+        tmp_path / "run.jsonl", [*synthetic.catalogue(8), synthetic.failing("softmax_backward/a[float32]")]
+    )
+
+
+BEGINS = {"html": "<!doctype html>", "md": "### ", "xml": "<?xml", "csv": "backend,soc", "json": "{"}
+
+
+def test_every_format_is_written_by_its_suffix(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = [tmp_path / "new" / f"report.{name}" for name in FORMATS]
+    assert command("report", run, *(word for path in outputs for word in ("-o", path))) == 0
+    for name, path in zip(FORMATS, outputs, strict=True):
+        assert path.read_text(encoding="utf-8").startswith(BEGINS[name])
+    assert "1 of 9 cases failed." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_without_a_file_is_printed(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert command("report", run, "--format", name) == 0
+    assert capsys.readouterr().out.startswith(BEGINS[name])
+
+
+def test_the_format_wins_over_the_suffix(run: Path, tmp_path: Path) -> None:
+    command("report", run, "--format", "md", "-o", tmp_path / "summary.txt")
+    assert (tmp_path / "summary.txt").read_text(encoding="utf-8").startswith("### ")
+
+
+def test_several_records_make_one_report(run: Path, tmp_path: Path) -> None:
+    other = synthetic.write(tmp_path / "other.jsonl", synthetic.catalogue(8), backend="cpu")
+    command("report", run, other, "-o", tmp_path / "both.md")
+    text = (tmp_path / "both.md").read_text(encoding="utf-8")
+    assert "torch · ascend910b" in text
+    assert "cpu · ascend910b" in text
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (["-o", "report.pdf"], "no report format has the suffix '.pdf'"),
+    (["-o", "report"], "no report format has the suffix ''"),
+    ([], "say where to write"),
+])  # fmt: skip
+def test_what_cannot_be_written_is_told(run: Path, words: list[str], says: str) -> None:
+    with pytest.raises(OracleError, match=says):
+        command("report", run, *words)
+
+
+def test_a_bad_record_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("no\n", encoding="utf-8")
+    with pytest.raises(OracleError, match=r"bad\.jsonl:1"):
+        command("report", tmp_path / "bad.jsonl", "-o", tmp_path / "out.html")
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_diff_answers_with_its_exit_status(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = synthetic.write(
+        tmp_path / "good.jsonl", [*synthetic.catalogue(8), synthetic.case("softmax_backward/a[float32]")]
+    )
+    assert command("diff", good, run) == 1
+    assert "newly failing (1)" in capsys.readouterr().out
+    assert command("diff", run, good) == 0
+    assert "fixed (1)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["text", "md", "json"])
+def test_diff_writes_to_a_file_too(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    command("diff", run, run, "--format", name)
+    printed = capsys.readouterr().out
+    command("diff", run, run, "--format", name, "-o", tmp_path / "diff.txt")
+    assert (tmp_path / "diff.txt").read_text(encoding="utf-8") == printed
+
+
+def test_the_budget_factor_is_the_callers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = (
+        synthetic.write(tmp_path / f"{b}.jsonl", [synthetic.case("softmax_backward/a[float32]", budget_used=b)])
+        for b in (0.3, 0.6)
+    )
+    for factor, regressions in (("1.9", 1), ("2.1", 0)):
+        command("diff", old, new, "--format", "json", "--budget-factor", factor)
+        assert len(json.loads(capsys.readouterr().out)["budget_regressions"]) == regressions
+
+
+@pytest.mark.parametrize(
+    "words", [["--budget-factor", "-1"], ["--budget-factor", "nan"], ["--limit", "-3"], ["--limit", "x"]]
+)
+def test_bad_figures_are_refused(run: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command("diff", run, run, *words)
+    assert "is not a" in capsys.readouterr().err

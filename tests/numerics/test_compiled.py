@@ -1,0 +1,143 @@
+"""The compiled engine gives the bits of the NumPy road, which tests/operators/ compares with MPFR."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import gmpy2
+import ml_dtypes
+import numpy as np
+import pytest
+from gmpy2 import mpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracle
+from oracle.model.dtypes import FORMATS
+from oracle.model.errors import OracleError
+from oracle.numerics.proof import round_rational
+
+compiled = pytest.importorskip(
+    "oracle.numerics.compiled", reason="the extra `fast` (numba) is not installed", exc_type=ImportError
+)
+
+TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
+SIZE = 1 << 17
+
+
+def patterns(dtype: str, seed: int) -> np.ndarray:
+    """Random bit patterns, NaN and infinities included, every fourth element an ordinary number."""
+    r = np.random.default_rng(seed)
+    kind = np.uint32 if dtype == "float32" else np.uint16
+    values = r.integers(0, np.iinfo(kind).max, SIZE, kind, endpoint=True).view(TYPES[dtype])
+    with np.errstate(all="ignore"):
+        return np.where(np.arange(SIZE) % 4 == 0, r.normal(size=SIZE).astype(TYPES[dtype]), values)
+
+
+def families(dtype: str) -> dict[str, list[np.ndarray]]:
+    """Operands by threes: bit patterns, plain numbers, results among the subnormals, ties."""
+    r = np.random.default_rng(3)
+    tiny = 2.0**-20 if dtype == "float16" else 2.0**-130
+    plain = [r.normal(size=SIZE), r.uniform(0.001, 0.999, SIZE), r.uniform(size=SIZE)]
+    wide = 20 * r.normal(size=SIZE)
+    return {
+        "patterns": [patterns(dtype, seed) for seed in range(3)],
+        "plain": [t.astype(TYPES[dtype]) for t in plain],
+        "wide": [t.astype(TYPES[dtype]) for t in (plain[0], wide, plain[2])],
+        "subnormal": [t.astype(TYPES[dtype]) for t in (plain[0] * tiny, plain[1] * 8, plain[2])],
+        "ties": [t.astype(TYPES[dtype]) for t in (np.round(plain[0] * 8), np.full(SIZE, 0.5), np.round(plain[2]))],
+    }
+
+
+def same(op: str, monkeypatch, **params) -> None:
+    answers = []
+    for engine in ("numpy", "compiled"):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+        (out,) = oracle.golden(op, **params).values()
+        answers.append(np.where(np.isnan(out), np.zeros((), out.dtype), out))  # the payload of NaN is nobody's
+    assert answers[0].tobytes() == answers[1].tobytes()
+
+
+@pytest.mark.parametrize("family", ["patterns", "plain", "wide", "subnormal", "ties"])
+@pytest.mark.parametrize("dtype", TYPES)
+class TestSameBits:
+    def test_log_sigmoid(self, dtype, family, monkeypatch):
+        g, x, _ = families(dtype)[family]
+        same("aclnnLogSigmoidBackward", monkeypatch, gradOutput=g, self=x, buffer=x)
+
+    def test_binary_cross_entropy(self, dtype, family, monkeypatch):
+        g, x, y = families(dtype)[family]
+        same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g[:1], self=x, target=y, reduction=1)
+        same(
+            "aclnnBinaryCrossEntropyBackward", monkeypatch,
+            gradOutput=g, self=x, target=y, weightOptional=np.abs(g), reduction=0,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("length", [1, 7, 128, 1000])
+    def test_softmax(self, dtype, family, length, monkeypatch):
+        g, y, _ = (t[: SIZE // length * length].reshape(-1, length) for t in families(dtype)[family])
+        for dim, (a, b) in {1: (g, y), 0: (g.T, y.T)}.items():
+            same("aclnnSoftmaxBackward", monkeypatch, gradOutput=a, output=b, dim=dim)
+
+
+def test_mixed_types_and_a_host_cast(monkeypatch):
+    g, x, y = (families(name)["plain"][k] for k, name in enumerate(TYPES))
+    same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g, self=x, target=y, reduction=2, out="float16")
+
+
+def test_exp_is_within_its_bound():
+    r = np.random.default_rng(5)
+    edges = np.arange(-1000, 1000) * (np.log(2) / 2)
+    x = np.concatenate([r.uniform(-1, 1, 5000), r.uniform(-700, 700, 5000), edges, np.nextafter(edges, 0), [-700, 700]])
+    with gmpy2.context(precision=120):
+        worst = max(abs(gmpy2.mpfr(compiled.exp(v)) / gmpy2.exp(gmpy2.mpfr(v)) - 1) for v in x.clip(-700, 700).tolist())
+    assert worst < compiled.EXP_RELATIVE
+    assert np.isnan(compiled.exp(np.nan))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1e-6), st.sampled_from(list(TYPES)))
+def test_what_the_encoder_does_not_doubt_is_right_in_the_whole_interval(value, share, name):
+    slack = abs(value) * share
+    code, doubt = compiled.encoder(name)(value, slack)
+    if doubt:
+        return
+    got = np.asarray(code).astype(np.uint32 if name == "float32" else np.uint16).view(TYPES[name])
+    for end in (mpq(value) - mpq(slack), mpq(value), mpq(value) + mpq(slack)):
+        assert float(got) == round_rational(end, FORMATS[name])
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_midpoints_overflow_and_special_values_are_doubted(name):
+    fmt = FORMATS[name]
+    middle = 1 + 2.0 ** -(fmt.mant + 1)
+    for value in (middle, -middle, fmt.quantum / 2, 3 * fmt.quantum / 2, fmt.overflow, np.inf, -np.inf, np.nan):
+        assert compiled.encoder(name)(value, abs(value) * 1e-15)[1]
+    assert not compiled.encoder(name)(np.nextafter(middle, 2), 0.0)[1]
+
+
+class TestChoice:
+    def golden(self):
+        x = np.ones(4, np.float32)
+        return oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)
+
+    def test_an_unknown_engine_is_refused(self, monkeypatch):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "fortran")
+        with pytest.raises(OracleError, match=r"ACLNN_ORACLE_ENGINE='fortran' must be one of auto, numpy, compiled"):
+            self.golden()
+
+    def test_without_numba_the_extra_is_named(self, monkeypatch):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "compiled")
+        monkeypatch.setattr("oracle.numerics.engine.installed", lambda: False)
+        with pytest.raises(OracleError, match=r"pip install 'aclnn-oracle\[fast\]'"):
+            self.golden()
+
+    def test_small_calls_do_not_even_import_numba(self):
+        script = (
+            "import sys, numpy as np, oracle; x = np.ones(99, np.float32)\n"
+            "oracle.golden('aclnnLogSigmoidBackward', gradOutput=x, self=x, buffer=x)\n"
+            "assert 'numba' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "ACLNN_ORACLE_ENGINE": "auto"})

@@ -1,0 +1,174 @@
+"""The score: what is noticed, what survives, what is written, and that it does not depend on how it is run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import stated
+
+from oracle.cli import main
+from oracle.commands.power import FORMATS
+from oracle.power.render import html, markdown, text
+from oracle.power.score import Plan, look_elsewhere, measure
+from oracle.power.summary import passed, summarise
+
+ONLY = "N0"  # N01 to N09
+
+
+@pytest.fixture(scope="module")
+def tiny(stated_cases):
+    """One family of the loss: mean, sum and none with an ignored class."""
+    return tuple(c for c in stated_cases if c.id.startswith("nll_loss_backward/plain"))
+
+
+@pytest.fixture(scope="module")
+def score(tiny):
+    return measure(Plan(tiny, jobs=1, seeds=range(1), only=ONLY))
+
+
+def told(score):
+    return summarise(score, names=["tiny.yaml"], tier="full", command="aclnn-oracle power tiny.yaml")
+
+
+def test_it_tells_noticed_from_survived(score):
+    noticed, survived = set(score.first), {d.id for d in score.survivors}
+    assert {"N03", "N04", "N05", "N06", "N07", "N09"} == noticed
+    assert {"N01", "N02", "N08"} == survived
+    assert not score.alarms
+
+
+def test_a_survivor_is_looked_for_elsewhere(score, stated_cases):
+    other = replace(score, elsewhere={})
+    look_elsewhere(other, tuple(c for c in stated_cases if "/plain" not in c.id))
+    families = {id: hit.case.partition("[")[0] for id, hit in other.elsewhere.items()}
+    assert families == {
+        "N01": "nll_loss_backward/negative", "N02": "nll_loss_backward/wide", "N08": "nll_loss_backward/zero",
+    }  # fmt: skip
+    assert {m["family"] for m in told(other)["missing_families"]} == set(families.values())
+
+
+def test_processes_change_nothing(score, tiny):
+    again = measure(Plan(tiny, jobs=2, seeds=range(1), only=ONLY))
+    assert {i: h.case for i, h in again.first.items()} == {i: h.case for i, h in score.first.items()}
+
+
+def test_the_matrix_has_every_detection_and_names_what_is_redundant(score, tiny):
+    full = measure(Plan(tiny, jobs=1, only=ONLY, full_matrix=True, seeds=range(0)))
+    assert set(full.first) == set(score.first)
+    hits = full.hits_by_case()
+    assert sum(map(len, hits.values())) > sum(map(len, score.hits_by_case().values()))
+    essential = full.essential()
+    assert set().union(*(hits[c] for c in essential)) == set(full.first)
+    for case, count in full.unique().items():
+        assert case in essential
+        assert count == sum(sum(i in ids for ids in hits.values()) == 1 for i in hits[case])
+
+
+def test_a_case_that_a_right_kernel_fails_proves_nothing(tiny):
+    wrong = tuple(replace(c, expect={"default": "ACLNN_ERR_PARAM_INVALID"}) for c in tiny[:1])
+    score = measure(Plan(wrong, jobs=1, only="N07", seeds=range(0)))
+    assert not score.first
+    assert [d.id for d in score.survivors] == ["N07"]
+
+
+def test_an_interruption_keeps_what_is_finished(stated_cases):
+    def stop(what, done, count):
+        raise KeyboardInterrupt
+
+    cases = tuple(c for c in stated_cases if "/plain" in c.id)
+    score = measure(Plan(cases, jobs=1, only="0", seeds=range(0)), stop)
+    data = told(score)
+    assert not data["complete"]
+    assert data["unfinished"] > 0
+    assert len(score.answers) == 1
+    assert score.first
+    assert not passed(data, 0)
+    assert json.loads(json.dumps(data))["unfinished"] == data["unfinished"]
+    assert "Interrupted" in text(data)
+
+
+def test_the_requirement_is_about_the_share_and_about_false_alarms(score):
+    data = told(score)
+    assert data["total"] == {"noticed": 6, "all": 9}
+    assert passed(data, 66)
+    assert not passed(data, 67)
+    assert not passed({**data, "false_alarms": [{}]}, 0)
+    assert not passed({**data, "flagged_equivalents": [{}]}, 0)
+    assert not passed({**data, "complete": False}, 0)
+
+
+@pytest.mark.parametrize("render", [text, markdown, html])
+def test_every_rendering_tells_the_score_and_the_survivors(score, render):
+    shown = render(told(score))
+    assert "6 of 9 wrong kernels" in shown
+    for survivor in score.survivors:
+        assert f"{survivor.id}: " in shown
+
+
+def test_html_is_one_section_that_escapes(score):
+    data = {**told(score), "catalogue": ["<b>.yaml"]}
+    shown = html(data)
+    assert shown.startswith('<section class="power"')
+    assert shown.endswith("</section>\n")
+    assert "<b>" not in shown
+
+
+def test_sums_agree(score):
+    data = told(score)
+    for group in ("published", "generated"):
+        assert sum(o[group]["all"] for o in data["operators"]) == (9 if group == "published" else 0)
+    assert sum(c["all"] for c in data["classes"]) == sum(c["noticed"] for c in data["classes"]) + len(data["survivors"])
+    assert len(data["defects"]) == 9
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def power(*words):
+    return main(["power", *map(str, words)])
+
+
+@pytest.fixture
+def file(stated_files):
+    return next(p for p in stated_files if p.stem == "nll_loss_backward")
+
+
+def test_the_command_writes_every_format(file, tmp_path, capsys):
+    outputs = [tmp_path / f"power{suffix}" for suffix in FORMATS]
+    options = [word for path in outputs for word in ("-o", path)]
+    assert power(file, "--only", ONLY, "--seeds", 0, "--jobs", 1, *options) == 0
+    assert "9 of 9 wrong kernels (100 %)" in capsys.readouterr().out
+    data = json.loads(outputs[0].read_text("utf-8"))
+    assert (data["type"], data["total"]) == ("power", {"noticed": 9, "all": 9})
+    assert outputs[1].read_text("utf-8").startswith("## Detection score")
+    assert outputs[2].read_text("utf-8").startswith("<section")
+
+
+def test_the_command_fails_below_the_requirement_and_names_the_missing_family(tmp_path, capsys):
+    file, out = tmp_path / "small.yaml", tmp_path / "power.json"
+    head, _, _ = stated.CATALOGUES["nll_loss_backward"].partition("  negative:")
+    file.write_text(head, encoding="utf-8")
+    options = ("--only", "N01", "--seeds", 0, "--jobs", 1, "-o", out)
+    assert power(file, *options) == 0  # a given file has no requirement
+    assert power(file, *options, "--require", 100) == 1
+    (survivor,) = json.loads(out.read_text("utf-8"))["survivors"]
+    assert survivor["would_notice"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["--only", "no such id"], "no wrong kernel"),
+    (["-o", "x.txt"], "suffix"),
+    (["missing.json"], "missing.json"),
+    (["--right-only", "--only", "N02"], "--right-only"),
+    (["--right-only", "--seeds", "0"], "--right-only"),
+    (["--soc", "ascend1"], "ascend1"),
+    (["--layers", "loose"], "loose"),
+    (["--standard", "loose"], "loose"),
+])  # fmt: skip
+def test_bad_input_is_told_in_one_line(words, told, capsys):
+    assert power(*words) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
