@@ -76,10 +76,29 @@ int64_t Op::attribute(const char* name, int64_t value) {
   return value;
 }
 
+double Op::attribute(const char* name, double value) {
+  if (tracing()) note(name, text("%.9g", value));
+  return value;
+}
+
+bool Op::attribute(const char* name, bool value) {
+  if (tracing()) note(name, value ? "true" : "false");
+  return value;
+}
+
+const char* Op::attribute(const char* name, const char* value) {
+  if (tracing()) note(name, value == nullptr ? "null" : std::string("'") + value + "'");
+  return value;
+}
+
 std::shared_ptr<ScalarInfo> Op::scalar(const char* name, const aclScalar* handle) {
   if (handle == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, std::string(name) + " is a null pointer"};
-  auto value = scalar_of(handle, name);
-  if (tracing()) note(name, text("%g", value->real));
+  return optional_scalar(name, handle);
+}
+
+std::shared_ptr<ScalarInfo> Op::optional_scalar(const char* name, const aclScalar* handle) {
+  auto value = handle == nullptr ? nullptr : scalar_of(handle, name);
+  if (tracing()) note(name, value == nullptr ? "null" : text("%s(%.9g)", type_name(value->type), value->real));
   return value;
 }
 

@@ -41,7 +41,11 @@ class EMU_PUBLIC Op {
   Tensor input(const char* name, const aclTensor* handle);
   Tensor output(const char* name, const aclTensor* handle);
   int64_t attribute(const char* name, int64_t value);
-  std::shared_ptr<ScalarInfo> scalar(const char* name, const aclScalar* handle);  // throws 161001 for null
+  double attribute(const char* name, double value);
+  bool attribute(const char* name, bool value);
+  const char* attribute(const char* name, const char* value);                              // may be null
+  std::shared_ptr<ScalarInfo> scalar(const char* name, const aclScalar* handle);           // throws 161001 for null
+  std::shared_ptr<ScalarInfo> optional_scalar(const char* name, const aclScalar* handle);  // null for null
   Dims array(const char* name, const aclIntArray* handle);                        // empty for null
 
   std::vector<Tensor> inputs(const char* name, const aclTensorList* list);  // throws 161001 for null
