@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from oracle.emulator import activate, build_custom
+from oracle.emulator import build_custom
 from oracle.model.dtypes import DTYPES
 
 SOURCE = """
@@ -52,7 +52,6 @@ OTHERS = {
 
 @pytest.fixture(scope="module")
 def library(tree):
-    activate("ascend910b", tree)
     return ctypes.CDLL(str(build_custom("types", {"types.cpp": SOURCE}, toolkit=tree) / "op_api/lib/libcust_opapi.so"))
 
 
