@@ -13,6 +13,7 @@ from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, Platform, platform
 from ..model.status import Status, invalid, nullptr
 from ..numerics.blocks import convert
+from ..numerics.environment import ieee_arithmetic
 from ..numerics.sink import Sink
 from .base import Operator, Reference, first_failure
 from .registry import OPERATORS
@@ -93,6 +94,7 @@ def _described(name: str, value: Any) -> tuple[TensorSpec | None, Status | None]
     return None, invalid(f"{name} is a {type(value).__name__}; it must be an array or a TensorSpec")
 
 
+@ieee_arithmetic
 def golden(op: str, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Array]:
     """Return the correctly rounded output of one call, by its aclnn name.
 
@@ -182,6 +184,7 @@ def _ready(op: Operator, args: Mapping[str, Any]) -> dict[str, Any]:
     return ready
 
 
+@ieee_arithmetic
 def reference(call: Call) -> Reference:
     """Return golden, unrounded value and strict bound of a call that must succeed."""
     op, target = operator(call.op), platform(call.soc)
@@ -198,6 +201,7 @@ def reference(call: Call) -> Reference:
     return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros, exact, coarser=sink.coarser)
 
 
+@ieee_arithmetic
 def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     """Return what a device of the call's SoC would write, in the output's dtype.
 
