@@ -12,7 +12,7 @@ import numpy as np
 from ..catalogue.case import Case, TensorPlan
 from ..model.call import Array
 from ..model.dtypes import find
-from ..operators.base import Reference
+from ..operators.reference import Reference
 from . import pattern
 from .settings import Settings
 
