@@ -45,8 +45,8 @@ def outcomes(cases, **settings):
         lines = [bench.run(case) for case in cases]
     finally:
         bench.close()
-    assert {line["device"] for line in lines} == {"emulated npu:0"}
-    return [(line["status"], line["reason"]) for line in lines]
+    assert {line.device for line in lines} == {"emulated npu:0"}
+    return [(line.status, line.reason) for line in lines]
 
 
 # The fault hits the second of three cases. What the kernel writes is judged like any value, what the calls answer too.

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from oracle.operators.base import Operator
 
 from oracle import verdict
 from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, load_all, make_inputs, select, spec_of_plan
@@ -21,6 +20,7 @@ from oracle.catalogue.generators import size_of
 from oracle.model.call import Call
 from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS, reference, validate
+from oracle.operators.operator import Operator
 
 SLUGS = [op.slug for op in OPERATORS.values()]
 LARGE = 5000  # elements; larger goldens repeat what the smaller ones of their family show
