@@ -5,14 +5,14 @@ from __future__ import annotations
 import atexit
 import ctypes
 import sys
+from collections.abc import Iterable, Iterator
 from ctypes import byref, c_int32, c_uint32
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..model.errors import DeviceFault, OracleError
 from ..model.platforms import PLATFORMS, platform_of_device
-from ..operators import OPERATORS
+from ..operators import operator
 from . import abi
 from .discovery import (
     OBJECT_LIBRARY,
@@ -20,10 +20,11 @@ from .discovery import (
     RUNTIME_LIBRARIES,
     Toolkit,
     check_visible_devices,
-    custom_libraries,
     find_toolkit,
+    operator_libraries,
 )
 from .messages import Messages
+from .outside import offer_checks
 
 
 class CannError(DeviceFault):
@@ -45,7 +46,9 @@ class Cann:
         self._runtime = self._open(_found(toolkit, *RUNTIME_LIBRARIES), ctypes.DEFAULT_MODE)
         # Operator libraries look its symbols up in the process
         self._objects = self._open(_found(toolkit, OBJECT_LIBRARY), ctypes.RTLD_GLOBAL)
-        self._custom = [self._open(path, ctypes.DEFAULT_MODE) for path in custom_libraries()]
+        if self.emulated:
+            offer_checks(self._objects)
+        self._operators: dict[Path, ctypes.CDLL] = {}
         self._declared: dict[str, Any] = {}
 
     def _open(self, path: Path, mode: int) -> ctypes.CDLL:
@@ -59,9 +62,15 @@ class Cann:
         self.paths[path.name if path.name not in self.paths else str(path)] = path
         return library
 
-    @cached_property
-    def _operators(self) -> list[ctypes.CDLL]:
-        return [*self._custom, self._open(_found(self.toolkit, *OPERATOR_LIBRARIES), ctypes.DEFAULT_MODE)]
+    def operator_libraries(self) -> Iterator[ctypes.CDLL]:
+        """Yield the libraries with operators in the order that decides, loading each when its turn comes first."""
+        paths = operator_libraries(self.toolkit)
+        if not paths:
+            _found(self.toolkit, *OPERATOR_LIBRARIES)  # says so
+        for path in paths:
+            if path not in self._operators:
+                self._operators[path] = self._open(path, ctypes.DEFAULT_MODE)
+            yield self._operators[path]
 
     @property
     def emulated(self) -> bool:
@@ -81,19 +90,21 @@ class Cann:
         return self._declared[name]
 
     def _declare(self, name: str) -> Any:
+        libraries: Iterable[ctypes.CDLL]
         if name in abi.RUNTIME:
             libraries, declaration = [self._runtime], abi.RUNTIME[name]
         elif name in abi.OBJECTS:
             libraries, declaration = [self._objects], abi.OBJECTS[name]
         else:
-            libraries, declaration = self._operators, _declaration(name)
+            libraries, declaration = self.operator_libraries(), _declaration(name)
+        looked = []
         for library in libraries:
+            looked.append(library._name)
             if hasattr(library, name):
                 function = getattr(library, name)
                 function.restype, function.argtypes = declaration
                 return function
-        where = ", ".join(library._name for library in libraries)
-        raise OracleError(f"this CANN has no {name} (looked in {where})")
+        raise OracleError(f"this CANN has no {name} (looked in {', '.join(looked)})")
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function that returns a status. Raises CannError with CANN's message where it is not 0."""
@@ -193,4 +204,4 @@ def _found(toolkit: Toolkit, *names: str) -> Path:
 
 def _declaration(name: str) -> abi.Declaration:
     first = name.removesuffix("GetWorkspaceSize")
-    return abi.SECOND_PHASE if first == name else abi.first_phase(OPERATORS[first].parameters)
+    return abi.SECOND_PHASE if first == name else abi.first_phase(operator(first).parameters)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .fields import Number
 from .markdown import code, escape, table
 from .words import clip, percent, plain, verdict
 

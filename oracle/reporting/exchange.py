@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .fields import Number
 from .replay import command_for
 from .words import DID, equation, figure, index, verdict
 

@@ -22,11 +22,11 @@ from urllib.parse import quote
 import jinja2
 
 from ..model.errors import OracleError
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, read, split_id
 from ..record.statuses import STATUSES
 from . import words
 from .diff import Difference
-from .fields import Number
 from .replay import command_for, suffix
 from .save import save
 from .summary import Summary, dtype_order

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
-from .fields import Number
 from .replay import command_for
 from .summary import Cell, Cluster, Summary, dtype_order
 from .words import NONE, clip, equation, figure, index, percent

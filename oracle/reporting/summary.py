@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..model.platforms import PLATFORMS
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
 from ..record.statuses import GOOD
-from .fields import Number
 from .words import ORDER, seconds, verdict
 
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
@@ -238,6 +238,8 @@ class Summary:
             "SoC": head.soc if product is None else f"{head.soc} ({product.product})",
             "standard": head.standard,
             "layers": ", ".join(head.layers),
+            "overflow": head.overflow,
+            "third party": head.third_party or "",
             "tier": head.tier,
             "seed": "" if head.seed is None else str(head.seed),
             "started": head.started,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from ..record.fields import Number
 from ..record.reader import Record
 from ..record.statuses import GOOD
-from .fields import Number
 
 # From the worst to the best: the order in which statuses are listed.
 ORDER = ("crash", "timeout", "error", "fail", "xpass", "notrun", "xfail", "skip", "pass")
