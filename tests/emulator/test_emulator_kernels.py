@@ -59,7 +59,12 @@ def arguments(op, dtype, rng, view):
     if op == SOFTMAX:
         dim = int(rng.integers(-2, 2))
         return {"gradOutput": tensor(gradient), "output": tensor(softmax_of(x)), "dim": dim}
-    return {"gradOutput": tensor(gradient), "self": tensor(x), "buffer": np.zeros(1, FLOATS[dtype])}
+    if op == LOG_SIGMOID:
+        return {"gradOutput": tensor(gradient), "self": tensor(x), "buffer": np.zeros(1, FLOATS[dtype])}
+    parameters = OPERATORS[op].parameters  # element by element, or one value that is broadcast to all
+    return {p.name: tensor(rng.normal(size=shape)) for p in parameters if p.kind == "input"} | {
+        p.name: p.plain for p in parameters if p.kind == "attr"
+    }
 
 
 def as_call(op, soc, params):
