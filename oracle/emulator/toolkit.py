@@ -37,10 +37,11 @@ LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "libascendcl.so": (("core", "runtime"), ()),
     "libnnopbase.so": (("objects", "ops"), ("libascendcl.so",)),
     "libopapi_nn.so": (("ops/nn",), ("libnnopbase.so", "libascendcl.so")),
-    "libopapi_math.so": (("ops/math",), ("libnnopbase.so", "libascendcl.so")),
+    "libopapi_math.so": (("ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),
+    "libopapi.so": (("ops/nn", "ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),  # as CANN 8.x has it
 }
+ALIASES = {"libacl_rt.so": "libascendcl.so"}  # the same file under another name: a program that links it links the first
 SHELLS = (
-    "libacl_rt.so",
     "libhccl.so",
     "libacl_op_compiler.so",
     "libge_runner.so",
@@ -111,7 +112,7 @@ def _require_platform() -> None:
 def _digest(compiler: str, sanitize: str | None) -> str:
     digest = hashlib.sha256()
     version = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, check=False).stdout
-    for part in (compiler, version, str(sanitize), *FLAGS, repr(LIBRARIES), repr(SHELLS)):
+    for part in (compiler, version, str(sanitize), *FLAGS, repr(LIBRARIES), repr(ALIASES), repr(SHELLS)):
         digest.update(part.encode() + b"\0")
     for path in sorted(p for folder in ("src", "include") for p in (SOURCES / folder).rglob("*") if p.is_file()):
         digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -150,6 +151,9 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
                 job.result()
         for name, (_, needed) in LIBRARIES.items():
             link(flags, lib64 / name, [compiled[path] for path in sources[name]], lib64, needed)
+        for alias, name in ALIASES.items():
+            (lib64 / alias).unlink(missing_ok=True)
+            (lib64 / alias).hardlink_to(lib64 / name)
         empty = Path(objects) / "empty.cpp"
         empty.write_text("")
         for name in SHELLS:
