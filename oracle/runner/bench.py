@@ -10,8 +10,9 @@ from ..model.errors import OracleError
 from ..record.types import CaseRecord
 from .expectations import Expectation
 from .isolate import About, Child
+from .one_case import run_case
 from .opening import load_backend, release
-from .run import Outcome, record_of, run_case
+from .outcome import Outcome, record_of
 from .settings import Settings
 
 

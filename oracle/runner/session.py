@@ -24,7 +24,7 @@ from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter, summary
 from .bench import Bench
 from .expectations import Expectations, expectations_file, load_expectations
-from .run import Outcome, record_of
+from .outcome import Outcome, record_of
 from .settings import Settings
 
 
