@@ -20,7 +20,7 @@ import numpy as np
 from .model.call import Array
 from .model.dtypes import DTYPES, FORMATS, FloatFormat, find
 from .numerics.rounding import quantize
-from .operators.base import Reference
+from .operators.reference import Reference
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
 NAN, INF, ZERO, GRID = 1, 2, 3, 4  # structure codes of an element

@@ -22,8 +22,9 @@ from ctypes import (
 )
 from typing import Any
 
-from ..model.call import POINTERS, Parameter
+from ..model.call import POINTERS
 from ..model.errors import unknown
+from ..operators.parameters import Parameter
 
 Declaration = tuple[Any, tuple[Any, ...]]  # restype, argtypes
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model.call import Array, Parameter
+from ..model.call import Array
 from ..model.dtypes import find
 from ..model.errors import OracleError
+from ..operators.parameters import Parameter
 from . import abi
 from .library import Cann, CannError
 

@@ -24,6 +24,7 @@ from .discovery import (
     operator_libraries,
 )
 from .messages import Messages
+from .outside import offer_checks
 
 
 class CannError(DeviceFault):
@@ -45,6 +46,8 @@ class Cann:
         self._runtime = self._open(_found(toolkit, *RUNTIME_LIBRARIES), ctypes.DEFAULT_MODE)
         # Operator libraries look its symbols up in the process
         self._objects = self._open(_found(toolkit, OBJECT_LIBRARY), ctypes.RTLD_GLOBAL)
+        if self.emulated:
+            offer_checks(self._objects)
         self._operators: dict[Path, ctypes.CDLL] = {}
         self._declared: dict[str, Any] = {}
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..catalogue.case import Case, TensorPlan
 from ..model.call import Array
 from ..model.dtypes import find
-from ..operators.base import Reference
+from ..operators.reference import Reference
 from ..record.fields import Number
 from ..record.types import CaseRecord, Detail, WorstElement
 from . import pattern

@@ -2,7 +2,8 @@
 
 It knows nothing of the project, so that what it shows is the C interface and nothing else. argv[1] is lib64.
 A job: {"op", "args": [["tensor", name, spec or null], [C type, name, value]], "null": [names], "run": bool}; an
-aclScalar's value is [aclDataType, base64 of its bytes] or null; a spec: {"shape", "dtype", "format", "strides", "offset", "storage", "data": base64 of the storage or null}.
+aclScalar's value is [aclDataType, base64 of its bytes] or null; a tensor's spec:
+{"shape", "dtype", "format", "strides", "offset", "storage", "data": base64 of the storage or null}.
 """
 
 from __future__ import annotations
