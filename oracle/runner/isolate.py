@@ -116,7 +116,7 @@ class Child:
             raise OracleError(said)
         self.about = said
 
-    def run(self, case: Case) -> CaseRecord:
+    def run_case(self, case: Case) -> CaseRecord:
         """Run one case; a death or a silence becomes its status."""
         if self._running is None:
             self.start()
