@@ -14,7 +14,7 @@ from oracle.catalogue.case import Case
 from oracle.emulator import build
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
-from oracle.runner.run import Prepared
+from oracle.runner.prepare import Prepared
 from oracle.runner.settings import Settings
 
 # A test's time says nothing on a shared machine.
