@@ -15,6 +15,7 @@ from ..model.status import Status, invalid, nullptr
 from ..numerics import elementwise
 from ..numerics.blocks import convert
 from ..numerics.elementwise import Elementwise
+from ..numerics.environment import ieee_arithmetic
 from ..numerics.sink import Sink
 from .checks import first_failure
 from .operator import Arguments, Operator
@@ -112,6 +113,7 @@ def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Sta
     return None, invalid(f"{parameter.name} is a {type(value).__name__}; it must be an array or a TensorSpec")
 
 
+@ieee_arithmetic
 def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Array]:
     """Return the correctly rounded output of one call, by its aclnn name.
 
@@ -220,6 +222,7 @@ def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
     return ready
 
 
+@ieee_arithmetic
 def reference(call: Call) -> Reference:
     """Return golden, unrounded value and strict bound of a call that must succeed."""
     op, target = operator(call.op), platform(call.soc)
@@ -243,6 +246,7 @@ def _written_to(op: Operator, call: Call) -> TensorSpec:
     return spec
 
 
+@ieee_arithmetic
 def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     """Return what a device of the call's SoC would write, in the output's dtype.
 
