@@ -133,7 +133,10 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
     ``graphs``: whose ``value`` is evaluated; operands: arrays of the target's shape, or numbers, by symbol.
     """
     (lost,) = losses([graphs.value], ARITHMETIC, graphs.facts)
-    slack = plus(times(constant(lost.relative), abs(graphs.value)), times(constant(SECOND_ORDER), lost.absolute))
+    slack = plus(
+        times(constant(lost.relative), abs(graphs.value)),
+        times(constant(SECOND_ORDER), lost.running(abs(graphs.value))),
+    )
     names = tuple(sorted(operands))
     given = tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
     run = _elementwise(graphs.value, slack, names, dtype_of(target.dtype).name)

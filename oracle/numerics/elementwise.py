@@ -20,14 +20,13 @@ from . import enclosures, fractions64
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, is_linear, table
-from .errorbounds import FLOAT32, FLOAT32_FLUSHING, FLOAT64, SECOND_ORDER, Arithmetic, larger, losses
+from .errorbounds import FLOAT32, FLOAT32_FLUSHING, FLOAT64, SECOND_ORDER, Arithmetic, Loss, larger, losses
 from .expressions import (
     ONE,
     ZERO,
     Expression,
     Facts,
     Formula,
-    constant,
     is_rational,
     maximum,
     substitute,
@@ -130,33 +129,37 @@ class Graphs:
     def evaluation(self) -> tuple[float, Expression]:
         """What the float64 evaluation may lose: relative, and absolute."""
         (lost,) = losses([self.value], FLOAT64, self.facts)
-        return lost.relative, lost.absolute
+        return lost.relative, lost.running(abs(self.value))
 
     @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
-    def bound(self, arithmetic: Arithmetic) -> tuple[float, Expression, Expression]:
-        """What a right kernel may lose before its last rounding: relative, absolute, and by underflow."""
+    def bound(self, arithmetic: Arithmetic) -> Loss:
+        """What a right kernel may lose before its last rounding: the worst of all orders."""
         found = losses(list(self.orders), arithmetic, self.facts, frozenset([COUNT]))
         relative = max(lost.relative for lost in found)
-        absolute = underflow = ZERO
+        absolute = underflow = scaled = ZERO
         for lost in found:
             absolute, underflow = larger(absolute, lost.absolute), larger(underflow, lost.underflow)
-        return relative, absolute, underflow
+            scaled = larger(scaled, lost.scaled)
+        return Loss(relative, absolute, underflow, scaled)
 
     @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
-    def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression] | None:
-        """Where every order is the gradient times a function of one other operand: their names, and what a right kernel
-        may lose per unit of gradient. None where it is not so, where nothing is lost but relatively, or where rounding
-        may decide a comparison (a table would allow that near it too)."""
-        relative, absolute, _ = self.bound(arithmetic)
+    def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
+        """Where every order is the gradient times a function of one other operand: their names, and per unit of
+        gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where nothing runs,
+        or where rounding may decide a comparison (a table would allow that near it too)."""
+        lost = self.bound(arithmetic)
         gradient = self.scheme.gradient
         names = set(names_of(*self.orders))
-        if absolute is ZERO or len(names) != 2 or not all(is_linear(order, gradient) for order in self.orders):
+        if lost.absolute is ZERO is lost.scaled or len(names) != 2:
             return None
-        if any(n.is_condition for n in walk(absolute) if not any(n is m for m in walk(*self.orders))):
+        if not all(is_linear(order, gradient) for order in self.orders):
+            return None
+        known = {id(node) for node in walk(*self.orders)}
+        if any(n.is_condition and id(n) not in known for n in walk(lost.absolute, lost.scaled)):
             return None
         (other,) = names - {gradient}
-        per_unit = constant(relative) * abs(self.value) + absolute
-        return gradient, other, substitute(per_unit, {symbol(gradient): ONE})
+        unit = {symbol(gradient): ONE}
+        return gradient, other, substitute(lost.scaled, unit), substitute(lost.absolute, unit)
 
     @cached_property
     def reach(self) -> Expression:
@@ -293,20 +296,20 @@ class _Work:
     def _bound(self, value: Array, ranges: Ranges | None) -> Array:
         """What a right kernel may lose, per element. What underflows is looked at as a whole where it is far below
         every element's relative error."""
-        relative, absolute, underflow = self.graphs.bound(self.device)
-        relative = (relative + self.mean) * SECOND_ORDER
+        lost = self.graphs.bound(self.device)
         bound = np.abs(value)
         smooth = self.graphs.smooth(self.device) if self.mean == 0 else None
-        if smooth is None:
-            bound *= relative
-            parts = (absolute, underflow)
-        else:  # |gradient| times a function of the other operand
-            gradient, other = (self.operands[name] for name in smooth[:2])
-            np.abs(gradient, out=bound)
-            bound *= table(smooth[2])[cell_of(np.asarray(other))]
-            parts = (ZERO, underflow)
-        for more in parts:
-            if more is not ZERO and not (more is underflow and self._vanishes(underflow, ranges, bound)):
+        running: tuple[Expression, ...] = ()
+        if smooth is not None:  # |gradient| times a function of the other operand
+            gradient, other, scaled, absolute = smooth
+            cells = cell_of(np.asarray(self.operands[other]))
+            bound *= (table(scaled)[cells] + lost.relative) * SECOND_ORDER
+            bound += table(absolute)[cells] * np.abs(self.operands[gradient])
+        else:
+            bound *= (lost.relative + self.mean) * SECOND_ORDER
+            running = (lost.running(abs(self.graphs.value)),)
+        for more in (*running, lost.underflow):
+            if more is not ZERO and not (more is lost.underflow and self._vanishes(more, ranges, bound)):
                 (found,) = program(more)(self.operands, value.shape)
                 bound += found
                 release(found)

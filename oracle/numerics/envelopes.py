@@ -47,13 +47,13 @@ def cell_of(values: Array) -> Array:
 @lru_cache(maxsize=256)
 def table(bound: Expression) -> Array:
     """Return, per cell, a number that a bound of a single operand does not exceed; infinity where none is known."""
-    (name,) = operands(bound)
+    names = operands(bound)
     codes = np.arange(1 << (32 - SHIFT), dtype=np.uint32)
     first = (codes << np.uint32(SHIFT)).view(np.float32)
     last = (((codes + np.uint32(1)) << np.uint32(SHIFT)) - np.uint32(1)).view(np.float32)
     with np.errstate(all="ignore"):
         ends = first.astype(np.float64), last.astype(np.float64)
-        _, high = _evaluated(bound, {name: (np.minimum(*ends), np.maximum(*ends))})
+        _, high = _evaluated(bound, dict.fromkeys(names, (np.minimum(*ends), np.maximum(*ends))))
     found = np.array(np.broadcast_to(high, codes.shape)) * _SLACK
     found[~np.isfinite(ends[0]) | ~np.isfinite(ends[1])] = 0.0  # infinities and NaN are not a matter of bounds
     found[np.isnan(found)] = np.inf
