@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..model.errors import OracleError
-from ..record.reader import Record, read
-from ..reporting import diff, exchange, html, markdown
+from ..record.reader import read
+from ..reporting import diff
+from ..reporting.formats import FORMATS, format_of, known, write
 from ..reporting.save import save
 from ..reporting.words import verdict
 
-FORMATS: dict[str, Callable[[Sequence[Record]], str]] = {
-    "html": html.render,
-    "md": markdown.render,
-    "xml": exchange.to_junit,
-    "csv": exchange.to_csv,
-    "json": exchange.to_ctrf,
-}
-NAMES = {"html": "HTML", "md": "Markdown", "xml": "JUnit XML", "csv": "CSV", "json": "CTRF JSON"}
-_SUFFIXES = {f".{name}": name for name in FORMATS} | {".htm": "html", ".markdown": "md"}
-
-
 def add_parser(subparsers: Any) -> None:
     """Register ``report`` and ``diff`` with argparse."""
-    formats = ", ".join(f".{name} ({NAMES[name]})" for name in FORMATS)
     report = subparsers.add_parser(
         "report",
         help="make a report of one or more run records",
@@ -35,7 +23,7 @@ def add_parser(subparsers: Any) -> None:
     )
     report.add_argument("records", nargs="+", type=Path, metavar="RUN.jsonl")
     report.add_argument("-o", "--output", type=Path, action="append", default=[], metavar="FILE",
-                        help=f"where to write; the suffix says what: {formats}; may be repeated")  # fmt: skip
+                        help=f"where to write; the suffix says what: {known()}; may be repeated")  # fmt: skip
     report.add_argument("--format", choices=FORMATS, help="the format, whatever the suffix; without -o to the terminal")
     report.set_defaults(run=run_report)
 
@@ -82,10 +70,10 @@ def run_report(args: argparse.Namespace) -> int:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
     records = [read(path) for path in args.records]
     for path, name in outputs:
-        save(path, FORMATS[name](records))
+        write(records, path, name)
         print(f"{path}: {' '.join(verdict(record) for record in records)}")
     if not outputs:
-        sys.stdout.write(FORMATS[args.format](records))
+        sys.stdout.write(FORMATS[args.format].render(records))
     return 0
 
 
@@ -105,11 +93,3 @@ def run_diff(args: argparse.Namespace) -> int:
         print(f"{args.output}: {found.sentence}")
     return 0 if found.ok else 1
 
-
-def format_of(path: Path) -> str:
-    """The format a file's suffix asks for; OracleError for one that none has."""
-    name = _SUFFIXES.get(path.suffix.lower())
-    if name is None:
-        known = ", ".join(f".{f} ({NAMES[f]})" for f in FORMATS)
-        raise OracleError(f"{path}: no report format has the suffix {path.suffix!r}; known: {known}; or say --format")
-    return name
