@@ -114,7 +114,7 @@ def _suite(record: Record) -> ET.Element:
     properties = ET.SubElement(suite, "properties")
     head = record.header
     facts = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": figure(head.seed)}
-    facts |= {"catalogue_sha256": head.catalogue_sha256, "command": head.command, "verdict": verdict(record)}
+    facts |= {"catalogue_sha256": head.catalogue_sha256, "command": head.command, "verdict": str(verdict(record))}
     facts |= {"sum": equation(record), **{f"version.{name}": version for name, version in head.versions.items()}}
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=xml_text(name), value=xml_text(value))
@@ -207,7 +207,7 @@ def _environment(record: Record) -> dict[str, Any]:
         "seed": head.seed,
         "catalogue_sha256": head.catalogue_sha256,
         "command": head.command,
-        "verdict": verdict(record),
+        "verdict": str(verdict(record)),
         "notes": list(record.notes),
         "versions": dict(head.versions),
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..model.errors import OracleError
 from ..record.reader import Record
 from . import ecosystem, exchange, html, markdown
+from .language import ENGLISH, Language
 from .save import save
 
 
@@ -18,17 +19,22 @@ class Format:
 
     title: str
     suffixes: tuple[str, ...]
-    render: Callable[[Sequence[Record]], str]
+    render: Callable[[Sequence[Record], Language], str]
+
+
+def _one_language(render: Callable[[Sequence[Record]], str]) -> Callable[[Sequence[Record], Language], str]:
+    """A format whose readers are programs says the same in every language."""
+    return lambda records, _language: render(records)
 
 
 FORMATS: dict[str, Format] = {
     "html": Format("HTML", (".html", ".htm"), html.render),
     "md": Format("Markdown", (".md", ".markdown"), markdown.render),
-    "xml": Format("JUnit XML", (".xml",), exchange.to_junit),
-    "csv": Format("CSV", (".csv",), exchange.to_csv),
-    "json": Format("CTRF JSON", (".json",), exchange.to_ctrf),
-    "ttk": Format("TTK result CSV", (".ttk.csv",), ecosystem.to_ttk),
-    "msprobe": Format("msprobe details CSV", (".msprobe.csv",), ecosystem.to_msprobe),
+    "xml": Format("JUnit XML", (".xml",), _one_language(exchange.to_junit)),
+    "csv": Format("CSV", (".csv",), _one_language(exchange.to_csv)),
+    "json": Format("CTRF JSON", (".json",), _one_language(exchange.to_ctrf)),
+    "ttk": Format("TTK result CSV", (".ttk.csv",), _one_language(ecosystem.to_ttk)),
+    "msprobe": Format("msprobe details CSV", (".msprobe.csv",), _one_language(ecosystem.to_msprobe)),
 }
 
 
@@ -46,6 +52,6 @@ def format_of(path: Path) -> str:
     raise OracleError(f"{path}: no report format has the suffix {path.suffix!r}; known: {known()}")
 
 
-def write(records: Sequence[Record], path: Path, name: str | None = None) -> None:
+def write(records: Sequence[Record], path: Path, name: str | None = None, language: Language = ENGLISH) -> None:
     """Write a report in the named format, or the one its suffix asks for."""
-    save(path, FORMATS[name or format_of(path)].render(records))
+    save(path, FORMATS[name or format_of(path)].render(records, language))
