@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .numerics.probe import wrong
+
 if TYPE_CHECKING:
     from .model.call import Call, TensorSpec
     from .model.errors import OracleError
@@ -40,15 +42,31 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name == "operators":  # the sub-package is callable: its import takes the name in any case
-        return import_module("oracle.operators")
+        return _imported("operators")
     if name not in _HOME:
         raise AttributeError(f"module 'oracle' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"oracle.{_HOME[name]}"), name)  # asked once
+    found = globals()[name] = getattr(_imported(_HOME[name]), name)  # asked once
     return found
+
+
+def _imported(name: str) -> Any:
+    """Import a module of this package. Its constants are numbers too: in a process whose arithmetic is not IEEE 754's
+    they are compiled and computed in one that is (a cached .pyc file would keep them wrong for good)."""
+    from importlib import import_module
+
+    if not wrong():
+        return import_module(f"oracle.{name}")
+    from .numerics import fpu
+
+    with fpu.right():
+        return import_module(f"oracle.{name}")
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if wrong():  # now, because whoever imports a sub-package later does not ask us
+    for _module in ("operators", "standards", "verdict", "catalogue"):
+        _imported(_module)

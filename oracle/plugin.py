@@ -20,6 +20,7 @@ from .runner.options import OPTIONS, Invocation
 
 if TYPE_CHECKING:
     from .catalogue.case import Case
+    from .record.types import CaseRecord
     from .runner.session import Run
 
 SUFFIXES = (".yaml", ".yml")
@@ -183,10 +184,10 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         run = run_of(self.config)
         ignored = bool(self.config.getoption("runxfail", False))
-        line = run.run(self.case, self.path.parent, ignore_expectations=ignored)
+        record = run.run(self.case, self.path.parent, ignore_expectations=ignored)
         others = [pair for pair in self.user_properties if pair[0] != PROPERTY]  # of a run before, when rerun
-        self.user_properties = [*others, (PROPERTY, _dumps(line))]
-        _raise_for(line)
+        self.user_properties = [*others, (PROPERTY, _dumps(record))]
+        _raise_for(record)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, CaseFailed):
@@ -202,22 +203,22 @@ class CaseFailed(Exception):
     """A case that did not end pass, skip or xfail; its text is the whole failure."""
 
 
-def _raise_for(line: dict[str, Any]) -> None:
+def _raise_for(record: CaseRecord) -> None:
     """Tell pytest how the case ended."""
-    if line["status"] == "skip":
-        raise pytest.skip.Exception(line["reason"], _use_item_location=True)
-    if line["status"] == "xfail":
-        raise pytest.xfail.Exception(line["reason"])
-    if line["status"] != "pass":
+    if record.status == "skip":
+        raise pytest.skip.Exception(record.reason, _use_item_location=True)
+    if record.status == "xfail":
+        raise pytest.xfail.Exception(record.reason)
+    if record.status != "pass":
         from .runner.failure import text
 
-        raise CaseFailed(text(line))
+        raise CaseFailed(text(record))
 
 
-def _dumps(line: dict[str, Any]) -> str:
+def _dumps(record: CaseRecord) -> str:
     from .record.writer import dumps
 
-    return dumps(line)
+    return dumps(record)
 
 
 # running --------------------------------------------------------------------------------------------------------------
@@ -330,15 +331,15 @@ def _cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
-    """A worker died in a case: give its report a record line."""
+    """A worker died in a case: give its report a record."""
     config = report.node.config
     for path, case_id in _cases_among(config, [crashitem]):
         worker, ignored = report.node.gateway.id, bool(config.getoption("runxfail", False))
-        line = run_of(config).crashed(path, case_id, worker, ignore_expectations=ignored)
-        report.user_properties = [(PROPERTY, _dumps(line))]
-        report.longrepr = line["reason"]
-        if line["status"] == "xfail":
-            report.outcome, report.wasxfail = "skipped", line["reason"]
+        record = run_of(config).crashed(path, case_id, worker, ignore_expectations=ignored)
+        report.user_properties = [(PROPERTY, _dumps(record))]
+        report.longrepr = record.reason
+        if record.status == "xfail":
+            report.outcome, report.wasxfail = "skipped", record.reason
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -19,8 +19,9 @@ import numpy as np
 
 from .model.call import Array
 from .model.dtypes import DTYPES, FORMATS, FloatFormat, find
+from .numerics.environment import ieee_arithmetic
 from .numerics.rounding import quantize
-from .operators.base import Reference
+from .operators.reference import Reference
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
 NAN, INF, ZERO, GRID = 1, 2, 3, 4  # structure codes of an element
@@ -65,6 +66,7 @@ def overflow_threshold(dtype: np.dtype[Any]) -> float:
     return FORMATS[found.name].overflow if found is not None and found.name in FORMATS else math.inf
 
 
+@ieee_arithmetic
 def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> Comparison:
     """Compare an output of the golden's shape and dtype with the reference; ``saturates``: overflow may give the
     largest finite value (and NaN zero) instead, as 910 and 310p do."""
@@ -254,6 +256,7 @@ def strict(comparison: Comparison, shape: tuple[int, ...]) -> Layer:
     return Layer(False, reason, "|actual - value| <= bound", metrics, bad)
 
 
+@ieee_arithmetic
 def standard(
     name: str,
     reference: Reference,
@@ -289,6 +292,7 @@ def standard(
     return Layer(found.passed, found.reason, f"standard {name}", dict(found.metrics))
 
 
+@ieee_arithmetic
 def uninformative(reference: Reference) -> str:
     """Say why a golden can tell a right device from few wrong ones ("" if it can).
 

@@ -6,10 +6,25 @@ Handles are opaque pointers, enums 32-bit ints.
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_bool,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from typing import Any
 
-from ..model.call import POINTERS, Parameter
+from ..model.call import POINTERS
+from ..model.errors import unknown
+from ..operators.parameters import Parameter
 
 Declaration = tuple[Any, tuple[Any, ...]]  # restype, argtypes
 
@@ -23,6 +38,8 @@ RUNTIME: dict[str, Declaration] = {
     "aclrtGetSocName": (c_char_p, ()),
     "aclrtGetVersion": (c_int, (POINTER(c_int32),) * 3),
     "aclrtGetDeviceCount": (c_int, (POINTER(c_uint32),)),
+    "aclrtQueryDeviceStatus": (c_int, (c_int32, POINTER(c_int32))),
+    "aclrtGetMemInfo": (c_int, (c_int, POINTER(c_size_t), POINTER(c_size_t))),
     "aclrtSetDevice": (c_int, (c_int32,)),
     "aclrtResetDevice": (c_int, (c_int32,)),
     "aclrtResetDeviceForce": (c_int, (c_int32,)),
@@ -43,9 +60,20 @@ OBJECTS: dict[str, Declaration] = {
         (_INT64S, c_uint64, c_int, _INT64S, c_int64, c_int, _INT64S, c_uint64, c_void_p),
     ),
     "aclDestroyTensor": (c_int, (c_void_p,)),
+    "aclCreateScalar": (c_void_p, (c_void_p, c_int)),
+    "aclDestroyScalar": (c_int, (c_void_p,)),
     "aclDestroyAclOpExecutor": (c_int, (c_void_p,)),
 }
 SECOND_PHASE: Declaration = (c_int, (c_void_p, c_uint64, c_void_p, c_void_p))
+# The C type of an attribute in a first phase -> how it is passed. An aclScalar is a handle, as a tensor is.
+ATTRIBUTES: dict[str, Any] = {
+    "int64": c_int64,
+    "float": c_float,
+    "double": c_double,
+    "bool": c_bool,
+    "char*": c_char_p,
+    "aclScalar": c_void_p,
+}
 _OUT_PARAMETERS = {"workspaceSize": POINTER(c_uint64), "executor": POINTER(c_void_p)}
 
 SUCCESS = 0
@@ -53,6 +81,7 @@ REPEAT_INITIALIZE = 100002
 MALLOC_HUGE_FIRST = 0
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 OPT_DETERMINISTIC = 0
+MEMORY = (1, 0)  # aclrtMemAttr: HBM, and DDR for the products that have none
 
 # The codes of the runtime that a run can meet, in words.
 ERRORS: dict[int, str] = {
@@ -69,6 +98,8 @@ ERRORS: dict[int, str] = {
     207000: "feature not supported",
     207001: "out of device memory",
     207004: "no device",
+    207005: "resource allocation failed",
+    207006: "no permission",
     207008: "no stream left",
     207018: "out of device memory",
     361001: "runtime error",
@@ -80,6 +111,8 @@ ERRORS: dict[int, str] = {
     507034: "vector core timeout",
     507035: "vector core exception",
     507046: "the stream did not finish in time",
+    507899: "driver error",
+    507901: "connection to the device lost",
 }
 # Failures that leave the context as it was: nothing has to be reset before the next case.
 HARMLESS = frozenset({200000, 207001, 207018})
@@ -87,5 +120,13 @@ HARMLESS = frozenset({200000, 207001, 207018})
 
 def first_phase(parameters: tuple[Parameter, ...]) -> Declaration:
     """Return the declaration of an operator's GetWorkspaceSize: its parameters, then the two out-parameters."""
-    arguments = [c_int64 if p.kind == "attr" else c_void_p for p in parameters]
+    arguments = [ATTRIBUTES[c_type(p)] if p.kind == "attr" else c_void_p for p in parameters]
     return c_int, (*arguments, *(_OUT_PARAMETERS[name] for name in POINTERS))
+
+
+def c_type(parameter: Parameter) -> str:
+    """Return an attribute's C type. Raises OracleError for one that no first phase of this suite has."""
+    declared: str = getattr(parameter, "c", "int64")
+    if declared not in ATTRIBUTES:
+        raise unknown(f"C type of the attribute {parameter.name}", declared, ATTRIBUTES)
+    return declared

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..emulator.toolkit import find_compiler
 from ..model.errors import OracleError
-from .discovery import OPERATOR_LIBRARIES, VARIABLES, VISIBLE, custom_libraries, find_toolkit
+from .discovery import OPERATOR_LIBRARIES, VARIABLES, VISIBLE, custom_libraries, find_toolkit, operator_libraries
 from .library import CannError, load, soc_of
 
 _SHOWN = (*VARIABLES, "ASCEND_OPP_PATH", "ASCEND_CUSTOM_OPP_PATH", "LD_LIBRARY_PATH", VISIBLE)
@@ -30,8 +30,8 @@ def _installed() -> Iterator[str]:
     cann = load()
     for path in cann.paths.values():
         yield f"{'library':<26} {path}"
-    operators = toolkit.library(*OPERATOR_LIBRARIES)
-    yield f"{'operators':<26} {operators or 'none: no ' + ' or '.join(OPERATOR_LIBRARIES)}"
+    for operators in map(str, operator_libraries(toolkit) or ("none: no " + " or ".join(OPERATOR_LIBRARIES),)):
+        yield f"{'operators':<26} {operators}"
     if not custom_libraries():
         yield f"{'custom operators':<26} none"
     versions = cann.versions()

@@ -26,8 +26,17 @@ DEFAULT_ROOTS = (
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 RUNTIME_LIBRARIES = ("libascendcl.so", "libacl_rt.so")  # CANN 8.x ships the first, the open runtime may the second only
 OBJECT_LIBRARY = "libnnopbase.so"
-# The split package or the monolith, never both: "must not be used together" (ops-nn, op_api_list.md).
-OPERATOR_LIBRARIES = ("libopapi_nn.so", "libopapi.so")
+# Every operator is looked for in each, in this order: the packages per repository, then the monolith of CANN 8.x, which
+# is loaded only for an operator that no package has ("must not be used together": ops-nn, op_api_list.md).
+OPERATOR_LIBRARIES = (
+    "libopapi_nn.so",
+    "libopapi_math.so",
+    "libopapi_cv.so",
+    "libopapi_transformer.so",
+    "libopapi_oam.so",
+    "libopapi_legacy.so",
+    "libopapi.so",
+)
 CUSTOM_LIBRARY = "op_api/lib/libcust_opapi.so"
 
 
@@ -82,6 +91,11 @@ def find_toolkit() -> Toolkit:
         f"no CANN found: {' and '.join(VARIABLES)} are not set, and there is none in {', '.join(DEFAULT_ROOTS)}. "
         "`source <CANN>/set_env.sh` first, or run on the emulated CANN with --emulate"
     )
+
+
+def operator_libraries(toolkit: Toolkit) -> list[Path]:
+    """Return the libraries in which operators are looked for, in the order that decides."""
+    return [*custom_libraries(), *filter(None, map(toolkit.library, OPERATOR_LIBRARIES))]
 
 
 def custom_libraries() -> list[Path]:

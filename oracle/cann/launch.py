@@ -8,8 +8,9 @@ from typing import Any
 from ..model.call import Call
 from ..model.errors import DeviceFault
 from ..model.status import Status
-from ..operators import OPERATORS
+from ..operators import operator
 from . import abi
+from .attributes import Attributes
 from .device import Session
 from .tensors import Tensors
 
@@ -22,8 +23,9 @@ def execute(session: Session, call: Call) -> Status:
     The outputs' memory, and the inputs' if the device changed it, holds afterwards what the device's memory holds.
     Raises DeviceFault where the runtime fails: allocation, copies, a kernel's fault or time, another thread's fault.
     """
-    with Tensors(session, call) as tensors:
-        first = _First(session, call, tensors)
+    parameters = operator(call.op).parameters
+    with Tensors(session, call) as tensors, Attributes(session.cann, parameters, call.attrs) as attributes:
+        first = _First(session, call, tensors, attributes)
         try:
             status = first.status
             if status.ok and first.executor and tensors.complete and "workspaceSize" not in call.null:
@@ -36,18 +38,16 @@ def execute(session: Session, call: Call) -> Status:
 class _First:
     """A first phase that was called: its status, and the executor that has to be used or destroyed."""
 
-    def __init__(self, session: Session, call: Call, tensors: Tensors) -> None:
+    def __init__(self, session: Session, call: Call, tensors: Tensors, attributes: Attributes) -> None:
         self.session, self.call, self.tensors = session, call, tensors
         self._size, self._executor = c_uint64(), c_void_p()
         self._declared = session.cann.function(call.op)  # before anything has to be given back
         name = f"{call.op}GetWorkspaceSize"
-        self.status = self._status("", session.cann.status(name, *self._arguments()))
+        self.status = self._status("", session.cann.status(name, *self._arguments(attributes)))
 
-    def _arguments(self) -> list[Any]:
-        given = [
-            self.call.attrs[p.name] if p.kind == "attr" else self.tensors.handles[p.name]
-            for p in OPERATORS[self.call.op].parameters
-        ]
+    def _arguments(self, attributes: Attributes) -> list[Any]:
+        passed = {**self.tensors.handles, **attributes.values}
+        given = [passed[p.name] for p in operator(self.call.op).parameters]
         out = {"workspaceSize": byref(self._size), "executor": byref(self._executor)}
         return [*given, *(None if name in self.call.null else pointer for name, pointer in out.items())]
 

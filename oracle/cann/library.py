@@ -5,14 +5,14 @@ from __future__ import annotations
 import atexit
 import ctypes
 import sys
+from collections.abc import Iterable, Iterator
 from ctypes import byref, c_int32, c_uint32
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..model.errors import DeviceFault, OracleError
 from ..model.platforms import PLATFORMS, platform_of_device
-from ..operators import OPERATORS
+from ..operators import operator
 from . import abi
 from .discovery import (
     OBJECT_LIBRARY,
@@ -20,19 +20,25 @@ from .discovery import (
     RUNTIME_LIBRARIES,
     Toolkit,
     check_visible_devices,
-    custom_libraries,
     find_toolkit,
+    operator_libraries,
 )
 from .messages import Messages
+from .outside import offer_checks
+from .remedies import remedy
 
 
 class CannError(DeviceFault):
-    """A function of the runtime failed. ``code`` is what it returned (0: a null pointer); the text has CANN's words."""
+    """A function of the runtime failed. ``code`` is what it returned (0: a null pointer).
+
+    The text has CANN's words and, where one is known, the remedy.
+    """
 
     def __init__(self, function: str, code: int, message: str) -> None:
         words = abi.ERRORS.get(code)
         told = f"{function} returned {code or 'a null pointer'}" + (f" ({words})" if words else "")
-        super().__init__(f"{told}: {message}" if message else told)
+        told = f"{told}: {message}" if message else told
+        super().__init__(f"{told} — {advice}" if (advice := remedy(code)) else told)
         self.function, self.code = function, code
 
 
@@ -45,7 +51,9 @@ class Cann:
         self._runtime = self._open(_found(toolkit, *RUNTIME_LIBRARIES), ctypes.DEFAULT_MODE)
         # Operator libraries look its symbols up in the process
         self._objects = self._open(_found(toolkit, OBJECT_LIBRARY), ctypes.RTLD_GLOBAL)
-        self._custom = [self._open(path, ctypes.DEFAULT_MODE) for path in custom_libraries()]
+        if self.emulated:
+            offer_checks(self._objects)
+        self._operators: dict[Path, ctypes.CDLL] = {}
         self._declared: dict[str, Any] = {}
 
     def _open(self, path: Path, mode: int) -> ctypes.CDLL:
@@ -59,9 +67,15 @@ class Cann:
         self.paths[path.name if path.name not in self.paths else str(path)] = path
         return library
 
-    @cached_property
-    def _operators(self) -> list[ctypes.CDLL]:
-        return [*self._custom, self._open(_found(self.toolkit, *OPERATOR_LIBRARIES), ctypes.DEFAULT_MODE)]
+    def operator_libraries(self) -> Iterator[ctypes.CDLL]:
+        """Yield the libraries with operators in the order that decides, loading each when its turn comes first."""
+        paths = operator_libraries(self.toolkit)
+        if not paths:
+            _found(self.toolkit, *OPERATOR_LIBRARIES)  # says so
+        for path in paths:
+            if path not in self._operators:
+                self._operators[path] = self._open(path, ctypes.DEFAULT_MODE)
+            yield self._operators[path]
 
     @property
     def emulated(self) -> bool:
@@ -74,6 +88,10 @@ class Cann:
         """Whether the runtime has a function; older versions lack some."""
         return hasattr(self._runtime, name)
 
+    def home(self, name: str) -> str:
+        """Return the file name of the library in which an operator's function is found, "" for none."""
+        return next((Path(lib._name).name for lib in self.operator_libraries() if hasattr(lib, name)), "")
+
     def function(self, name: str) -> Any:
         """Return a declared function of the runtime, the objects or an operator. OracleError where there is none."""
         if name not in self._declared:
@@ -81,19 +99,21 @@ class Cann:
         return self._declared[name]
 
     def _declare(self, name: str) -> Any:
+        libraries: Iterable[ctypes.CDLL]
         if name in abi.RUNTIME:
             libraries, declaration = [self._runtime], abi.RUNTIME[name]
         elif name in abi.OBJECTS:
             libraries, declaration = [self._objects], abi.OBJECTS[name]
         else:
-            libraries, declaration = self._operators, _declaration(name)
+            libraries, declaration = self.operator_libraries(), _declaration(name)
+        looked = []
         for library in libraries:
+            looked.append(library._name)
             if hasattr(library, name):
                 function = getattr(library, name)
                 function.restype, function.argtypes = declaration
                 return function
-        where = ", ".join(library._name for library in libraries)
-        raise OracleError(f"this CANN has no {name} (looked in {where})")
+        raise OracleError(f"this CANN has no {name} (looked in {', '.join(looked)})")
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function that returns a status. Raises CannError with CANN's message where it is not 0."""
@@ -193,4 +213,4 @@ def _found(toolkit: Toolkit, *names: str) -> Path:
 
 def _declaration(name: str) -> abi.Declaration:
     first = name.removesuffix("GetWorkspaceSize")
-    return abi.SECOND_PHASE if first == name else abi.first_phase(OPERATORS[first].parameters)
+    return abi.SECOND_PHASE if first == name else abi.first_phase(operator(first).parameters)

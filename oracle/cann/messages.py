@@ -1,4 +1,5 @@
-"""What aclGetRecentErrMsg adds: the runtime prepends new messages to a thread's old ones and clears none."""
+"""What aclGetRecentErrMsg adds: the runtime puts new messages before a thread's old ones, the events of a device's
+fault behind them, and clears none."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ class Messages:
 
 
 def new_part(text: str, before: str) -> str:
-    """Return what precedes the old text; the old one may have lost its end."""
+    """Return what stands around the old text; where nothing follows it, it may have lost its end."""
     if not before:
         return text
-    if text.endswith(before):
-        return text.removesuffix(before)
+    if (start := text.rfind(before)) >= 0:
+        return text[:start] + text[start + len(before) :]
     start = text.find("\n") + 1
     while start:
         if before.startswith(text[start:]):

@@ -11,7 +11,7 @@ from ..model.dtypes import FLOATS, dtype_of
 from ..model.errors import OracleError, unknown
 from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
-from ..operators.base import Operator
+from ..operators.operator import Operator
 from . import generators
 from .case import Case, TensorPlan
 from .ecosystem import Design, Row, Volume

@@ -9,6 +9,7 @@ import numpy as np
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
+from ..numerics.environment import ieee_arithmetic
 from ..numerics.rounding import round_to
 from .case import Case, TensorPlan
 from .generators import GENERATORS, size_of
@@ -18,6 +19,7 @@ from .streams import Stream
 _MODIFIERS = ("gen", "scale", "outliers", "spots", "stream")
 
 
+@ieee_arithmetic
 def make_inputs(case: Case, *, seed: int) -> tuple[dict[str, Any], dict[str, TensorSpec]]:
     """Return the inputs of a case (arrays; TensorSpec where no data is needed; None) and what describes every tensor.
 
@@ -45,6 +47,7 @@ def _input(case: Case, name: str, plan: TensorPlan, seed: int) -> Any:
     return make_buffer(plan, case.id, name, seed).view
 
 
+@ieee_arithmetic
 def make_buffer(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
     """Return a planned tensor with its data inside its guarded buffer."""
     buffer = allocate(plan.shape, plan.dtype, plan.view)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
+from ..numerics.environment import ieee_arithmetic
 from .case import TIERS, Case
 from .ecosystem import Volume
 from .expand import expand
@@ -29,6 +30,7 @@ def is_catalogue(path: PathLike) -> bool:
         return False
 
 
+@ieee_arithmetic
 def load(path: PathLike, volume: Volume | None = None) -> list[Case]:
     """Return the cases of one YAML file; OracleError with ``file:line`` for the first fault.
 

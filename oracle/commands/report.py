@@ -15,6 +15,7 @@ from ..reporting.language import LANGUAGES
 from ..reporting.save import save
 from ..reporting.words import verdict
 
+
 def add_parser(subparsers: Any) -> None:
     """Register ``report`` and ``diff`` with argparse."""
     report = subparsers.add_parser(
@@ -102,4 +103,3 @@ def run_diff(args: argparse.Namespace) -> int:
         save(args.output, text)
         print(f"{args.output}: {language.say(found.sentence)}")
     return 0 if found.ok else 1
-

@@ -129,8 +129,6 @@ def _default_catalogue(rest: Sequence[str]) -> list[str]:
 
 def replay_case(args: argparse.Namespace) -> int:
     """Run one case and print its verdict."""
-    from ..record.statuses import GOOD
-    from ..record.writer import plain
     from ..runner.bench import Bench
     from ..runner.failure import full_text
     from ..runner.settings import settings_of
@@ -142,26 +140,25 @@ def replay_case(args: argparse.Namespace) -> int:
     bench = Bench(settings)
     try:
         bench.open()
-        line = bench.run(case)
-        if args.shrink and line["status"] not in GOOD:
+        record = bench.run(case)
+        if args.shrink and not record.ok:
             _print_script(bench, case)
     finally:
         bench.close()
-    if not args.shrink or line["status"] in GOOD:
-        print(full_text(plain(line), why=case.why, source=case.source))
+    if not args.shrink or record.ok:
+        print(full_text(record, why=case.why, source=case.source))
     sys.stdout.flush()
-    return 0 if line["status"] in GOOD else 1
+    return 0 if record.ok else 1
 
 
 def _print_script(bench: Bench, case: Case) -> None:
     """Reduce a failing case; the script goes to standard output, what was found to standard error."""
-    from ..record.writer import plain
     from ..runner.failure import full_text
     from ..runner.script import script
     from ..runner.shrink import shrink_with
 
     shrunk = shrink_with(bench.run, case, bench.settings)
-    print(full_text(plain(shrunk.line), why=case.why, source=case.source), file=sys.stderr)
+    print(full_text(shrunk.record, why=case.why, source=case.source), file=sys.stderr)
     print(f"reduced in {shrunk.runs} runs; the script follows", file=sys.stderr)
     print(script(shrunk), end="")
 

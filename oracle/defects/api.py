@@ -14,7 +14,7 @@ from ..model.platforms import Platform
 from ..model.status import SUCCESS, Status, invalid
 from ..operators import operator, validate
 from .base import EVERY_SOC, Defect
-from .checks import Site, without
+from .checks import without
 from .device import Arguments, Device, Kernel
 from .kernels import BASE, BCE, MAIN, SLUGS, F
 from .layouts import storage_of
@@ -101,9 +101,10 @@ def negated_in_place(name: str) -> Callable[[Call], None]:
     return after
 
 
-def _dtype_checks(op: str) -> Callable[[Site], bool]:
-    word = "dtype_in" if op == BCE else "same_dtype"
-    return lambda site: word not in site.text
+def _dtype_checks(op: str) -> Callable[[str], bool]:
+    if op == BCE:
+        return lambda name: not name.startswith("dtype of")
+    return lambda name: not name.endswith("of one dtype")
 
 
 def rows(op: str) -> Iterator[Defect]:

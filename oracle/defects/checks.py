@@ -1,59 +1,42 @@
 """Checks that are missing or answer the wrong code: mutants of every validator.
 
-A check is a ``yield`` of the operator's ``checks`` generator (its line, and the parameter of a loop): every one of them
-is left out once, so a check that is added is mutated without a word here.
+Every check that an operator's ``checks`` generator yields is left out once, by its name, so a check that is added is
+mutated without a word here.
 """
 
 from __future__ import annotations
 
-import inspect
-import linecache
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from ..model.call import POINTERS, Call, TensorSpec
 from ..model.platforms import PLATFORMS, platform
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..operators import operator, validate
+from ..operators.checks import Check
 from .base import Defect
 from .device import Device
 from .kernels import BASE, BCE, NLL, SLUGS
 
-Check = Callable[[Call], Status]
+Validator = Callable[[Call], Status]
 
 
-@dataclass(frozen=True)
-class Site:
-    """One check of a validator: a line of its source, and the parameter where the line stands in a loop."""
-
-    line: int
-    parameter: str
-    text: str
-
-
-def answers(call: Call) -> Iterator[tuple[Site, Status | None]]:
-    """Yield every check of a call's validator with its answer, in order."""
+def answers(call: Call) -> Iterator[Check]:
+    """Yield every check of a call's validator, in order."""
     op = operator(call.op)
     specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    generator: Any = op.checks({**call.attrs, **specs}, platform(call.soc))
-    source = inspect.getsourcefile(op.checks) or ""
-    for status in generator:
-        frame = generator.gi_frame
-        text = linecache.getline(source, frame.f_lineno).strip().removeprefix("yield ")
-        yield Site(frame.f_lineno, frame.f_locals.get("name", ""), text), status
+    yield from op.checks({**call.attrs, **specs}, platform(call.soc))
 
 
 @cache
-def sites(op: str) -> dict[Site, tuple[str, ...]]:
+def names(op: str) -> dict[str, tuple[str, ...]]:
     """Return the checks of an operator and the SoCs that make them, found by walking its validator over valid calls."""
-    found: dict[Site, dict[str, None]] = {}
+    found: dict[str, dict[str, None]] = {}
     for soc in PLATFORMS:
         for dtype in ("float32", "bfloat16"):
-            for site, _ in answers(_valid(op, soc, dtype)):
-                found.setdefault(site, {})[soc] = None
-    return {site: tuple(socs) for site, socs in found.items()}
+            for check in answers(_valid(op, soc, dtype)):
+                found.setdefault(check.name, {})[soc] = None
+    return {name: tuple(socs) for name, socs in found.items()}
 
 
 def _valid(op: str, soc: str, dtype: str) -> Call:
@@ -79,20 +62,20 @@ def _valid(op: str, soc: str, dtype: str) -> Call:
     )
 
 
-def without(keep: Callable[[Site], bool], pointers: tuple[str, ...] = POINTERS) -> Check:
-    """Return a validator that only has the checks ``keep`` says, and looks at these out-pointers."""
+def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -> Validator:
+    """Return a validator that only has the checks whose names ``keep`` says, and looks at these out-pointers."""
 
     def check(call: Call) -> Status:
         for name in pointers:
             if name in call.null:
                 return nullptr(f"{name} is a null pointer")
-        return next((s for site, s in answers(call) if s is not None and keep(site)), SUCCESS)
+        return next((s for name, s in answers(call) if s is not None and keep(name)), SUCCESS)
 
     return check
 
 
-def _all_but(left_out: Site) -> Callable[[Site], bool]:
-    return lambda site: site != left_out
+def _all_but(left_out: str) -> Callable[[str], bool]:
+    return lambda name: name != left_out
 
 
 def last_decides(call: Call) -> Status:
@@ -112,30 +95,22 @@ def _codes(call: Call) -> Status:
     return status if status.ok else (invalid if status.name.endswith("NULLPTR") else nullptr)(status.reason)
 
 
-def _device(op: str, name: str, check: Check) -> Device:
+def _device(op: str, name: str, check: Validator) -> Device:
     return Device(name, BASE[op], check=check)
 
 
 def missing(op: str) -> Iterator[Defect]:
     """Yield the operator's validator with each of its checks left out."""
     slug = SLUGS[op]
-    labels: set[str] = set()
-    for site, socs in sites(op).items():
-        label = f"{site.text}{f' for {site.parameter}' if site.parameter and 'name' in site.text else ''}"
-        label += " (again)" if label in labels else ""
-        labels.add(label)
+    for name, socs in names(op).items():
         yield Defect(
-            f"check/{slug}/without {label}",
-            op,
-            "API",
-            f"the check {label} is missing",
-            _device(op, f"without {label}", without(_all_but(site))),
-            f"a call that only `{label}` refuses, or ends early",
+            f"check/{slug}/without {name}", op, "API", f"the check `{name}` is missing",
+            _device(op, f"without {name}", without(_all_but(name))), f"a call for `{name}` alone",
             socs=socs,
-        )
+        )  # fmt: skip
     for pointer in POINTERS:
         kept = tuple(p for p in POINTERS if p != pointer)
-        check = without(lambda s: True, kept)
+        check = without(lambda name: True, kept)
         yield Defect(
             f"check/{slug}/without {pointer}", op, "API", f"a null {pointer} is not noticed",
             _device(op, pointer, check), f"a null {pointer}",

@@ -53,7 +53,7 @@ def everything(shape: tuple[int, ...]) -> Array | None:
 
 def kernel_type(call: Call, arguments: Arguments) -> str:
     """What the host rounds to before the cast to the output."""
-    return operator(call.op).kernel_type(arguments, platform(call.soc))
+    return operator(call.op).host_type(arguments, platform(call.soc))
 
 
 def write_in_place(given: Array, result: Array, mask: Array | None, call: Call) -> Array:

@@ -13,6 +13,7 @@ from ..model.dtypes import FLOATS, FORMATS, dtype_of
 from ..model.platforms import Platform
 from ..numerics.rounding import quantize
 from ..operators import operator
+from ..operators.api import device_kernel
 from .base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
 from .binary_cross_entropy import half_away, truncated
 from .device import Arguments, Device, Kernel, Store, store
@@ -36,7 +37,7 @@ def _in(op: str, given: str, compute: Any) -> Kernel:
         if dtype_of(a[MAIN[op]].dtype).name != given:
             return BASE[op](a, target)
         ready = {n: np.atleast_1d(v) if isinstance(v, np.ndarray) and op != NLL else v for n, v in a.items()}
-        result = operator(op).kernel(ready, target.kernel, compute)
+        result = device_kernel(operator(op), ready, target.kernel, compute)
         return shaped(result.astype(F), a[MAIN[op]])
 
     return kernel

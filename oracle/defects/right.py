@@ -18,6 +18,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import PLATFORMS, Platform
 from ..operators import operator
+from ..operators.api import device_kernel
 from .device import Arguments, Device, Kernel
 from .kernels import (
     BASE,
@@ -334,7 +335,6 @@ def right_kernels(op: str) -> tuple[Right, ...]:
 
 
 def _public(op: str, form: str) -> Kernel:
-    kernel = operator(op).kernel
 
     def run(a: Arguments, target: Platform) -> Array:
         ready = (
@@ -342,7 +342,7 @@ def _public(op: str, form: str) -> Kernel:
             if np.ndim(a[MAIN[op]]) or op == NLL
             else {n: np.atleast_1d(v) if isinstance(v, np.ndarray) else v for n, v in a.items()}
         )
-        return shaped(kernel(ready, form, F), a[MAIN[op]])
+        return shaped(device_kernel(operator(op), ready, form, F), a[MAIN[op]])
 
     return run
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .custom import add_custom, build_custom
 from .environment import DEVICES, activate, environment
 from .toolkit import build
 
-__all__ = ["DEVICES", "activate", "build", "environment"]
+__all__ = ["DEVICES", "activate", "add_custom", "build", "build_custom", "environment"]

@@ -30,6 +30,7 @@ FLAGS = (
     "-Wextra",
     "-pthread",
 )
+INCLUDES = (f"-I{SOURCES / 'include'}", f"-I{SOURCES / 'src'}")
 # Library -> (folders of its sources, the libraries it needs). op-plugin finds aclCreateTensor through a libopapi_*.so's
 # dependencies, and the runtime's functions through those of the shells.
 LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -60,7 +61,7 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
     _require_platform()
     compiler = find_compiler()
     digest = _digest(compiler, sanitize)
-    target = Path(directory) if directory is not None else _cache() / f"emulator-{digest[:16]}"
+    target = Path(directory) if directory is not None else cache() / f"emulator-{digest[:16]}"
     stamp = target / STAMP
     try:
         if _is_finished(stamp, digest):
@@ -68,7 +69,7 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
         if target.is_dir() and any(target.iterdir()) and not (target / LOCK).exists():
             raise OracleError(f"{target} is not empty and holds no emulated CANN: name a new folder or one of build's")
         target.mkdir(parents=True, exist_ok=True)
-        with _locked(target):
+        with locked(target):
             if not _is_finished(stamp, digest):
                 stamp.unlink(missing_ok=True)
                 _compile_tree(target, compiler, sanitize)
@@ -117,13 +118,14 @@ def _digest(compiler: str, sanitize: str | None) -> str:
     return digest.hexdigest()
 
 
-def _cache() -> Path:
+def cache() -> Path:
+    """Return the folder of the user's cache in which everything is built."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
     return (Path(base) if base else Path.home() / ".cache") / "aclnn-oracle"
 
 
 @contextmanager
-def _locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path) -> Iterator[None]:
     """Let one process build at a time; the others find the finished tree."""
     import fcntl  # not on Windows, where this module must still say that there is no emulator
 
@@ -142,17 +144,16 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
     with tempfile.TemporaryDirectory(prefix="emulator-", dir=target) as objects:
         sources = {name: _sources(folders) for name, (folders, _) in LIBRARIES.items()}
         compiled = {path: Path(objects) / f"{i}.o" for i, path in enumerate(p for ps in sources.values() for p in ps)}
-        includes = [f"-I{SOURCES / 'include'}", f"-I{SOURCES / 'src'}"]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            jobs = [pool.submit(_run, [*flags, *includes, "-c", str(s), "-o", str(o)]) for s, o in compiled.items()]
+            jobs = [pool.submit(compile, [*flags, *INCLUDES, "-c", str(s), "-o", str(o)]) for s, o in compiled.items()]
             for job in jobs:
                 job.result()
         for name, (_, needed) in LIBRARIES.items():
-            _link(flags, lib64 / name, [compiled[path] for path in sources[name]], needed)
+            link(flags, lib64 / name, [compiled[path] for path in sources[name]], lib64, needed)
         empty = Path(objects) / "empty.cpp"
         empty.write_text("")
         for name in SHELLS:
-            _link(flags, lib64 / name, [empty], ("libascendcl.so",))
+            link(flags, lib64 / name, [empty], lib64, ("libascendcl.so",))
 
 
 def _sources(folders: Sequence[str]) -> list[Path]:
@@ -168,19 +169,21 @@ def _sanitizer_flags(sanitize: str | None) -> list[str]:
     return [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
 
 
-def _link(flags: list[str], library: Path, inputs: Sequence[Path], needed: Sequence[str]) -> None:
+def link(flags: list[str], library: Path, inputs: Sequence[Path], lib64: Path, needed: Sequence[str]) -> None:
     """Link beside the library and move it over: a program that has the old one loaded keeps it."""
     new = library.with_suffix(".new")
-    linker = ["-shared", f"-Wl,-soname,{library.name}", "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed"]
+    rpath = "$ORIGIN" if library.parent == lib64 else str(lib64.resolve())
+    linker = ["-shared", f"-Wl,-soname,{library.name}", f"-Wl,-rpath,{rpath}", "-Wl,--no-as-needed"]
     if "-fsanitize" not in " ".join(flags):
         linker.append("-Wl,-z,defs")
-    libraries = [f"-L{library.parent}", *(f"-l:{name}" for name in needed)]
-    _run([*flags, *linker, *map(str, inputs), "-o", str(new), *libraries])
+    libraries = [f"-L{lib64}", *(f"-l:{name}" for name in needed)]
+    compile([*flags, *linker, *map(str, inputs), "-o", str(new), *libraries])
     new.replace(library)
 
 
-def _run(command: list[str]) -> None:
+def compile(command: list[str], what: str = "the emulated CANN") -> None:
+    """Run the compiler. Raises OracleError with its first words where it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = "\n".join(done.stderr.splitlines()[:20])
-        raise OracleError(f"the emulated CANN did not compile: {' '.join(command)}\n{lines}")
+        raise OracleError(f"{what} did not compile: {' '.join(command)}\n{lines}")

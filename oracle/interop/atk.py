@@ -15,7 +15,7 @@ from typing import Any
 from ..catalogue.case import TensorPlan
 from ..catalogue.reading import display
 from ..model.errors import OracleError
-from ..operators.base import Operator
+from ..operators.operator import Operator
 from .foreign import LIMIT, Collector, Foreign, Loaded
 from .names import dtype_named, integer, operator_named, reduction, same_name
 from .ranges import Unfit, from_atk, number

@@ -19,7 +19,7 @@ from ..catalogue.layout import shares_elements
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
 from ..operators import validate
-from ..operators.base import Operator
+from ..operators.operator import Operator
 
 LIMIT = 2**24  # elements of one tensor; a float64 golden of more needs gigabytes
 UNINFORMATIVE = "as the vendor ships it"
@@ -109,7 +109,7 @@ class Collector:
     def _case(self, foreign: Foreign) -> Case:
         op = foreign.operator
         inputs = _completed(foreign)
-        like = inputs[op.out_like]
+        like = inputs[op.main]
         output = foreign.output
         if output is None and like is not None:
             output = TensorPlan(like.shape, like.dtype)
@@ -148,7 +148,7 @@ class Collector:
 def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
     """Every input by its aclnn name. ``buffer``, which no kernel has and none reads, is the empty one of op-plugin."""
     op, given = foreign.operator, dict(foreign.inputs)
-    if "buffer" not in given and (like := given.get(op.out_like)) is not None:
+    if "buffer" not in given and (like := given.get(op.main)) is not None:
         given["buffer"] = TensorPlan((0,), like.dtype, {"gen": "constant", "value": 0})
     for parameter in op.parameters:
         needed = parameter.kind == "attr" or (parameter.kind == "input" and not parameter.optional)

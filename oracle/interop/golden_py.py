@@ -28,7 +28,7 @@ from ..model.dtypes import DTYPES
 from ..model.errors import OracleError, unknown
 from ..model.status import Status
 from ..operators import OPERATORS, validate, writes
-from ..operators.base import promote
+from ..operators.promotion import promoted
 from .names import KERNELS, operator_named, plain
 
 Form = Literal["kernel", "aclnn"]
@@ -182,7 +182,7 @@ def _fits(call: Call, shape: tuple[int, ...]) -> bool:
 
 def _promoted(call: Call) -> str:
     """The dtype the host casts all operands to before the kernel."""
-    return promote(*(str(a.dtype) for n, a in call.inputs.items() if a is not None and n not in _UNTYPED))
+    return str(promoted(*(str(a.dtype) for n, a in call.inputs.items() if a is not None and n not in _UNTYPED)))
 
 
 def _kernel(call: Call, function: Callable[..., Any]) -> Any:

@@ -14,7 +14,7 @@ from ..model.dtypes import DTYPES
 from ..model.errors import OracleError, unknown
 from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
-from ..operators.base import Operator
+from ..operators.operator import Operator
 
 REDUCTIONS = ("none", "mean", "sum")  # the aclnn attribute is the index
 _DTYPE_ALIASES = {

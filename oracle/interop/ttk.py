@@ -23,7 +23,7 @@ from ..catalogue.reading import display
 from ..model.call import FORMAT_ENUM
 from ..model.errors import OracleError
 from ..operators import OPERATORS
-from ..operators.base import Operator
+from ..operators.operator import Operator
 from .foreign import LIMIT, Collector, Foreign, Loaded
 from .names import dtype_named, integer, kernel_named, operator_named, plain, reduction, same_name, socs_named
 from .ranges import Unfit, from_ttk

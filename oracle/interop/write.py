@@ -23,7 +23,7 @@ from ..model.errors import unknown
 from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS
 from ..operators import OPERATORS
-from ..operators.base import Operator
+from ..operators.operator import Operator
 from .names import ATK_DTYPES, KERNELS, KernelAttribute
 from .ranges import Number, Range, range_of
 
@@ -145,7 +145,7 @@ def _not_atk(case: Case, op: Operator) -> str:
         return reason
     if any(p.format != "ND" for p in _plans(case)):
         return "with a format other than ND"
-    output, like = case.outputs[op.output], case.inputs[op.out_like]
+    output, like = case.outputs[op.output], case.inputs[op.main]
     if output is None or like is None or (output.shape, output.dtype) != (like.shape, like.dtype):
         return "with an output of its own shape or dtype"
     if case.soc and len(case.soc) < len(PLATFORMS) and not all(PLATFORMS[s].bfloat16 for s in case.soc):

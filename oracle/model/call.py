@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +21,6 @@ FORMAT_ENUM: dict[str, int] = {
     "FRACTAL_NZ_C0_8": 54,
 }  # fmt: skip
 POINTERS = ("workspaceSize", "executor")  # the out-parameters every first phase ends with
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of GetWorkspaceSize. ``optional`` tensors may be null pointers; attributes are int64."""
-
-    name: str
-    kind: Literal["input", "attr", "output"]
-    optional: bool = False
 
 
 class TensorSpec:

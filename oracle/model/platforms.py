@@ -35,7 +35,7 @@ PLATFORMS: dict[str, Platform] = {
         Platform("ascend310p", "Atlas inference series", "DAV_2002", False, False, True, "tbe_a2", ("Ascend310P",)),
         Platform(
             "ascend910b", "Atlas A2 training / 800I A2 inference", "DAV_2201", True, False, False, "tbe_a2",
-            ("Ascend910B1", "Ascend910B2", "Ascend910B3", "Ascend910B4"),
+            ("Ascend910B",),  # Ascend910B1 to B4, and the plain name that some drivers give
         ),
         Platform(
             "ascend910_93", "Atlas A3 training / inference", "DAV_2201", True, False, False, "tbe_a2",

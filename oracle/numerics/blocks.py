@@ -17,6 +17,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.errors import OracleError
+from .environment import set_thread
 from .rounding import half_bits
 
 Index = tuple[Any, ...]
@@ -73,7 +74,7 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
         for block in todo:
             work(block)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=set_thread) as pool:
         for _ in pool.map(work, todo):
             pass
 

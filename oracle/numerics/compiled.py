@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -18,6 +19,9 @@ from numba.extending import overload
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
+from .enclosures import constant_value
+from .errorbounds import FLOAT64, SECOND_ORDER, losses, plus, times
+from .expressions import Expression, constant, walk
 from .proof import U
 
 njit = numba.njit
@@ -94,14 +98,13 @@ LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35
 LOG2_E, ROUNDING = 1.4426950408889634, 1.5 * 2.0**52
 T11, T10, T9, T8, T7, T6, T5, T4, T3 = (1 / math.factorial(n) for n in range(11, 2, -1))
 EXP_RELATIVE = 96 * U  # Taylor's remainder 80u, the evaluation below 10u; docs/proof.md
-EXP_LIMIT = 700.0  # beyond it g / (1 + e^x) is g, or 0 in every format
+EXP_LIMIT = 700.0  # beyond it the NumPy road takes over
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
 def exp(x):
-    """e^x within EXP_RELATIVE for |x| <= EXP_LIMIT; arguments beyond are clamped, NaN stays NaN."""
-    x = EXP_LIMIT if x > EXP_LIMIT else x
-    x = -EXP_LIMIT if x < -EXP_LIMIT else x
+    """e^x within EXP_RELATIVE for |x| <= EXP_LIMIT; NaN for every other argument."""
+    x = x if abs(x) <= EXP_LIMIT else np.nan
     shifted = x * LOG2_E + ROUNDING
     n = shifted - ROUNDING
     r = (x - n * LN2_HIGH) - n * LN2_LOW
@@ -119,49 +122,82 @@ def exp(x):
     return p * i64((f64(shifted).view(i64) + i64(1023)) << i64(52)).view(f64)
 
 
-@njit
-def maximum(a, b):
-    return a if a > b else b
+ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": 96})
+_FUNCTIONS = {"log": math.log, "log1p": math.log1p, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf}
+_SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
 
 
-def elementwise(
-    formula: Callable[..., Any], function: str, target: Array, operands: tuple[Any, ...], relative: float
-) -> Array:
-    """Fill a contiguous target with formula(*operands, function); return the flat indices of what is not proved.
+def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Array:
+    """Fill a contiguous target with a formula's value; return the flat indices of what is not proved.
 
-    operands: vectors from ``codes``, or numbers. relative: the error bound of the evaluation.
+    ``graphs``: whose ``value`` is evaluated; operands: arrays of the target's shape, or numbers, by symbol.
     """
-    run = _elementwise(formula, FUNCTIONS[function], len(operands), dtype_of(target.dtype).name)
+    (lost,) = losses([graphs.value], ARITHMETIC, graphs.facts)
+    slack = plus(times(constant(lost.relative), abs(graphs.value)), times(constant(SECOND_ORDER), lost.absolute))
+    names = tuple(sorted(operands))
+    given = tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
+    run = _elementwise(graphs.value, slack, names, dtype_of(target.dtype).name)
     doubt = np.empty(target.size, np.bool_)
-    run(operands, relative, target.reshape(-1).view(OUT[target.itemsize]), doubt)
+    run(given, target.reshape(-1).view(OUT[target.itemsize]), doubt)
     return np.flatnonzero(doubt)
 
 
 @functools.cache
-def _elementwise(formula: Callable[..., Any], function: Any, arity: int, dtype: str) -> Any:
-    f, encode = njit(error_model="numpy")(formula), encoder(dtype)
-    if arity == 2:
-
-        @njit
-        def value(t, i):
-            return f(load(t[0], i), load(t[1], i), function)
-
-    else:
-
-        @njit
-        def value(t, i):
-            return f(load(t[0], i), load(t[1], i), load(t[2], i), load(t[3], i), load(t[4], i), function)
-
-    @njit(nogil=True, error_model="numpy")
-    def run(operands, relative, out, doubt):
-        for i in range(out.size):
-            v = value(operands, i)
-            out[i], doubt[i] = encode(v, abs(v) * relative)
-
-    return run
+def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], dtype: str) -> Any:
+    scope: dict[str, Any] = {**_SCOPE, "njit": njit, "load": load, "encode": encoder(dtype)}
+    exec(source(value, slack, names), scope)
+    return scope["run"]
 
 
-FUNCTIONS = {"exp": exp, "maximum": maximum}
+def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
+    """Return the loop of a formula as Python that numba compiles.
+
+    An element with an operand that is NaN (a float16 infinity is loaded as one) is left in doubt, and so is one whose
+    interval holds zero without being it.
+    """
+    symbols = {name: f"p{k}" for k, name in enumerate(names)}
+    lines = [f"        p{k} = load(operands[{k}], i)" for k in range(len(names))]
+    words: dict[int, str] = {}
+    for k, node in enumerate(walk(value, slack)):
+        if node.is_constant:
+            words[id(node)] = repr(constant_value(node))
+        elif node.op == "symbol":
+            words[id(node)] = symbols[str(node.value)]
+        else:
+            words[id(node)] = f"t{k}"
+            lines.append(f"        t{k} = {_written(node.op, [words[id(a)] for a in node.args])}")
+    known = " and ".join(f"p{k} == p{k}" for k in range(len(names))) or "True"
+    return "\n".join(
+        [
+            '@njit(nogil=True, error_model="numpy")',
+            "def run(operands, out, doubt):",
+            "    for i in range(out.size):",
+            *lines,
+            f"        v, slack = {words[id(value)]}, {words[id(slack)]}",
+            f"        v = v if {known} else nan",
+            "        out[i], unsure = encode(v, slack)",
+            "        doubt[i] = unsure or (abs(v) <= slack and slack > 0.0)",
+        ]
+    )
+
+
+_WORDS = {
+    "and": "({0} and {1})",
+    "or": "({0} or {1})",
+    "not": "(not {0})",
+    "neg": "(-{0})",
+    "abs": "abs({0})",
+    "where": "({1} if {0} else {2})",
+    "min": "({0} if {0} < {1} or {0} != {0} else {1})",
+    "max": "({0} if {0} > {1} or {0} != {0} else {1})",
+    "sign": "(float({0} > 0.0) - float({0} < 0.0))",
+}
+
+
+def _written(op: str, args: list[str]) -> str:
+    if op in _WORDS:
+        return _WORDS[op].format(*args)
+    return f"({args[0]} {op} {args[1]})" if len(args) == 2 else f"{op}({args[0]})"
 
 
 def rowwise(formula: Callable[..., Any], run_length: int, target: Array, g: Array, y: Array) -> Array:

@@ -6,12 +6,15 @@ float64 holds exactly, so that a tie can be told from a near tie for a whole arr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+from .expressions import Expression, walk
 from .rounding import quantize
 
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
@@ -36,52 +39,126 @@ def two_product(a: Any, b: Any) -> tuple[Array, Array]:
 
 
 class Fraction64:
-    """Arrays num / den; ``inexact`` marks elements on which some operation rounded."""
+    """Arrays num / den, den positive or zero; ``inexact`` marks elements on which some operation rounded."""
 
     __array_ufunc__ = None
 
     def __init__(self, num: Any, den: Any = 1.0, inexact: Any = False) -> None:
         self.num, self.den, self.inexact = num, den, inexact
 
-    def __mul__(self, other: Any) -> Fraction64:
-        other = _fraction(other)
+    def __mul__(self, other: Fraction64) -> Fraction64:
         num, lost = two_product(self.num, other.num)
         den, lost_too = two_product(self.den, other.den)
         return Fraction64(num, den, self.inexact | other.inexact | (lost != 0) | (lost_too != 0))
 
-    def __truediv__(self, other: Any) -> Fraction64:
-        other = _fraction(other)
-        return self * Fraction64(other.den, other.num, other.inexact)
+    def __truediv__(self, other: Fraction64) -> Fraction64:
+        sign = np.where(np.signbit(other.num), -1.0, 1.0)
+        return self * Fraction64(other.den * sign, other.num * sign, other.inexact)
 
-    def __sub__(self, other: Any) -> Fraction64:
-        """A difference of plain numbers (denominator 1), all that the formulas need."""
-        other = _fraction(other)
-        num, lost = two_sum(self.num, -other.num)
-        return Fraction64(num, 1.0, self.inexact | other.inexact | (lost != 0))
+    def __add__(self, other: Fraction64) -> Fraction64:
+        one, lost = two_product(self.num, other.den)
+        two, lost_too = two_product(other.num, self.den)
+        num, lost_sum = two_sum(one, two)
+        den, lost_den = two_product(self.den, other.den)
+        lost = (lost != 0) | (lost_too != 0) | (lost_sum != 0) | (lost_den != 0)
+        return Fraction64(num, den, self.inexact | other.inexact | lost)
 
-    def __rsub__(self, other: Any) -> Fraction64:
-        return _fraction(other) - self
+    def __sub__(self, other: Fraction64) -> Fraction64:
+        return self + (-other)
 
     def __neg__(self) -> Fraction64:
         return Fraction64(-self.num, self.den, self.inexact)
 
-    def at_least(self, low: float) -> Fraction64:
-        """max(self, low) for a plain number."""
-        return Fraction64(np.maximum(self.num, low), 1.0, self.inexact)
+    def __abs__(self) -> Fraction64:
+        return Fraction64(np.abs(self.num), self.den, self.inexact)
+
+    def less(self, other: Fraction64, *, or_equal: bool = False) -> Fraction64:
+        """A comparison: ``num`` is a condition, inexact where an operand is."""
+        one, lost = two_product(self.num, other.den)
+        two, lost_too = two_product(other.num, self.den)
+        holds = one <= two if or_equal else one < two
+        return Fraction64(holds, 1.0, self.inexact | other.inexact | (lost != 0) | (lost_too != 0))
+
+    def choose(self, condition: Fraction64, other: Fraction64) -> Fraction64:
+        """This one where the condition holds, else the other."""
+        holds = condition.num
+        inexact = condition.inexact | np.where(holds, self.inexact, other.inexact)
+        return Fraction64(np.where(holds, self.num, other.num), np.where(holds, self.den, other.den), inexact)
 
 
-def _fraction(value: Any) -> Fraction64:
-    return value if isinstance(value, Fraction64) else Fraction64(np.float64(value))
+def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
+    """Return a rational graph's value at float64 vectors or numbers."""
+    found: dict[int, Fraction64] = {}
+    for node in walk(root):
+        args = [found[id(a)] for a in node.args]
+        found[id(node)] = _value(node, args, operands)
+    return found[id(root)]
 
 
-def refined(value: Array, exact: Fraction64, dtype: Any, relative: float) -> tuple[Array, Array, Array]:
-    """Return value and interval with every exact tie of a dtype made certain; the others keep their relative bound."""
+def _value(node: Expression, args: list[Fraction64], operands: Mapping[str, Any]) -> Fraction64:
+    op = node.op
+    if op == "symbol":
+        return Fraction64(np.asarray(operands[str(node.value)], np.float64))
+    if op == "constant":
+        return _constant(node.value)
+    if op == "where":
+        return args[1].choose(args[0], args[2])
+    if op in ("min", "max"):
+        smaller = args[0].less(args[1], or_equal=True)
+        return args[0].choose(smaller, args[1]) if op == "min" else args[1].choose(smaller, args[0])
+    if op == "sign":
+        return Fraction64(np.sign(args[0].num), 1.0, args[0].inexact)
+    if op in ("<", "<="):
+        return args[0].less(args[1], or_equal=op == "<=")
+    if op in ("==", "!="):
+        difference = args[0] - args[1]
+        holds = difference.num == 0 if op == "==" else difference.num != 0
+        return Fraction64(holds, 1.0, difference.inexact)
+    if op in ("and", "or"):
+        holds = args[0].num & args[1].num if op == "and" else args[0].num | args[1].num
+        return Fraction64(holds, 1.0, args[0].inexact | args[1].inexact)
+    if op == "not":
+        return Fraction64(~np.asarray(args[0].num), 1.0, args[0].inexact)
+    operations: dict[str, Any] = {
+        "+": Fraction64.__add__, "-": Fraction64.__sub__, "*": Fraction64.__mul__, "/": Fraction64.__truediv__,
+        "neg": Fraction64.__neg__, "abs": Fraction64.__abs__,
+    }  # fmt: skip
+    result: Fraction64 = operations[op](*args)
+    return result
+
+
+def _constant(value: Fraction | str | None) -> Fraction64:
+    assert isinstance(value, Fraction)  # a rational graph has no other
+    top, bottom = float(value.numerator), float(value.denominator)
+    exact = (top, bottom) == (value.numerator, value.denominator)
+    return Fraction64(np.float64(top), np.float64(bottom), not exact)
+
+
+def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
+    """Return value and interval with every exact tie of a dtype made certain; the others keep their error ``slack``."""
     fmt = FORMATS[dtype_of(dtype).name]
     middle = quantize(value, FloatFormat("", fmt.mant + 1, fmt.emin, np.inf))
     scaled, lost = two_product(middle, exact.den)
     # Far from float64's ends Dekker's products are exact; elsewhere nothing is claimed.
     safe = (np.abs(exact.num) < 2.0**900) & (np.abs(scaled) > 2.0**-900)
     tie = (exact.num == scaled) & (lost == 0) & ~np.asarray(exact.inexact) & safe
-    slack = np.where(tie, 0.0, relative)
+    slack = np.where(tie, 0.0, slack)
     value = np.where(tie, middle, value)
-    return value, value * (1 - slack), value * (1 + slack)
+    return value, value - slack, value + slack
+
+
+def is_exact_in(root: Expression, operands: Mapping[str, Any], fmt: FloatFormat) -> Array:
+    """Whether every step of a rational graph is exact in a format, far from the ends of its exponents."""
+    found: dict[int, Fraction64] = {}
+    every = np.ones((), bool)
+    for node in walk(root):
+        made = found[id(node)] = _value(node, [found[id(a)] for a in node.args], operands)
+        if node.is_condition:
+            continue
+        quotient = np.asarray(made.num / made.den)
+        back, lost = two_product(quotient, made.den)
+        exact = (back == made.num) & (lost == 0) & ~np.asarray(made.inexact)
+        size = np.abs(quotient)
+        inside = (size == 0) | ((size >= fmt.tiny * 2.0**26) & (size <= fmt.max * 2.0**-26))
+        every = every & exact & inside & (quantize(quotient, fmt) == quotient)
+    return np.asarray(every)

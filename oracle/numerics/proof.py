@@ -10,44 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import gmpy2
 import numpy as np
-from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
 from .blocks import convert, scratch
-from .rounding import quantize
+from .rounding import quantize, round_rational
 
 U = 2.0**-53  # float64's unit roundoff
 Exact = Callable[[tuple[int, ...]], Any]  # a float (exact zero), an mpq, or an iterator of enclosures
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
 
 
-def round_rational(exact: Any, fmt: FloatFormat) -> float:
-    """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0."""
-    if exact == 0:
-        return 0.0
-    sign, magnitude = (-1.0, -exact) if exact < 0 else (1.0, exact)
-    exponent = gmpy2.bit_length(magnitude.numerator) - gmpy2.bit_length(magnitude.denominator)
-    if magnitude < mpq(2) ** exponent:
-        exponent -= 1  # now 2^exponent <= magnitude < 2^(exponent + 1)
-    unit = max(exponent, fmt.emin) - fmt.mant
-    scaled = magnitude / mpq(2) ** unit
-    whole, rest = gmpy2.f_divmod(scaled.numerator, scaled.denominator)
-    twice = 2 * rest
-    if twice > scaled.denominator or (twice == scaled.denominator and whole % 2):
-        whole += 1
-    if whole.bit_length() + unit > 1024 or whole * mpq(2) ** unit > mpq(fmt.max):
-        return sign * np.inf
-    return sign * float(whole) * 2.0**unit if unit > -1000 else sign * float(mpq(whole) * mpq(2) ** unit)
-
-
 def round_enclosures(enclosures: Iterator[tuple[Any, Any]], fmt: FloatFormat) -> float:
     """Round a number known by ever narrower rational enclosures; both ends of the last one round alike."""
     for low, high in enclosures:
         rounded = round_rational(low, fmt)
-        if rounded == round_rational(high, fmt):
+        if rounded == round_rational(high, fmt) and not (rounded == 0 and low < 0 < high):
             return -0.0 if rounded == 0 and high <= 0 else rounded
     raise AssertionError("an enclosure iterator ended before it settled the rounding")  # pragma: no cover
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import gmpy2
 import numpy as np
+from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
@@ -88,3 +90,22 @@ def widen(values: Array) -> Array:
     """Return float64 values of a floating-point array of any dtype (exact)."""
     with np.errstate(invalid="ignore"):
         return np.asarray(values.astype(np.float64))
+
+
+def round_rational(exact: Any, fmt: FloatFormat) -> float:
+    """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0."""
+    if exact == 0:
+        return 0.0
+    sign, magnitude = (-1.0, -exact) if exact < 0 else (1.0, exact)
+    exponent = gmpy2.bit_length(magnitude.numerator) - gmpy2.bit_length(magnitude.denominator)
+    if magnitude < mpq(2) ** exponent:
+        exponent -= 1  # now 2^exponent <= magnitude < 2^(exponent + 1)
+    unit = max(exponent, fmt.emin) - fmt.mant
+    scaled = magnitude / mpq(2) ** unit
+    whole, rest = gmpy2.f_divmod(scaled.numerator, scaled.denominator)
+    twice = 2 * rest
+    if twice > scaled.denominator or (twice == scaled.denominator and whole % 2):
+        whole += 1
+    if whole.bit_length() + unit > 1024 or whole * mpq(2) ** unit > mpq(fmt.max):
+        return sign * np.inf
+    return sign * float(whole) * 2.0**unit if unit > -1000 else sign * float(mpq(whole) * mpq(2) ** unit)

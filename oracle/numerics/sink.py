@@ -143,7 +143,7 @@ class Region:
         where = store_close(value, relative, block)
         if where.size:
             few = value.reshape(-1)[where]
-            self.leave(where + self._start(block), few, few * (1 - relative), few * (1 + relative))
+            self.leave(where + self.start(block), few, few * (1 - relative), few * (1 + relative))
         if self.sink.judged:
             self.sink.value[index] = value
 
@@ -153,13 +153,14 @@ class Region:
         where = store_between(low, high, block)
         if where.size:
             ends = value(where), low.reshape(-1)[where], high.reshape(-1)[where]
-            self.leave(where + self._start(block), *ends)
+            self.leave(where + self.start(block), *ends)
 
     def leave(self, where: Array, value: Array, low: Array, high: Array) -> None:
         """Leave elements, by flat indices in this part, to be settled at the end."""
         self.odd.append((where, value, low, high))
 
-    def _start(self, block: Array) -> int:
+    def start(self, block: Array) -> int:
+        """Return the flat index at which a block of this part begins."""
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
     def finish(self, exact: Exact, refine: Refine | None = None) -> None:

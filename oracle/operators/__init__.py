@@ -6,7 +6,8 @@ import sys
 from types import ModuleType
 
 from .api import bind, compute, golden, operator, operators, reference, validate, writes
-from .base import Operator, Reference
+from .operator import Operator
+from .reference import Reference
 from .registry import OPERATORS
 
 __all__ = [

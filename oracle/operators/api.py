@@ -8,13 +8,19 @@ from typing import Any, Literal
 import numpy as np
 
 from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
-from ..model.dtypes import DTYPES, dtype_of
+from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, Platform, platform
 from ..model.status import Status, invalid, nullptr
+from ..numerics import elementwise
 from ..numerics.blocks import convert
+from ..numerics.elementwise import Elementwise
+from ..numerics.environment import ieee_arithmetic
 from ..numerics.sink import Sink
-from .base import Operator, Reference, first_failure
+from .checks import first_failure
+from .operator import Arguments, Operator
+from .parameters import Parameter
+from .reference import Reference
 from .registry import OPERATORS
 
 Numerics = Literal["exact", "kernel", "native"]
@@ -65,41 +71,59 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> Sta
     wrong = None
     for parameter in found.parameters:
         value = params.get(parameter.name)
-        if parameter.kind == "attr":
-            args[parameter.name], problem = _int64(parameter.name, value)
-        else:
-            args[parameter.name], problem = _described(parameter.name, value)
+        describe = _attribute if parameter.kind == "attr" else _described
+        args[parameter.name], problem = describe(parameter, value)
         wrong = wrong or problem
     if wrong is not None:
         return wrong
     return first_failure(found.checks(args, target))
 
 
-def _int64(name: str, value: Any) -> tuple[int, Status | None]:
-    """An attribute as C sees it: an int64."""
-    if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
-        return int(value), None
+def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
+    """An attribute as C sees it."""
+    if parameter.c == "int64":
+        if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
+            return int(value), None
+        wanted = "an int64"
+    elif parameter.c == "char*":
+        if value is None or isinstance(value, str):
+            return value, None
+        wanted = "a string, or None for a null pointer"
+    elif parameter.c == "bool":
+        if isinstance(value, (bool, np.bool_, int)):
+            return bool(value), None
+        wanted = "a bool"
+    else:
+        if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
+            return value, None
+        if value is None and parameter.c == "aclScalar":
+            return None, None
+        wanted = "a number" + (", or None for a null pointer" if parameter.c == "aclScalar" else "")
     said = "was not given" if value is None else f"is {value!r}"
-    return 0, invalid(f"{name} {said}; it must be an int64")
+    return 0, invalid(f"{parameter.name} {said}; it must be {wanted}")
 
 
-def _described(name: str, value: Any) -> tuple[TensorSpec | None, Status | None]:
+def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Status | None]:
     if value is None:
         return None, None
     if isinstance(value, np.generic):
         value = np.asarray(value)
     if isinstance(value, (np.ndarray, TensorSpec)):
         return spec_of(value), None
-    return None, invalid(f"{name} is a {type(value).__name__}; it must be an array or a TensorSpec")
+    return None, invalid(f"{parameter.name} is a {type(value).__name__}; it must be an array or a TensorSpec")
 
 
-def golden(op: str, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Array]:
+@ieee_arithmetic
+def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Array]:
     """Return the correctly rounded output of one call, by its aclnn name.
 
-    Inputs are arrays (any NumPy view), attributes ints. The output may be given as a dtype, a TensorSpec or an array;
-    otherwise it has the documented dtype. Raises OracleError for a call that validate() rejects, for one whose result
-    is unspecified, and for one that succeeds without writing its output.
+    Inputs are arrays (any NumPy view), attributes numbers. The output may be given as a dtype, a TensorSpec or an
+    array; otherwise it has the documented dtype. ``golden(call)`` answers for a whole Call. Raises OracleError for a
+    call that validate() rejects, for one whose result is unspecified or not served, and for one that succeeds without
+    writing its output.
     """
+    if isinstance(op, Call):
+        return golden(op.op, soc=op.soc, **op.inputs, **op.attrs, **op.outputs)
     found = operator(op)
     target = platform(soc)
     bind(found, params)
@@ -113,8 +137,9 @@ def golden(op: str, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Ar
     status = validate(op, soc=soc, **args)
     if not status.ok:
         raise OracleError(f"{op} on {soc}: {status.reason} ({status.name})")
+    served(found, args)
     out = _empty(found, spec)
-    if not _written(found, args):
+    if found.ends_early(args):
         if out.size == 0:
             return {found.output: out}
         raise OracleError(f"{op}: an empty input leaves {found.output} of shape {out.shape} unwritten; no golden")
@@ -122,17 +147,33 @@ def golden(op: str, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Ar
     return {found.output: out}
 
 
+def served(op: Operator, args: Arguments) -> None:
+    """Refuse inputs the operator takes and no golden is made of. Raises OracleError."""
+    for parameter in op.operands:
+        value = args.get(parameter.name)
+        if value is not None and dtype_of(value.dtype).name not in FLOATS:
+            raise OracleError(
+                f"{op.name}: {parameter.name} has dtype {value.dtype}, which the operator accepts and the golden does "
+                f"not serve; served: {', '.join(FLOATS)}"
+            )
+
+
 def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
     """Complete the output from what the caller said of it."""
-    given, like = args[op.output], args[op.out_like]
+    given, like = args[op.output], args[op.main]
     if isinstance(given, (np.ndarray, TensorSpec)):
         return spec_of(given)
     if not isinstance(like, np.ndarray):
-        raise OracleError(f"{op.name}: {op.out_like} is {_short(like)}; it must be an array")
-    if given is None:
-        return TensorSpec.of(np.broadcast_to(like, like.shape))
+        raise OracleError(f"{op.name}: {op.main} is {_short(like)}; it must be an array")
+    for parameter in op.inputs():
+        value = args[parameter.name]
+        if value is not None and not isinstance(value, np.ndarray):
+            raise OracleError(f"{op.name}: {parameter.name} is {_short(value)}; it must be an array")
+    shape = op.output_shape(args)
+    if given is None and find(like.dtype) is None:
+        return TensorSpec.of(np.broadcast_to(like, shape))  # validate() says what is wrong with it
     try:
-        return TensorSpec(like.shape, given)
+        return TensorSpec(shape, op.output_dtype(args) if given is None else given)
     except OracleError as error:
         raise OracleError(f"{op.name}: {op.output}: {error}") from None
 
@@ -151,29 +192,28 @@ def _empty(op: Operator, spec: TensorSpec) -> Array:
     )
 
 
-def _written(op: Operator, args: Mapping[str, Any]) -> bool:
-    """An empty tensor among those that decide makes the host return before the kernel."""
-    return not any(args[name].size == 0 for name in {op.out_like, "gradOutput", "output"} & args.keys())
-
-
 def writes(call: Call) -> bool:
     """Whether a call that succeeds touches its output: on an empty input the host returns before the kernel."""
-    return _written(operator(call.op), call.inputs)
+    return not operator(call.op).ends_early(call.inputs)
 
 
-def _evaluate(op: Operator, args: Mapping[str, Any], target: Platform, out: Array, *, judged: bool = False) -> Sink:
+def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
     ready = _ready(op, args)
-    sink = Sink(out, op.kernel_type(ready, target), judged=judged)
+    sink = Sink(out, op.host_type(ready, target), judged=judged)
     part = sink.at((None,)) if out.ndim == 0 else sink
-    op.evaluate(ready, target, part)
+    if isinstance(op.computes, Elementwise):
+        operands = op.formula_operands(ready)
+        elementwise.evaluate(op.computes, operands, part, rank=out.ndim)
+    else:
+        op.computes.evaluate(ready, target, part)
     return sink
 
 
-def _ready(op: Operator, args: Mapping[str, Any]) -> dict[str, Any]:
+def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
     """Foreign byte orders become native ones; with a scalar output, scalars travel as one-element vectors."""
     ready = dict(args)
-    scalar = ready[op.out_like].ndim == 0
+    scalar = not op.output_shape(args)
     for name in op.names("input"):
         array = ready[name]
         if array is not None and not array.dtype.isnative:
@@ -182,22 +222,31 @@ def _ready(op: Operator, args: Mapping[str, Any]) -> dict[str, Any]:
     return ready
 
 
+@ieee_arithmetic
 def reference(call: Call) -> Reference:
     """Return golden, unrounded value and strict bound of a call that must succeed."""
     op, target = operator(call.op), platform(call.soc)
     args = {**call.inputs, **call.attrs}
-    spec = call.spec(op.output)
-    if spec is None or spec.dtype is None:
-        raise OracleError(f"{call.op}: {op.output} is a null pointer or has no aclDataType; there is no golden")
-    if not _written(op, args):
+    spec = _written_to(op, call)
+    if op.ends_early(args):
+        assert spec.dtype is not None
         none = np.empty(0, spec.dtype.numpy)
         return Reference(none, np.empty(0), np.empty(0), written=False)
+    served(op, args)
     out = _empty(op, spec)
     sink = _evaluate(op, args, target, out, judged=True)
     exact = sink.exact if sink.exact.any() else None
     return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros, exact, coarser=sink.coarser)
 
 
+def _written_to(op: Operator, call: Call) -> TensorSpec:
+    spec = call.spec(op.output)
+    if spec is None or spec.dtype is None:
+        raise OracleError(f"{call.op}: {op.output} is a null pointer or has no aclDataType; nothing can be computed")
+    return spec
+
+
+@ieee_arithmetic
 def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     """Return what a device of the call's SoC would write, in the output's dtype.
 
@@ -206,26 +255,32 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     """
     op, target = operator(call.op), platform(call.soc)
     args = {**call.inputs, **call.attrs}
-    spec = call.spec(op.output)
-    if spec is None or spec.dtype is None:
-        raise OracleError(f"{call.op}: {op.output} is a null pointer or has no aclDataType; nothing can be computed")
+    spec = _written_to(op, call)
+    served(op, args)
     out = _empty(op, spec)
     if numerics == "exact":
         _evaluate(op, args, target, out)
         return out
     args = _ready(op, args)
-    kernel_type = op.kernel_type(args, target)
+    kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = op.kernel(args, target.kernel, narrow if numerics == "native" else np.float32)
-    result = result.reshape(spec.shape)
+    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32)
     rounded = np.empty(spec.shape, narrow)
-    convert(_saturated(result, target, kernel_type), rounded)
+    convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
     return out
+
+
+def device_kernel(op: Operator, args: Arguments, form: str, compute: Any) -> Array:
+    """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store."""
+    if isinstance(op.computes, Elementwise):
+        return elementwise.kernel(op.computes, op.formula_operands(args), form, compute)
+    return op.computes.kernel(args, form, compute)
 
 
 def _saturated(values: Array, target: Platform, dtype: str) -> Array:
     """On products that saturate, a store to float16 clips to the largest finite value."""
     if not target.saturates or dtype != "float16":
         return values
-    return np.clip(values, -65504, 65504)
+    largest = FORMATS["float16"].max
+    return np.clip(values, -largest, largest)

@@ -14,21 +14,43 @@ gradient, totalWeight 0 an infinity or NaN; ignored rows and other classes are +
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gmpy2 import mpq
 
-from ..model.call import Array, Parameter, TensorSpec
+from ..model.call import Array, TensorSpec
 from ..model.errors import OracleError
 from ..model.platforms import Platform
-from ..model.status import SUCCESS, Status, invalid
 from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
 from ..numerics.proof import U
 from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink
-from .base import Args, Checks, Operator, can_cast, dtype_in, float_types, in_range, is_empty, not_null, same_dtype
-from .base import same_shape as same_shape
+from .checks import (
+    Args,
+    Check,
+    Checks,
+    can_cast,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    in_range,
+    not_null,
+    same_dtype,
+    same_shape,
+)
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import (
+    CLASS_INDEX,
+    MAIN,
+    ONE_VALUE,
+    PER_CLASS,
+    PER_SAMPLE,
+    ignore_index,
+    output,
+    reduction,
+    tensor,
+)
 
 MEAN = 1
 RELATIVE = 2 * U  # the product is exact in float64 (24 + 24 bits); only the quotient rounds
@@ -42,9 +64,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "totalWeight", "self")
     yield can_cast(a, "self", "out")
-    yield dtype_in("self", a["self"], float_types(platform))
-    yield dtype_in("target", a["target"], ("int64", "int32", "uint8"))
-    yield in_range("reduction", a["reduction"], 0, 2)
+    yield dtype_in(a, "self", float_types(platform))
+    yield dtype_in(a, "target", ("int64", "int32", "uint8"))
+    yield in_range(a, "reduction", 0, 2)
     yield self_rank(a["self"])
     yield target_rank(a["target"])
     yield target_length(a["self"], a["target"])
@@ -52,44 +74,49 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield one_element("totalWeight", a["totalWeight"])
     yield gradient_shape(a)
     yield same_shape(a, "out", "self")
-    yield SUCCESS if is_empty(a["self"]) else None
+    yield ends_if_empty(a, "self")
 
 
-def self_rank(self: TensorSpec) -> Status | None:
-    return None if self.rank in (1, 2) else invalid(f"self has rank {self.rank}; it must be (N, C) or (C)")
+def self_rank(self: TensorSpec) -> Check:
+    problem = f"self has rank {self.rank}; it must be (N, C) or (C)"
+    return check("rank of self", None if self.rank in (1, 2) else problem)
 
 
-def target_rank(target: TensorSpec) -> Status | None:
-    return None if target.rank <= 1 else invalid(f"target has rank {target.rank}; it must be (N) or ()")
+def target_rank(target: TensorSpec) -> Check:
+    problem = f"target has rank {target.rank}; it must be (N) or ()"
+    return check("rank of target", None if target.rank <= 1 else problem)
 
 
-def target_length(self: TensorSpec, target: TensorSpec) -> Status | None:
+def target_length(self: TensorSpec, target: TensorSpec) -> Check:
     """The source reads dim 0 of a rank-0 target too: the unused slot holds 0."""
     length = target.shape[0] if target.shape else 0
-    if (self.rank == 1 and target.rank == 0) or self.shape[0] == length:
-        return None
-    return invalid(f"target of shape {target.shape} does not fit self of shape {self.shape}: dim 0 must be equal")
+    fits = (self.rank == 1 and target.rank == 0) or self.shape[0] == length
+    problem = f"target of shape {target.shape} does not fit self of shape {self.shape}: dim 0 must be equal"
+    return check("one target per sample", None if fits else problem)
 
 
-def weight_length(self: TensorSpec, weight: TensorSpec) -> Status | None:
-    if weight.shape == self.shape[-1:]:
-        return None
-    return invalid(f"weight has shape {weight.shape}; it must be ({self.shape[-1]},), one weight per class")
+def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
+    problem = f"weight has shape {weight.shape}; it must be ({self.shape[-1]},), one weight per class"
+    return check("one weight per class", None if weight.shape == self.shape[-1:] else problem)
 
 
-def one_element(name: str, spec: TensorSpec) -> Status | None:
-    return None if spec.size == 1 else invalid(f"{name} has shape {spec.shape}; it must have exactly one element")
+def one_element(name: str, spec: TensorSpec) -> Check:
+    problem = f"{name} has shape {spec.shape}; it must have exactly one element"
+    return check(f"{name} of one element", None if spec.size == 1 else problem)
 
 
-def gradient_shape(a: Args) -> Status | None:
+def gradient_shape(a: Args) -> Check:
     """(N) for reduction none on (N, C), otherwise one element of rank at most 1."""
     grad, self = a["gradOutput"], a["self"]
+    problem = None
     if a["reduction"] == 0 and self.rank == 2:
         wanted = self.shape[:1]
-        return None if grad.shape == wanted else invalid(f"gradOutput has shape {grad.shape}; it must be {wanted}")
-    if grad.rank > 1:
-        return invalid(f"gradOutput has rank {grad.rank}; with reduction {a['reduction']} it must be (1,) or ()")
-    return one_element("gradOutput", grad)
+        problem = None if grad.shape == wanted else f"gradOutput has shape {grad.shape}; it must be {wanted}"
+    elif grad.rank > 1:
+        problem = f"gradOutput has rank {grad.rank}; with reduction {a['reduction']} it must be (1,) or ()"
+    elif grad.size != 1:
+        problem = f"gradOutput has shape {grad.shape}; it must have exactly one element"
+    return check("shape of gradOutput", problem)
 
 
 def formula(g: Any, w: Any, total: Any) -> Any:
@@ -97,7 +124,7 @@ def formula(g: Any, w: Any, total: Any) -> Any:
     return -(g * w) / total
 
 
-def classes_of(a: Mapping[str, Any], start: int, stop: int) -> tuple[Array, Array]:
+def classes_of(a: Arguments, start: int, stop: int) -> tuple[Array, Array]:
     """Return the rows of [start, stop) that count, and their target classes (self viewed as (N, C)), as int64.
 
     Raises OracleError for a target that is neither a class nor ignoreIndex.
@@ -116,27 +143,11 @@ def classes_of(a: Mapping[str, Any], start: int, stop: int) -> tuple[Array, Arra
     return rows + start, chosen[rows]
 
 
-def gradients(a: Mapping[str, Any], count: int) -> Array:
+def gradients(a: Arguments, count: int) -> Array:
     """The gradient of every row: its own with reduction none on (N, C), else the only one (stride 0)."""
     grad: Array = a["gradOutput"]
     per_row = a["reduction"] == 0 and a["self"].ndim == 2
     return grad if per_row else np.broadcast_to(grad.reshape(()), (count,))
-
-
-def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
-    """Zero the output, then a block of rows at a time: one proved value per row, scattered to its class."""
-    count = a["self"].shape[0] if a["self"].ndim == 2 else 1
-    grad, weight = gradients(a, count), a["weight"]
-    total = float(a["totalWeight"].reshape(())) if a["reduction"] == MEAN else ONE
-    sink.clear()
-    shared = grad.strides == (0,) and count > weight.size  # one gradient: the values form a table by class
-    table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink) if shared else None
-    for start in range(0, count, ROWS):
-        rows, classes = classes_of(a, start, min(start + ROWS, count))
-        if table is None:
-            sink.scatter(rows, classes, values(grad[rows], weight[classes], total, sink), slice(None))
-        else:
-            sink.scatter(rows, classes, table, classes)
 
 
 def values(grad: Array, weight: Array, total: Any, sink: Sink) -> Sink:
@@ -183,43 +194,68 @@ def single(values: Array) -> Array:
         return np.asarray(values.astype(np.float32) == values)
 
 
-def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
-    """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
-    count = a["self"].shape[0] if a["self"].ndim == 2 else 1
-    rows, classes = classes_of(a, 0, count)
-    out = np.zeros((count, a["self"].shape[-1]), compute)
-    with np.errstate(all="ignore"):
-        scale = gradients(a, count).astype(compute)[rows]
-        if a["reduction"] == MEAN:
-            scale = scale / a["totalWeight"].reshape(()).astype(compute)[()]
-        out[rows, classes] = -(scale * a["weight"].astype(compute)[classes])
-    return np.asarray(out.reshape(a["self"].shape))
-
-
-def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:
+def kernel_type(a: Arguments, platform: Platform) -> str:
     """Before ascend950 the host promotes float16 to float32; otherwise self's dtype."""
     name = str(a["self"].dtype)
     return "float32" if name == "float16" and not platform.regbase else name
 
 
+class NegativeLogLikelihood:
+    """The evaluation, by blocks of samples."""
+
+    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
+        """Zero the output, then a block of rows at a time: one proved value per row, scattered to its class."""
+        count = a["self"].shape[0] if a["self"].ndim == 2 else 1
+        grad, weight = gradients(a, count), a["weight"]
+        total = float(a["totalWeight"].reshape(())) if a["reduction"] == MEAN else ONE
+        sink.clear()
+        shared = grad.strides == (0,) and count > weight.size  # one gradient: the values form a table by class
+        table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink) if shared else None
+        for start in range(0, count, ROWS):
+            rows, classes = classes_of(a, start, min(start + ROWS, count))
+            if table is None:
+                sink.scatter(rows, classes, values(grad[rows], weight[classes], total, sink), slice(None))
+            else:
+                sink.scatter(rows, classes, table, classes)
+
+    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+        """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
+        count = a["self"].shape[0] if a["self"].ndim == 2 else 1
+        rows, classes = classes_of(a, 0, count)
+        out = np.zeros((count, a["self"].shape[-1]), compute)
+        with np.errstate(all="ignore"):
+            scale = gradients(a, count).astype(compute)[rows]
+            if a["reduction"] == MEAN:
+                scale = scale / a["totalWeight"].reshape(()).astype(compute)[()]
+            out[rows, classes] = -(scale * a["weight"].astype(compute)[classes])
+        return np.asarray(out.reshape(a["self"].shape))
+
+
 OPERATOR = Operator(
     name="aclnnNLLLossBackward",
-    slug="nll_loss_backward",
     parameters=(
-        Parameter("gradOutput", "input"),
-        Parameter("self", "input"),
-        Parameter("target", "input"),
-        Parameter("weight", "input"),
-        Parameter("reduction", "attr"),
-        Parameter("ignoreIndex", "attr"),
-        Parameter("totalWeight", "input"),
-        Parameter("out", "output"),
+        tensor("gradOutput", "g", PER_SAMPLE),
+        tensor("self", "", MAIN, read=False),
+        tensor("target", "", CLASS_INDEX),
+        tensor("weight", "w", PER_CLASS),
+        reduction("reduction"),
+        ignore_index("ignoreIndex"),
+        tensor("totalWeight", "total", ONE_VALUE),
+        output("out"),
     ),
-    output="out",
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     checks=checks,
-    out_like="self",
+    empty=("self",),
+    computes=NegativeLogLikelihood(),
     kernel_type=kernel_type,
-    evaluate=evaluate,
-    kernel=kernel,
+    kernel=KernelName(
+        "nll_loss_grad",
+        ("self", "gradOutput", "target", "weight", "totalWeight"),
+        {"reduction": ("reduction", 1), "ignore_index": ("ignoreIndex", -100)},
+    ),
+    aten=Aten(
+        lambda aten, t: aten.nll_loss_backward(
+            t["gradOutput"], t["self"], t["target"], t["weight"], t["reduction"], t["ignoreIndex"], t["totalWeight"]
+        )
+    ),
 )

@@ -1,11 +1,137 @@
-"""The operators by aclnn name. Adding one: a file like its neighbours, a line here, a YAML in cases/."""
+"""The operators: the pages of this package, and those that other packages bring.
+
+A page is a module of this folder named after its operator. From outside come the entry points of the group
+``aclnn_oracle.operators`` and what ``--operator module:NAME`` names; both are registered before anything asks.
+"""
 
 from __future__ import annotations
 
-from . import binary_cross_entropy_backward, log_sigmoid_backward, nll_loss_backward, softmax_backward
-from .base import Operator
+import importlib
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
 
-OPERATORS: dict[str, Operator] = {
-    module.OPERATOR.name: module.OPERATOR
-    for module in (binary_cross_entropy_backward, nll_loss_backward, softmax_backward, log_sigmoid_backward)
-}
+from ..model.errors import OracleError
+from .operator import Operator
+
+GROUP = "aclnn_oracle.operators"
+_PAGE = re.compile(r".*_backward(_v\d+)?\Z")
+_POINTERS = ("workspaceSize", "executor")
+
+
+class Registry(Mapping[str, Operator]):
+    """Operators by aclnn name: the package's own first, each page loaded when somebody asks."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Operator] = {}
+        self._folders: dict[str, Path] = {}
+        self._loaded = False
+
+    def __getitem__(self, name: str) -> Operator:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, Operator]:
+        if not self._loaded:
+            self._loaded = True
+            for page in pages():
+                self._add(importlib.import_module(f"{__package__}.{page}").OPERATOR)
+            for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+                self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {_package(entry)}")
+        return self._found
+
+    def add(self, text: str) -> Operator:
+        """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
+        self._all()
+        return self._outside(text, f"--operator {text}")
+
+    def _outside(self, text: str, origin: str) -> Operator:
+        found = _imported(text, origin)
+        module = sys.modules[text.partition(":")[0]]
+        known = self._found.get(found.name)
+        if known is not None and known.origin != "aclnn-oracle" and self._folders.get(found.name) == _folder(module):
+            return known  # named twice
+        self._add(replace(found, origin=origin))
+        self._folders[found.name] = _folder(module)
+        return self._found[found.name]
+
+    def _add(self, found: Operator) -> None:
+        _well_formed(found)
+        for known in self._found.values():
+            for what, mine, theirs in (("name", found.name, known.name), ("slug", found.slug, known.slug)):
+                if mine.lower() == theirs.lower():
+                    raise OracleError(
+                        f"operator {found.name} of {found.origin}: {known.origin} has the {what} {theirs}"
+                    )
+        self._found[found.name] = found
+
+    def folders(self) -> Mapping[str, Path]:
+        """Return the folders of operators from outside, where their YAML files lie."""
+        self._all()
+        return self._folders
+
+
+@cache
+def pages() -> tuple[str, ...]:
+    """Return the modules of this package that are an operator's page, in alphabetical order."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]) if _PAGE.match(m.name)))
+
+
+def _folder(module: object) -> Path:
+    return Path(str(getattr(module, "__file__", "."))).resolve().parent
+
+
+def _package(entry: object) -> str:
+    dist = getattr(entry, "dist", None)
+    return f"{dist.name} {dist.version}" if dist is not None else "an unknown package"
+
+
+def _imported(text: str, origin: str) -> Operator:
+    module, colon, name = text.partition(":")
+    if not (module and colon and name):
+        raise OracleError(f"{origin}: write module:NAME, for example my_op_backward:OPERATOR")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # a file in the current folder, as with `python -m`
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        raise OracleError(
+            f"{origin}: there is no module {module}; looked in the current folder and on sys.path"
+        ) from None
+    except AttributeError:
+        raise OracleError(f"{origin}: module {module} has no {name}") from None
+    if not isinstance(found, Operator):
+        raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
+    return found
+
+
+def _well_formed(op: Operator) -> None:
+    """Refuse a declaration that cannot work, told as what is wrong with it."""
+    names = [p.name for p in op.parameters]
+    problems = [f"two parameters are called {n}" for n in sorted(set(names)) if names.count(n) > 1]
+    problems += [f"{n} is the name of an out-parameter of every first phase" for n in names if n in _POINTERS]
+    if not re.fullmatch(r"aclnn[A-Z]\w*", op.name):
+        problems.append("the name must begin with aclnn and a capital, as in aclnnMyOpBackward")
+    if not op.names("output"):
+        problems.append("it has no output")
+    if not any(getattr(p.role, "name", "") == "main operand" for p in op.parameters):
+        problems.append("no input has the role MAIN")
+    problems += [f"empty names {n}, which is no input" for n in op.empty if n not in op.names("input")]
+    if problems:
+        raise OracleError(f"operator {op.name} of {op.origin}: {'; '.join(problems)}")
+
+
+OPERATORS = Registry()

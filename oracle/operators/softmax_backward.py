@@ -14,34 +14,34 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gmpy2 import mpq
 
-from ..model.call import Array, Parameter
+from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..model.status import SUCCESS, invalid
 from ..numerics.blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
 from ..numerics.engine import compiled_engine
 from ..numerics.fractions64 import two_sum
 from ..numerics.proof import U
 from ..numerics.rounding import widen
 from ..numerics.sink import LARGEST, QUANTUM, UNIT, Region, Sink, classes_differ, lowest_bit
-from .base import (
+from .checks import (
     Args,
     Checks,
-    Operator,
+    bfloat16_where_supported,
     dtype_in,
+    ends_if_empty,
     in_range,
-    is_empty,
     max_rank,
     not_null,
     same_dtype,
     same_shape,
 )
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, SAME, axis, output, tensor
 
 RUN = 128  # terms that are summed at once, in any order
 SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
@@ -50,48 +50,24 @@ CHUNK = 1 << 14  # terms of a row that are in memory at once
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
-    grad, output = a["gradOutput"], a["output"]
     yield not_null(a, "gradOutput", "output", "out")
     if not platform.regbase:
-        yield SUCCESS if is_empty(grad, output) else None
-    if not platform.bfloat16 and grad.dtype is not None and grad.dtype.name == "bfloat16":
-        yield invalid(f"gradOutput has dtype bfloat16, which {platform.soc} does not support")
-    yield dtype_in("gradOutput", grad, ("float32", "float16", "bfloat16"))
-    yield dtype_in("output", output, ("float32", "float16", "bfloat16"))
+        yield ends_if_empty(a, "gradOutput", "output", name="an empty call succeeds before any other check")
+    yield bfloat16_where_supported(a, "gradOutput", platform)
+    yield dtype_in(a, "gradOutput", ("float32", "float16", "bfloat16"))
+    yield dtype_in(a, "output", ("float32", "float16", "bfloat16"))
     yield same_dtype(a, "output", "gradOutput")
-    rank = max(1, grad.rank)
-    yield in_range("dim", a["dim"], -rank, rank - 1)
+    rank = max(1, a["gradOutput"].rank)
+    yield in_range(a, "dim", -rank, rank - 1)
     yield max_rank(a, "gradOutput")
     yield same_shape(a, "output", "gradOutput")
     yield same_shape(a, "out", "gradOutput")
-    yield SUCCESS if is_empty(grad, output) else None
+    yield ends_if_empty(a, "gradOutput", "output")
 
 
 def formula(g: Any, y: Any, total: Any) -> Any:
     """The document's formula; ``total`` is sum(g * y) over the row."""
     return g * y - total * y
-
-
-def evaluate(a: Mapping[str, Any], platform: Platform, sink: Sink) -> None:
-    """Fill the sink by blocks of whole rows; dim is moved last per block, never for the whole tensor."""
-    grad, output = (np.moveaxis(a[name], a["dim"], -1) for name in ("gradOutput", "output"))
-    sink = sink.moved(a["dim"])
-    if grad.ndim == 1:
-        grad, output, sink = grad[None], output[None], sink.at((None,))
-    lead, length = grad.shape[:-1], grad.shape[-1]
-    engine = compiled_engine(sink) if length <= CHUNK else None
-
-    def work(index: Index) -> None:
-        rows, part = Rows(grad[index], output[index]), sink.at(index)
-        if engine is not None:
-            compiled(engine, rows, part)
-        elif length <= CHUNK:
-            by_rows(rows, part)
-        else:
-            by_columns(rows, part)
-
-    with np.errstate(all="ignore"):
-        run_blocks(blocks(lead, max(1, region_size() // length) if length <= CHUNK else 1), work)
 
 
 def by_rows(rows: Rows, sink: Sink) -> None:
@@ -338,33 +314,57 @@ def kernel_tbe(g: Array, y: Array, total: Array) -> Array:
 FORMS = {"950": kernel_950, "tbe": kernel_tbe}
 
 
-def kernel(a: Mapping[str, Any], form: str, compute: Any) -> Array:
-    """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
-    g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
-    dim = a["dim"]
-    with np.errstate(all="ignore"):
-        terms = np.moveaxis(g * y, dim, -1)
-        while terms.shape[-1] > 1:
-            half = terms.shape[-1] // 2
-            pairs = terms[..., :half] + terms[..., half : 2 * half]
-            terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
-        return FORMS["950" if form == "950" else "tbe"](g, y, np.moveaxis(terms, -1, dim))
+class Softmax:
+    """The evaluation, by blocks of whole rows."""
+
+    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
+        """Fill the sink by blocks of whole rows; dim is moved last per block, never for the whole tensor."""
+        grad, output = (np.moveaxis(a[name], a["dim"], -1) for name in ("gradOutput", "output"))
+        sink = sink.moved(a["dim"])
+        if grad.ndim == 1:
+            grad, output, sink = grad[None], output[None], sink.at((None,))
+        lead, length = grad.shape[:-1], grad.shape[-1]
+        engine = compiled_engine(sink) if length <= CHUNK else None
+
+        def work(index: Index) -> None:
+            rows, part = Rows(grad[index], output[index]), sink.at(index)
+            if engine is not None:
+                compiled(engine, rows, part)
+            elif length <= CHUNK:
+                by_rows(rows, part)
+            else:
+                by_columns(rows, part)
+
+        with np.errstate(all="ignore"):
+            run_blocks(blocks(lead, max(1, region_size() // length) if length <= CHUNK else 1), work)
+
+    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+        """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
+        g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
+        dim = a["dim"]
+        with np.errstate(all="ignore"):
+            terms = np.moveaxis(g * y, dim, -1)
+            while terms.shape[-1] > 1:
+                half = terms.shape[-1] // 2
+                pairs = terms[..., :half] + terms[..., half : 2 * half]
+                terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
+            return FORMS["950" if form == "950" else "tbe"](g, y, np.moveaxis(terms, -1, dim))
 
 
 OPERATOR = Operator(
     name="aclnnSoftmaxBackward",
-    slug="softmax_backward",
     parameters=(
-        Parameter("gradOutput", "input"),
-        Parameter("output", "input"),
-        Parameter("dim", "attr"),
-        Parameter("out", "output"),
+        tensor("gradOutput", "g", MAIN),
+        tensor("output", "y", SAME),
+        axis("dim"),
+        output("out"),
     ),
-    output="out",
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
-    out_like="gradOutput",
-    kernel_type=lambda a, platform: str(a["gradOutput"].dtype),
-    evaluate=evaluate,
-    kernel=kernel,
+    empty=("gradOutput", "output"),
+    computes=Softmax(),
+    kernel=KernelName("softmax_grad", ("output", "gradOutput"), {"axes": ("dim", -1)}),
+    aten=Aten(
+        lambda aten, t: aten._softmax_backward_data(t["gradOutput"], t["output"], t["dim"], t["gradOutput"].dtype)
+    ),
 )

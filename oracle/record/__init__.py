@@ -1,1 +1,1 @@
-"""The run record: its words, its writer, its reader."""
+"""The run record: its schema and types, its writer, its reader."""

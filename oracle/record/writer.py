@@ -7,12 +7,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
 from ..model.errors import OracleError
-from .statuses import GOOD, SCHEMA, STATUSES
+from .types import GOOD, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
 
 
 def plain(value: Any) -> Any:
@@ -33,15 +34,20 @@ def plain(value: Any) -> Any:
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def dumps(line: Mapping[str, Any]) -> str:
+def dumps(said: RunHeader | CaseRecord | RunEnd) -> str:
     """Return one line of the record."""
+    return dumps_object(line_of(said))
+
+
+def dumps_object(line: Mapping[str, Any]) -> str:
+    """Return a JSON object as one line of strict JSON."""
     try:
         return _encode(line)
     except (TypeError, ValueError):  # NumPy scalars or non-finite numbers in it
         return _encode(plain(line))
 
 
-class Recorder:
+class RecordWriter:
     """The record of one run: counts every case once and, with a path, writes every line at once.
 
     ``planned`` is known when the first line is written; planned = sum of the statuses holds from then on.
@@ -54,8 +60,8 @@ class Recorder:
         self.started = time.monotonic()
         self._file: IO[str] | None = None
 
-    def begin(self, planned: int, header: Mapping[str, Any]) -> None:
-        """Write the run line. Raises OracleError where the record cannot be written."""
+    def begin(self, planned: int, header: RunHeader) -> None:
+        """Write the run line, with the time and what is planned. Raises OracleError where it cannot be written."""
         self.planned = planned
         self.started = time.monotonic()
         if self.path is None:
@@ -66,7 +72,7 @@ class Recorder:
         except OSError as error:
             raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self._write(dumps({"type": "run", "schema": SCHEMA, **header, "started": now, "planned": planned}))
+        self._write(dumps(replace(header, started=now, planned=planned)))
 
     def case(self, text: str) -> None:
         """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts."""
@@ -87,7 +93,7 @@ class Recorder:
 
     def end(self) -> None:
         """Write the last line and close."""
-        self._write(dumps({"type": "end", **self.counts(), "duration_s": round(time.monotonic() - self.started, 3)}))
+        self._write(dumps(RunEnd(self.counts(), round(time.monotonic() - self.started, 3))))
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -41,7 +41,7 @@ class Bilingual:
 
     def t(self, message: str | Text, /, **params: object) -> Markup:
         """A text that the language switch exchanges."""
-        text = Text(message, **params) if isinstance(message, str) else message
+        text = Text(message, params=params) if isinstance(message, str) else message
         here, there = self.pair(text)
         if here == self.other.say(text):
             return escape(here)
@@ -51,7 +51,7 @@ class Bilingual:
 
     def tn(self, singular: str, plural: str, n: int, /, **params: object) -> Markup:
         """A text about a number of things."""
-        return self.t(Text(singular, plural, n, **params))
+        return self.t(Text(singular, plural, n, params))
 
     def p(self, text: str) -> Markup:
         """A sentence of the record."""
@@ -59,7 +59,7 @@ class Bilingual:
 
     def ta(self, attribute: str, message: str | Text, /, **params: object) -> Markup:
         """An attribute that the language switch exchanges, with its name."""
-        here, _ = self.pair(Text(message, **params) if isinstance(message, str) else message)
+        here, _ = self.pair(Text(message, params=params) if isinstance(message, str) else message)
         return Markup('{0}="{1}" data-t="{0}"').format(attribute, here)
 
     def for_script(self, texts: Iterable[Text]) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, split_id
 from ..record.statuses import STATUSES
 from . import words
-from .fields import Number
 from .layers import LAYERS, known, objections, share
 from .replay import suffix
 from .summary import Summary

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .fields import Number
 from .language import ENGLISH, Language, Listing, Phrase, Text, _
 from .markdown import code, escape, table
 from .words import clip, percent, plain, verdict
@@ -138,7 +138,9 @@ class Difference:
 
     @property
     def sentence(self) -> Text:
-        counts = [_("{count} {what}", count=len(found), what=NAME[name]) for name, found in self.groups.items() if found]
+        counts = [
+            _("{count} {what}", count=len(found), what=NAME[name]) for name, found in self.groups.items() if found
+        ]
         if not counts:
             return _("No case differs; {same} unchanged.", same=self.unchanged)
         return _("{list}; {same} unchanged.", list=Listing(counts), same=self.unchanged)
@@ -181,9 +183,9 @@ def _or_none(value: object) -> Text | str:
 def text(diff: Difference, *, limit: int = 0, language: Language = ENGLISH) -> str:
     """The difference for a terminal; ``limit`` cases per group (0: all)."""
     say = language.say
-    lines = [f"{say(_('old'))}  {diff.old.path}  {diff.old.label}: {say(verdict(diff.old))}"]
-    lines += [f"{say(_('new'))}  {diff.new.path}  {diff.new.label}: {say(verdict(diff.new))}"]
-    lines += [f"{say(_('note'))} {say(note)}" for note in diff.notes]
+    sides = ((_("old"), diff.old), (_("new"), diff.new))
+    lines = [f"{say(name)}  {record.path}  {record.label}: {say(verdict(record))}" for name, record in sides]
+    lines += [say(_("note {note}", note=note)) for note in diff.notes]
     for name, found in diff.groups.items():
         if found:
             lines += ["", f"{say(NAME[name])} ({len(found):,}): {say(diff.describe(name))}"]

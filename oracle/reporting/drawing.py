@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord
-from .fields import Number
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
 from .exchange import NOT_RECORDED, csv_text, missing_sentence
-from .fields import Number
 
 # The columns of a case that a record knows, then TTK's (FrameworkApiReturnStructure) in its order.
 TTK_COLUMNS = (
@@ -23,13 +23,14 @@ TTK_COLUMNS = (
     "remark", "soc_series", "precision_status", "eager_precision", "eager_device_perf_us", "eager_cpu_perf_us",
     "precision_metrics",
 )  # fmt: skip
-# "fail" is not the only red: whatever did not produce an output that the layers accept is FAIL, and the remark says why.
+# Whatever did not produce an output that the layers accept is FAIL; the remark says why.
 TTK_STATUS = {"pass": "PASS", "xpass": "PASS", "skip": "UNSUPPORTED"}
 # The header of accuracy_checking_details_*.csv of mindstudio-probe, word for word.
 MSPROBE_COLUMNS = (
-    "API Name", "Bench Dtype", "DEVICE Dtype", "Shape", "余弦相似度", "最大绝对误差", "双百指标", "双千指标", "双万指标",
-    "二进制一致错误率", "误差均衡性", "均方根误差", "小值域错误占比", "相对误差最大值", "相对误差平均值", "inf/nan错误率",
-    "相对误差错误率", "绝对误差错误率", "ULP误差最大值", "ULP误差平均值", "ULP误差大于阈值占比", "Status", "Message",
+    "API Name", "Bench Dtype", "DEVICE Dtype", "Shape", "余弦相似度", "最大绝对误差", "双百指标", "双千指标",
+    "双万指标", "二进制一致错误率", "误差均衡性", "均方根误差", "小值域错误占比", "相对误差最大值",
+    "相对误差平均值", "inf/nan错误率", "相对误差错误率", "绝对误差错误率", "ULP误差最大值", "ULP误差平均值",
+    "ULP误差大于阈值占比", "Status", "Message",
 )  # fmt: skip
 # Metrics of our standards by msprobe's column; the first that a case has is written.
 MSPROBE_METRICS: Mapping[str, tuple[str, ...]] = {

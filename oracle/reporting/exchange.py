@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .fields import Number
 from .layers import objections, share
 from .replay import command_for
 from .words import DID, equation, figure, index, verdict
@@ -131,7 +131,7 @@ def _testcase(case: CaseRecord, record: Record) -> ET.Element:
         time=_seconds(case.duration_s),
     )
     if case.status in JUNIT:
-        message = xml_text(case.reason.partition("\n")[0] or DID[case.status])
+        message = xml_text(case.reason.partition("\n")[0] or str(DID[case.status]))
         node = ET.SubElement(entry, JUNIT[case.status], type=case.status, message=message)
         if not case.ok:
             node.text = xml_text(account(case, record))

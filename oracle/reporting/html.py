@@ -190,7 +190,7 @@ def syllables(name: str) -> Markup:
     """A name in camel case that breaks between its words only."""
     parts: list[str] = []
     for before, char in zip(" " + name, name, strict=False):
-        if char.isupper() and before.islower() or not parts:
+        if (char.isupper() and before.islower()) or not parts:
             parts.append("")
         parts[-1] += char
     return Markup("<wbr>").join(escape(part) for part in parts)

@@ -29,9 +29,11 @@ class Text:
 
     __slots__ = ("message", "n", "params", "plural")
 
-    def __init__(self, message: str, plural: str = "", n: int | None = None, **params: object) -> None:
+    def __init__(
+        self, message: str, plural: str = "", n: int | None = None, params: Mapping[str, object] | None = None
+    ) -> None:
         self.message, self.plural, self.n = message, plural, n
-        self.params = params if n is None else {"n": n, **params}
+        self.params = {**({} if n is None else {"n": n}), **(params or {})}
 
     def __str__(self) -> str:
         return ENGLISH.say(self)
@@ -41,7 +43,9 @@ class Text:
 
     def put(self, form: str, language: Language) -> str:
         """Fill the places of a form of this sentence, each in the same language."""
-        return form.format(**{name: language.word(value) for name, value in self.params.items()}) if self.params else form
+        if not self.params:
+            return form
+        return form.format(**{name: language.word(value) for name, value in self.params.items()})
 
 
 class Listing(Text):
@@ -62,12 +66,12 @@ class Phrase(Text):
 
 def _(message: str, /, **params: object) -> Text:
     """Mark and make a sentence."""
-    return Text(message, **params)
+    return Text(message, params=params)
 
 
 def _n(singular: str, plural: str, n: int, /, **params: object) -> Text:
     """Mark and make a sentence about a number of things; ``{n}`` is the number."""
-    return Text(singular, plural, n, **params)
+    return Text(singular, plural, n, params)
 
 
 @lru_cache(maxsize=20_000)

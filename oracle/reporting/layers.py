@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord
-from .fields import Number
 
 LAYERS = ("structure", "standard", "strict")
 
 
 def objections(case: CaseRecord) -> tuple[str, ...]:
     """Names of the layers that reject a case, in the order they are judged."""
-    return tuple(name for name in known(case.verdicts) if not case.verdicts[name].passed)
+    found = [name for name, verdict in case.verdicts.items() if not verdict.passed]
+    return tuple(known(found)) if found else ()
 
 
 def known(names: Iterable[str]) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
-from .fields import Number
 from .language import ENGLISH, Language, Phrase, _, _n
 from .replay import command_for
 from .summary import Cell, Cluster, Excused, Summary, columns
@@ -61,9 +61,12 @@ class Writer:
     def verdicts(self, summaries: Sequence[Summary]) -> str:
         def one(summary: Summary) -> str:
             mark = "✅" if summary.record.ok else "❌"
-            told = f"### {mark} {escape(summary.record.label)}: {self.say(summary.verdict)}\n\n{equation(summary.record)}"
+            told = (
+                f"### {mark} {escape(summary.record.label)}: {self.say(summary.verdict)}\n\n{equation(summary.record)}"
+            )
             layers = " · ".join(f"{name} {a:,}/{n:,}" for name, (a, n) in summary.layers.items())
-            return f"{told}\n\n{self.say(_('Accepted by each layer: {layers}', layers=layers))}" if layers else told
+            accepted = self.say(_("Accepted by each layer: {layers}", layers=layers))
+            return f"{told}\n\n{accepted}" if layers else told
 
         return "\n\n".join(map(one, summaries))
 
@@ -125,29 +128,30 @@ class Writer:
 
     def cluster(self, cluster: Cluster, header: RunHeader) -> str:
         case, say = cluster.simplest, self.say
-        told = [cluster.op, cluster.dtype, say(Phrase(cluster.rule)), say(Phrase(cluster.pattern))]
-        what = " · ".join(escape(clip(part, 200)) for part in told if part)
+        kind = [cluster.op, cluster.dtype, say(Phrase(cluster.rule)), say(Phrase(cluster.pattern))]
+        what = " · ".join(escape(clip(part, 200)) for part in kind if part)
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[cluster.status])}**: {what}"]
         objecting = ", ".join(f"{name} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
-        if objecting:
-            lines.append(f"   {say(_('Rejected by: {layers}', layers=objecting))}")
-        if cluster.causes:
-            causes = escape(", ".join(say(Phrase(cause)) for cause in cluster.causes[:3]))
-            lines.append(f"   {say(_('Likely cause: {causes}', causes=causes))}")
-        lines.append(f"   {say(_('Simplest: {case}', case=code(case.id)))}")
-        worst = self.worst(case)
-        if worst:
-            lines.append(f"   {worst}")
-        lines.append(f"   {say(_('Replay: {command}', command=code(command_for(case, header))))}")
+        causes = escape(", ".join(say(Phrase(cause)) for cause in cluster.causes[:3]))
+        told = [
+            say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
+            say(_("Likely cause: {causes}", causes=causes)) if causes else "",
+            say(_("Simplest: {case}", case=code(case.id))),
+            self.worst(case),
+            say(_("Replay: {command}", command=code(command_for(case, header)))),
+        ]
+        lines += [f"   {line}" for line in told if line]
         return "  \n".join(lines)
 
     def worst(self, case: CaseRecord) -> str:
         if case.detail is None or not case.detail.worst:
             return ""
         w = case.detail.worst[0]
-        return self.say(_("Worst: {element} expected {expected}, actual {actual}, allowed error {bound}",
-                          element=escape(case.detail.output + index(w.index)), expected=_value(w.expected, w.expected_hex),
-                          actual=_value(w.actual, w.actual_hex), bound=figure(w.bound)))  # fmt: skip
+        element = escape(case.detail.output + index(w.index))
+        expected, actual = _value(w.expected, w.expected_hex), _value(w.actual, w.actual_hex)
+        told = _("Worst: {element} expected {expected}, actual {actual}, allowed error {bound}", element=element,
+                 expected=expected, actual=actual, bound=figure(w.bound))  # fmt: skip
+        return self.say(told)
 
     def excused(self, summary: Summary, *, named: bool) -> list[str]:
         if not summary.excused:
@@ -170,7 +174,8 @@ class Writer:
     def repeat(self, summaries: Sequence[Summary]) -> str:
         commands = [s.record.header.command for s in summaries if s.record.header.command]
         text = "\n".join(c.replace("```", "` ` `") for c in commands)
-        return f"{self.say(_('Repeat:'))}\n\n```bash\n{text}\n```" if commands else ""
+        title = self.say(_("Repeat:"))
+        return f"{title}\n\n```bash\n{text}\n```" if commands else ""
 
 
 def _value(value: Number | None, hexadecimal: str) -> str:

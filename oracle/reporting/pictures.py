@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from ..record.fields import Number
 from ..record.reader import CaseRecord
-from .fields import Number
 from .language import Text, _
 from .layers import share
 from .summary import Summary, dtype_order
@@ -26,6 +26,19 @@ BINS = 10  # below the bound
 EDGES = (1.0, 2.0, 10.0)
 _SHAPE = re.compile(r"(?<=[\[-])\d+(?:x\d+)*(?=[-\]])")
 ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")
+ERRORS = _(
+    "One bar for every tenth of the bound, then to 2 times, to 10 times and beyond, and what is not finite; the worst "
+    "element of each case; heights are logarithmic."
+)
+SHARES = _(
+    "What is left of the error when the rounding no kernel can avoid is taken away: 0 is correctly rounded, 1 is all a "
+    "right kernel may lose; heights are logarithmic."
+)
+ELEMENTS = _(
+    "Elements of the cases whose elements the record describes (those that did not pass): exact, one off, two, 3-4, "
+    "5-16, 17-64 ... more than 65536, NaN; from two on outlined; heights are logarithmic."
+)
+GROWTH = _("Line: the worst case of each power of two; dashed: the median. The rule marks the bound.")
 
 
 @dataclass(frozen=True)
@@ -54,20 +67,14 @@ def pictures(summary: Summary) -> list[Picture]:
     """All pictures for which the record has the figures."""
     groups = _groups(summary)
     found = [
-        _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), _(
-            "One bar for every tenth of the bound, then to 2 times, to 10 times and beyond, and what is not finite; the "
-            "worst element of each case; heights are logarithmic."), _ERROR),
-        _spread(groups, share, _("The kernel's own share of the error"), _(
-            "What is left of the error when the rounding no kernel can avoid is taken away: 0 is correctly rounded, "
-            "1 is all a right kernel may lose; heights are logarithmic."), _OWN),
+        _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), ERRORS, _error),
+        _spread(groups, share, _("The kernel's own share of the error"), SHARES, _own),
         _ulps(groups),
-        _against(groups, "reduced", _("Error against the length of the reduced axis"), _(
-            "Line: the worst case of each power of two; dashed: the median. The rule marks the bound."), _REDUCED),
-        _against(groups, "magnitude", _("Error against the magnitude of the data"), _(
-            "Line: the worst case of each power of two; dashed: the median. The rule marks the bound."), _MAGNITUDE),
+        _against(groups, "reduced", _("Error against the length of the reduced axis"), _reduced),
+        _against(groups, "magnitude", _("Error against the magnitude of the data"), _magnitude),
         _time(summary),
-    ]  # fmt: skip
-    return [picture for picture in found if picture is not None and picture.panels]
+    ]
+    return [picture for picture in found if picture.panels]
 
 
 Groups = dict[tuple[str, str], list[CaseRecord]]
@@ -87,11 +94,11 @@ def _groups(summary: Summary) -> Groups:
 # how errors spread ----------------------------------------------------------------------------------------------------
 
 
-def _ERROR(values: Sequence[float]) -> Text:
+def _error(values: Sequence[float]) -> Text:
     return _("{cases} cases: median {median} of the bound, worst {worst}, {beyond} beyond the bound", **_told(values))
 
 
-def _OWN(values: Sequence[float]) -> Text:
+def _own(values: Sequence[float]) -> Text:
     return _("{cases} cases: median share {median}, worst {worst}, {beyond} beyond 100 %", **_told(values))
 
 
@@ -137,9 +144,7 @@ def _ulps(groups: Groups) -> Picture:
             told = _("{elements} elements of {cases} cases: {list}", elements=counts.total(), cases=len(described),
                      list=", ".join(f"{name}: {counts[name]:,}" for name in names if counts[name]))  # fmt: skip
             panels.append(Panel(op, dtype, _bars([counts[name] for name in ULPS], 2, ("0", ">65536")), told))
-    note = _("Elements of the cases whose elements the record describes (those that did not pass): exact, one off, two, "
-             "3-4, 5-16, 17-64 ... more than 65536, NaN; from two on outlined; heights are logarithmic.")  # fmt: skip
-    return Picture(_("Distance from the golden in ULP"), note, panels[:PANELS])
+    return Picture(_("Distance from the golden in ULP"), ELEMENTS, panels[:PANELS])
 
 
 def _bars(counts: Sequence[int], over: int, ticks: tuple[str, str]) -> str:
@@ -174,17 +179,17 @@ def _tick(x: float, text: str, anchor: str = "start") -> str:
 # what errors grow with ------------------------------------------------------------------------------------------------
 
 
-def _REDUCED(first: str, last: str, at: str, worst: str) -> Text:
+def _reduced(first: str, last: str, at: str, worst: str) -> Text:
     return _("lengths {first} to {last}: worst error {worst} of the bound, at length {at}", first=first, last=last,
              at=at, worst=worst)  # fmt: skip
 
 
-def _MAGNITUDE(first: str, last: str, at: str, worst: str) -> Text:
+def _magnitude(first: str, last: str, at: str, worst: str) -> Text:
     return _("magnitudes {first} to {last}: worst error {worst} of the bound, at {at}", first=first, last=last, at=at,
              worst=worst)  # fmt: skip
 
 
-def _against(groups: Groups, field: str, title: Text, note: Text, told: Callable[[str, str, str, str], Text]) -> Picture:
+def _against(groups: Groups, field: str, title: Text, told: Callable[[str, str, str, str], Text]) -> Picture:
     """Worst and median error by a figure of the case, in powers of two; only where it varies."""
     panels = []
     for (op, dtype), cases in groups.items():
@@ -201,8 +206,8 @@ def _against(groups: Groups, field: str, title: Text, note: Text, told: Callable
         bound = _height(1.0, 0.0, scale)
         drawing = f'<path class="rule" d="M{LEFT} {bound:.1f}H{WIDTH - LEFT}"/>' + _lines(lines, 0.0, scale)
         drawing += _tick(LEFT, names[0]) + _tick(WIDTH - LEFT, names[1], "end")
-        panels.append(Panel(op, dtype, drawing, told(*names, percent(worst[at]))))
-    return Picture(title, note, panels[:PANELS])
+        panels.append(Panel(op, dtype, drawing, told(names[0], names[1], names[2], percent(worst[at]))))
+    return Picture(title, GROWTH, panels[:PANELS])
 
 
 def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
@@ -224,7 +229,8 @@ def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: floa
     span = max(1, places[-1] - places[0])
     drawn = []
     for points, kind in lines:
-        at = [(LEFT + (WIDTH - 2 * LEFT) * (x - places[0]) / span, _height(y, low, high)) for x, y in sorted(points.items())]
+        xs = [LEFT + (WIDTH - 2 * LEFT) * (x - places[0]) / span for x in sorted(points)]
+        at = zip(xs, [_height(points[x], low, high) for x in sorted(points)], strict=True)
         drawn.append(f'<path class="line {kind}" d="M' + "L".join(f"{x:.1f} {y:.1f}" for x, y in at) + '"/>')
     ground = HEIGHT - BOTTOM
     return f'<path class="line" d="M{LEFT} {ground}H{WIDTH - LEFT}"/>' + "".join(drawn)
@@ -258,8 +264,9 @@ def _time(summary: Summary) -> Picture:
         drawing = _lines([(golden, "worst"), (backend, "median")], low, max(high, low + 0.1))
         drawing += _tick(LEFT, f"{2 ** min(golden):,}") + _tick(WIDTH - LEFT, f"{2 ** max(golden):,}", "end")
         last = max(golden)
+        taken, device = seconds(10 ** golden[last]), seconds(10 ** backend[last])
         told = _("{cases} cases; at {elements} elements: golden {golden}, backend {backend}", cases=len(points),
-                 elements=f"{2 ** last:,}", golden=seconds(10 ** golden[last]), backend=seconds(10 ** backend[last]))  # fmt: skip
+                 elements=f"{2**last:,}", golden=taken, backend=device)  # fmt: skip
         panels.append(Panel(op, "", drawing, told))
     legend = [('<path class="line worst" d="M0 5H20"/>', _("golden")),
               ('<path class="line median" d="M0 5H20"/>', _("backend"))]  # fmt: skip

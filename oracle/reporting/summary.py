@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..model.platforms import PLATFORMS
+from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
 from ..record.statuses import GOOD
-from .fields import Number
 from .language import FIGURE, Text, _, shape
 from .layers import known, objections, scores, share
 from .words import ORDER, seconds, verdict
@@ -145,7 +145,9 @@ class Cluster:
         """The families with their counts, at most six of them."""
         words = ", ".join(f"{name} {n:,}" for name, n in self.families[:6])
         more = len(self.families) - 6
-        return _("{families} and {more} more", families=words, more=more) if more > 0 else Text("{families}", families=words)
+        if more <= 0:
+            return Text("{families}", params={"families": words})
+        return _("{families} and {more} more", families=words, more=more)
 
     @cached_property
     def causes(self) -> list[str]:
@@ -340,6 +342,8 @@ class Summary:
             (_("SoC"), head.soc if product is None else f"{head.soc} ({product.product})"),
             (_("standard"), head.standard),
             (_("layers"), ", ".join(head.layers)),
+            (_("overflow"), head.overflow),
+            (_("third party"), head.third_party or ""),
             (_("tier"), head.tier),
             (_("seed"), "" if head.seed is None else str(head.seed)),
             (_("started"), head.started),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from ..record.fields import Number
 from ..record.reader import Record
 from ..record.statuses import GOOD
-from .fields import Number
 from .language import Listing, Text, _, _n
 
 # From the worst to the best: the order in which statuses are listed.

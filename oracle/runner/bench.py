@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
+from ..record.types import CaseRecord
 from .expectations import Expectation
 from .isolate import About, Child
 from .opening import load_backend, release
-from .run import Outcome, case_line, run_case
+from .run import Outcome, record_of, run_case
 from .settings import Settings
 
 
@@ -49,22 +49,22 @@ class Bench:
             return self.settings.devices
         return tuple(range(self.about.visible))
 
-    def run(self, case: Case, expected: Expectation | None = None) -> dict[str, Any]:
-        """Run one case and return its record line, counted as its expectation says."""
+    def run(self, case: Case, expected: Expectation | None = None) -> CaseRecord:
+        """Run one case and return its record, counted as its expectation says."""
         if expected is not None and expected.status == "skip":
-            return case_line(case, self.settings, Outcome("skip", expected.told))
+            return record_of(case, self.settings, Outcome("skip", expected.explanation))
         try:
             self.open()
             if self._child is not None:
-                line = self._child.run(case)
+                record = self._child.run(case)
             else:
                 assert self._backend is not None
-                line = run_case(case, self._backend, self.settings)
+                record = run_case(case, self._backend, self.settings)
         except OracleError as error:  # the device is not there, or not any more: its cases are errors, not lost
-            return case_line(case, self.settings, Outcome("error", str(error)))
+            return record_of(case, self.settings, Outcome("error", str(error)))
         if expected is not None:
-            line["status"], line["reason"] = expected.resolve(line["status"], line["reason"])
-        return line
+            record = expected.counted(record)
+        return record
 
     def close(self) -> None:
         """Release the backend and end the child. Raises OracleError where that goes wrong."""

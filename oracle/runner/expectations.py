@@ -29,6 +29,7 @@ from ..catalogue.reading import Document, read
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
+from ..record.types import CaseRecord
 
 _NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
 SCHEMA: dict[str, Any] = {
@@ -77,20 +78,22 @@ class Expectation:
         return (not self.soc or soc in self.soc) and self.names(case)
 
     @property
-    def told(self) -> str:
+    def explanation(self) -> str:
         """The reason with its link and what was measured, for a record line."""
         extra = [part for part in (f"measured: {self.measured}" if self.measured else "", self.link) if part]
         return self.reason + (f" ({'; '.join(extra)})" if extra else "")
 
-    def resolve(self, status: str, reason: str) -> tuple[str, str]:
-        """Turn the status a case ended in into the one it counts as."""
-        if status == self.status:
-            return "xfail", f"{self.told}: {reason}"
-        if status == "pass":
-            return ("pass", "") if self.may else ("xpass", f"{self.where} expects {self.status}: {self.told}")
-        if status == "skip":
-            return status, reason
-        return status, f"{reason} ({self.where} expects {self.status})"
+    def counted(self, record: CaseRecord) -> CaseRecord:
+        """Return a case's record with the status it counts as."""
+        if record.status == self.status:
+            return record.counted_as("xfail", f"{self.explanation}: {record.reason}")
+        if record.status == "pass":
+            if self.may:
+                return record.counted_as("pass", "")
+            return record.counted_as("xpass", f"{self.where} expects {self.status}: {self.explanation}")
+        if record.status == "skip":
+            return record
+        return record.counted_as(record.status, f"{record.reason} ({self.where} expects {self.status})")
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,9 @@ import numpy as np
 from ..catalogue.case import Case, TensorPlan
 from ..model.call import Array
 from ..model.dtypes import find
-from ..operators.base import Reference
+from ..operators.reference import Reference
+from ..record.fields import Number
+from ..record.types import CaseRecord, Detail, WorstElement
 from . import pattern
 from .settings import Settings
 
@@ -57,10 +58,9 @@ def histogram(distance: Array) -> dict[str, int]:
     return {name: n for name, n in found.items() if n or name in ("0", "1", "2")}
 
 
-def describe_case(case: Case, settings: Settings) -> dict[str, Any]:
-    """Return what every case that did not pass carries: inputs, attributes and the command that runs it again."""
-    inputs = {name: _tensor(plan) for name, plan in case.inputs.items()}
-    return {"inputs": inputs, "attrs": dict(case.attrs), "replay": replay_command(case, settings)}
+def describe_inputs(case: Case) -> dict[str, str]:
+    """Return every input in words."""
+    return {name: _tensor(plan) for name, plan in case.inputs.items()}
 
 
 def _tensor(plan: TensorPlan | None) -> str:
@@ -89,7 +89,7 @@ def _inside(file: str, folder: str) -> bool:
     return Path(file).resolve().is_relative_to(Path(folder).resolve())
 
 
-def elements(output: str, rule: str, reference: Reference, actual: Array, bad: Array | None) -> dict[str, Any]:
+def elements(output: str, rule: str, reference: Reference, actual: Array, bad: Array | None) -> Detail:
     """Return the detail of an output: worst elements, ULP histogram, pattern, cause.
 
     ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is.
@@ -102,16 +102,22 @@ def elements(output: str, rule: str, reference: Reference, actual: Array, bad: A
     distance = (
         ulp_distance(actual, golden) if find(actual.dtype) and _is_float(actual) else _integer_distance(actual, golden)
     )
-    detail: dict[str, Any] = {"rule": rule, "output": output}
-    detail["worst"] = [_element(i, actual, golden, bound, distance, score) for i in _worst(score, bad)]
-    detail["ulp_histogram"] = histogram(distance[judged.reshape(-1)])
-    detail["bad"], detail["total"] = int(np.count_nonzero(bad)), actual.size
+    places, cause = "", ""
     if bad.any():
-        detail["pattern"] = pattern.describe(bad, ignored_rows(reference))
+        places = pattern.describe(bad, ignored_rows(reference))
         wide_g, wide_a = golden.astype(np.float64), actual.astype(np.float64)
-        detail["cause"] = pattern.likely_cause(detail["pattern"], wide_g, wide_a, bad)
-    detail["error_map"] = error_map(np.where(judged, score, 0.0))
-    return detail
+        cause = pattern.likely_cause(places, wide_g, wide_a, bad)
+    return Detail(
+        rule=rule,
+        output=output,
+        worst=tuple(_element(i, actual, golden, bound, distance, score) for i in _worst(score, bad)),
+        ulp_histogram=histogram(distance[judged.reshape(-1)]),
+        bad=int(np.count_nonzero(bad)),
+        total=actual.size,
+        pattern=places,
+        cause=cause,
+        error_map=tuple(error_map(np.where(judged, score, 0.0))),
+    )
 
 
 def error_map(score: Array, slices: int = 64) -> list[float]:
@@ -169,20 +175,20 @@ def _worst(score: Array, bad: Array) -> list[int]:
     return [int(i) for i in candidates[np.argsort(-scores, kind="stable")[:WORST]]]
 
 
-def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Array, score: Array) -> dict[str, Any]:
+def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Array, score: Array) -> WorstElement:
     index = np.unravel_index(flat, actual.shape)
     allowed = np.broadcast_to(bound, actual.shape)[index]
     ulp = int(distance[flat])
-    return {
-        "index": [int(i) for i in index],
-        "expected": float(golden[index]),
-        "actual": float(actual[index]),
-        "bound": float(allowed),
-        "budget": float(f"{score.reshape(-1)[flat]:.4g}"),
-        "expected_hex": _hex(golden[index]),
-        "actual_hex": _hex(actual[index]),
-        "ulp": None if ulp == np.iinfo(np.uint64).max else ulp,
-    }
+    return WorstElement(
+        index=tuple(int(i) for i in index),
+        expected=float(golden[index]),
+        actual=float(actual[index]),
+        bound=float(allowed),
+        budget=float(f"{score.reshape(-1)[flat]:.4g}"),
+        expected_hex=_hex(golden[index]),
+        actual_hex=_hex(actual[index]),
+        ulp=None if ulp == np.iinfo(np.uint64).max else ulp,
+    )
 
 
 def _hex(scalar: Any) -> str:
@@ -190,64 +196,64 @@ def _hex(scalar: Any) -> str:
     return f"0x{int(array.view(f'u{array.itemsize}')[0]):0{2 * array.itemsize}x}"
 
 
-def text(line: Mapping[str, Any]) -> str:
-    """Return the failure of a record line on one screen."""
-    return "\n".join(_text(line))
+def text(record: CaseRecord) -> str:
+    """Return the failure of a case on one screen."""
+    return "\n".join([_title(record), *_text(record)])
 
 
-def _text(line: Mapping[str, Any]) -> Iterator[str]:
-    detail = line.get("detail") or {}
-    yield f"{line['op']}  {line['status'].upper()}  {line['id']}"
-    yield f"  reason   {line['reason']}"
-    if detail.get("rule"):
-        yield f"  rule     {detail['rule']}" + (f"   (output {detail['output']})" if detail.get("output") else "")
-    for layer, verdict in (line.get("verdicts") or {}).items():
-        if not verdict["passed"] and verdict["reason"] not in line["reason"]:
-            yield f"  {layer:<9}{verdict['reason']}"
-    if detail.get("worst"):
-        yield from _table(detail)
-    if detail.get("ulp_histogram"):
-        yield "  ULPs     " + "   ".join(f"{name}: {n}" for name, n in detail["ulp_histogram"].items())
-    if detail.get("pattern"):
-        yield f"  pattern  {detail['pattern']}   ({detail['bad']} of {detail['total']} elements)"
-    if detail.get("cause"):
-        yield f"  cause?   {detail['cause']}"
-    if detail.get("traceback"):
-        yield from ("  | " + row for row in str(detail["traceback"]).rstrip().splitlines()[-12:])
-    for name, told in (detail.get("inputs") or {}).items():
-        yield f"  input    {name} {told}"
-    if detail.get("attrs"):
-        yield "  attrs    " + " ".join(f"{name}={value}" for name, value in detail["attrs"].items())
-    if detail.get("replay"):
-        yield f"  replay   {detail['replay']}"
-
-
-def _table(detail: Mapping[str, Any]) -> Iterator[str]:
-    yield f"  {'index':<20}{'expected':>17}{'actual':>17}{'bound':>11}{'ulp':>10}  expected/actual bits"
-    for row in detail["worst"]:
-        index = str(row["index"]).replace(" ", "")
-        ulp = "nan" if row["ulp"] is None else f"{row['ulp']:.3g}" if row["ulp"] > 10**8 else str(row["ulp"])
-        expected, actual, bound = (_figure(row[key], n) for key, n in (("expected", 9), ("actual", 9), ("bound", 3)))
-        bits = f"{row['expected_hex']} {row['actual_hex']}"
-        yield f"  {index:<20}{expected:>17}{actual:>17}{bound:>11}{ulp:>10}  {bits}"
-
-
-def _figure(value: Any, digits: int) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:.{digits}g}" if math.isfinite(value) else str(value)
-
-
-def full_text(line: Mapping[str, Any], *, why: str = "", source: str = "") -> str:
-    """Return everything a record line says of a case, passed or not: what ``aclnn-oracle replay`` prints."""
-    rows = [f"{line['op']}  {line['status'].upper()}  {line['id']}"]
+def full_text(record: CaseRecord, *, why: str = "", source: str = "") -> str:
+    """Return everything a record says of a case, passed or not: what ``aclnn-oracle replay`` prints."""
+    rows = [_title(record)]
     rows += [f"  why      {why}"] if why else []
     rows += [f"  case     {source}"] if source else []
-    for layer, verdict in line["verdicts"].items():
-        metrics = "  ".join(f"{name}={_figure(value, 6)}" for name, value in verdict["metrics"].items())
-        word = "passed" if verdict["passed"] else "FAILED"
+    for layer, verdict in record.verdicts.items():
+        metrics = "  ".join(f"{name}={value:.6g}" for name, value in verdict.metrics.items())
+        word = "passed" if verdict.passed else "FAILED"
         rows.append(f"  {layer:<10}{word}  {metrics}".rstrip())
-    if line["budget_used"] is not None:
-        rows.append(f"  budget used: {_figure(line['budget_used'], 4)} of the error bound")
-    rows.append(f"  seconds: golden {line['golden_s']}, backend {line['backend_s']}, in all {line['duration_s']}")
-    return "\n".join(rows + [row for row in list(_text(line))[1:] if line["status"] != "pass"])
+    if record.budget_used is not None:
+        rows.append(f"  budget used: {record.budget_used:.4g} of the error bound")
+    rows.append(f"  seconds: golden {record.golden_s}, backend {record.backend_s}, in all {record.duration_s}")
+    return "\n".join([*rows, *(_text(record) if record.status != "pass" else ())])
+
+
+def _title(record: CaseRecord) -> str:
+    return f"{record.op}  {record.status.upper()}  {record.id}"
+
+
+def _text(record: CaseRecord) -> Iterator[str]:
+    detail = record.detail or Detail()
+    yield f"  reason   {record.reason}"
+    if detail.rule:
+        yield f"  rule     {detail.rule}" + (f"   (output {detail.output})" if detail.output else "")
+    for layer, verdict in record.verdicts.items():
+        if not verdict.passed and verdict.reason not in record.reason:
+            yield f"  {layer:<9}{verdict.reason}"
+    if detail.worst:
+        yield from _table(detail.worst)
+    if detail.ulp_histogram:
+        yield "  ULPs     " + "   ".join(f"{name}: {n}" for name, n in detail.ulp_histogram.items())
+    if detail.pattern:
+        yield f"  pattern  {detail.pattern}   ({detail.bad} of {detail.total} elements)"
+    if detail.cause:
+        yield f"  cause?   {detail.cause}"
+    if detail.traceback:
+        yield from ("  | " + row for row in detail.traceback.rstrip().splitlines()[-12:])
+    for name, words in detail.inputs.items():
+        yield f"  input    {name} {words}"
+    if detail.attrs:
+        yield "  attrs    " + " ".join(f"{name}={value}" for name, value in detail.attrs.items())
+    if detail.replay:
+        yield f"  replay   {detail.replay}"
+
+
+def _table(worst: Sequence[WorstElement]) -> Iterator[str]:
+    yield f"  {'index':<20}{'expected':>17}{'actual':>17}{'bound':>11}{'ulp':>10}  expected/actual bits"
+    for row in worst:
+        index = str(list(row.index)).replace(" ", "")
+        ulp = "nan" if row.ulp is None else f"{row.ulp:.3g}" if row.ulp > 10**8 else str(row.ulp)
+        expected, actual, bound = (_figure(x, n) for x, n in ((row.expected, 9), (row.actual, 9), (row.bound, 3)))
+        yield f"  {index:<20}{expected:>17}{actual:>17}{bound:>11}{ulp:>10}  {row.expected_hex} {row.actual_hex}"
+
+
+def _figure(value: Number | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}g}"

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
+from ..record.types import CaseRecord
 from .opening import load_backend, release
-from .run import run_case
+from .run import Outcome, record_of, run_case
 from .settings import Settings
 
 START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
@@ -114,26 +115,24 @@ class Child:
             raise OracleError(said)
         self.about = said
 
-    def run(self, case: Case) -> dict[str, Any]:
+    def run(self, case: Case) -> CaseRecord:
         """Run one case; a death or a silence becomes its status."""
-        from .run import Outcome, case_line
-
         if self._running is None:
             self.start()
         started = time.perf_counter()
         try:
-            line: dict[str, Any]
-            line, broken = self._ask(case, self.settings.timeout)
+            record: CaseRecord
+            record, broken = self._ask(case, self.settings.timeout)
             if broken:
                 self.kill()
-            return line
+            return record
         except Died as error:
             outcome = Outcome("crash", f"the process running it died: {error}")
         except Silent:
-            told = f"no answer in {self.settings.timeout:g} s; the process running it was killed"
-            outcome = Outcome("timeout", told)
+            limit = f"{self.settings.timeout:g} s"
+            outcome = Outcome("timeout", f"no answer in {limit}; the process running it was killed")
         outcome.seconds = {"duration_s": time.perf_counter() - started}
-        return case_line(case, self.settings, outcome, device=self.about.device)
+        return record_of(case, self.settings, outcome, device=self.about.device)
 
     def _ask(self, question: Any, limit: float | None) -> Any:
         """Send a question and return the answer. Raises Died or Silent, and ends a child that did not answer."""
@@ -169,15 +168,15 @@ class Child:
         if self._running is None:
             return
         process, _ = self._running
-        told = f"backend {self.about.name}: its process"
+        process_of = f"backend {self.about.name}: its process"
         try:
             problem = self._ask(None, CLOSE_LIMIT)
             if code := process.wait(CLOSE_LIMIT):
-                problem = problem or f"{told} ended with {_how(code)} after closing"
+                problem = problem or f"{process_of} ended with {_how(code)} after closing"
         except Died as error:
-            problem = f"{told} died while closing: {error}"
+            problem = f"{process_of} died while closing: {error}"
         except (Silent, subprocess.TimeoutExpired):
-            problem = f"{told} did not close within {CLOSE_LIMIT:.0f} s and was killed"
+            problem = f"{process_of} did not close within {CLOSE_LIMIT:.0f} s and was killed"
         finally:
             self.kill()
         if problem:

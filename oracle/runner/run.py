@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ..model.errors import DeviceFault, OracleError
 from ..model.status import SUCCESS, Status
 from ..operators import Reference
 from ..operators import reference as reference_of
+from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Comparison, Layer
 from . import failure
 from .invariance import variants
@@ -35,12 +36,12 @@ OK = SUCCESS.name
 class Outcome:
     """How a case ended, and everything its record line says about it."""
 
-    status: str
+    status: CaseStatus
     reason: str = ""
     layers: dict[str, Layer] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     budget_used: float | None = None
-    detail: dict[str, Any] = field(default_factory=dict)
+    detail: Detail = field(default_factory=Detail)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -48,8 +49,8 @@ class DeviceError(Exception):
     """The backend raised; ``__cause__`` is what it raised."""
 
 
-def run_case(case: Case, backend: Backend, settings: Settings) -> dict[str, Any]:
-    """Run one case on a backend and return its record line. Whatever goes wrong becomes a status, never an exception
+def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
+    """Run one case on a backend and return its record. Whatever goes wrong becomes a status, never an exception
     (other than KeyboardInterrupt)."""
     started = time.perf_counter()
     seconds: dict[str, float] = {}
@@ -62,7 +63,7 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> dict[str, Any]
     except Exception as error:  # a bug of this package: told as such, the case is not lost
         outcome = _raised("oracle failed: ", error)
     outcome.seconds = {"duration_s": time.perf_counter() - started, **seconds}
-    return case_line(case, settings, outcome, device=getattr(backend, "device", ""))
+    return record_of(case, settings, outcome, device=getattr(backend, "device", ""))
 
 
 def _raised(prefix: str, error: BaseException) -> Outcome:
@@ -70,31 +71,33 @@ def _raised(prefix: str, error: BaseException) -> Outcome:
     if isinstance(error, (DeviceFault, OracleError)):
         return Outcome("error", told)
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Outcome("error", told, detail={"traceback": trace[-4000:]})
+    return Outcome("error", told, detail=Detail(traceback=trace[-4000:]))
 
 
-def case_line(case: Case, settings: Settings, outcome: Outcome, *, device: str = "") -> dict[str, Any]:
-    """Return the record line of a case."""
-    seconds = {name: round(outcome.seconds.get(name, 0.0), 6) for name in ("duration_s", "golden_s", "backend_s")}
-    line: dict[str, Any] = {
-        "type": "case",
-        "id": case.id,
-        "op": case.op,
-        "dtype": case.dtype,
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "verdicts": {
-            n: {"passed": v.passed, "reason": v.reason, "metrics": v.metrics} for n, v in outcome.layers.items()
-        },
-        "metrics": outcome.metrics,
-        "budget_used": outcome.budget_used,
-        **seconds,
-        "worker": settings.worker,
-        "device": device or ("" if settings.device is None else str(settings.device)),
-    }
+def record_of(case: Case, settings: Settings, outcome: Outcome, *, device: str = "") -> CaseRecord:
+    """Return the record of a case."""
+    detail = None
     if outcome.status not in ("pass", "skip"):
-        line["detail"] = {**outcome.detail, **failure.describe_case(case, settings)}
-    return line
+        detail = replace(
+            outcome.detail,
+            inputs=failure.describe_inputs(case),
+            attrs=dict(case.attrs),
+            replay=failure.replay_command(case, settings),
+        )
+    return CaseRecord(
+        id=case.id,
+        op=case.op,
+        dtype=case.dtype,
+        status=outcome.status,
+        reason=outcome.reason,
+        verdicts={n: LayerVerdict(v.passed, v.reason, v.metrics) for n, v in outcome.layers.items()},
+        metrics=outcome.metrics,
+        budget_used=outcome.budget_used,
+        **{name: round(outcome.seconds.get(name, 0.0), 6) for name in ("duration_s", "golden_s", "backend_s")},
+        worker=settings.worker,
+        device=device or ("" if settings.device is None else str(settings.device)),
+        detail=detail,
+    )
 
 
 @dataclass
@@ -327,7 +330,7 @@ class _Run:
             return outcome
         name, layer = failed[0]
         outcome.status, outcome.reason = "fail", f"{name}: {layer.reason}"
-        outcome.detail = {"rule": layer.rule}
+        outcome.detail = Detail(rule=layer.rule)
         if self.reference is not None and self.actual is not None:
             (output,) = self.memory.outputs
             bad = self.outside if layer.bad is None and name == "standard" else layer.bad

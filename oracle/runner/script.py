@@ -41,7 +41,7 @@ def script(shrunk: ShrunkCase) -> str:
         title=f"{case.op}: a failure of the backend {settings.backend}.",
         original=shrunk.original.id,
         rule=shrunk.rule,
-        reason=" ".join(str(shrunk.line["reason"]).split())[:200].replace("\\", "/").replace('"""', "'''"),
+        reason=" ".join(str(shrunk.record.reason).split())[:200].replace("\\", "/").replace('"""', "'''"),
         imports=_imports(settings.emulate, settings.soc, special),
         backend=repr(home_of(settings.backend)),
         options=repr(dict(settings.backend_options)),

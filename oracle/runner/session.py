@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from ..catalogue import digest, load, load_all, select
 from ..catalogue.case import Case
@@ -21,10 +20,11 @@ from ..catalogue.reading import display
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.errors import OracleError
-from ..record.writer import Recorder, summary
+from ..record.types import SCHEMA, CaseRecord, RunHeader
+from ..record.writer import RecordWriter, summary
 from .bench import Bench
 from .expectations import Expectations, expectations_file, load_expectations
-from .run import Outcome, case_line
+from .run import Outcome, record_of
 from .settings import Settings
 
 
@@ -44,7 +44,7 @@ class Run:
         self.bench = Bench(self.settings)
         if self.record is None and self.report is not None:
             self.record = self.report.with_suffix(".jsonl")
-        self.recorder = Recorder(self.record)
+        self.recorder = RecordWriter(self.record)
         self._cases: dict[Path, list[Case]] = {}
         self._foreign: dict[Path, Loaded] = {}
         self._expectations: dict[Path, Expectations] = {}
@@ -87,20 +87,18 @@ class Run:
 
     # running ---------------------------------------------------------------------------------------------------------
 
-    def run(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> dict[str, Any]:
-        """Run one case and return its record line."""
+    def run(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
+        """Run one case and return its record."""
         expected = None if ignore_expectations else self.expectations(folder).of(case, self.settings.soc)
         return self.bench.run(case, expected)
 
-    def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> dict[str, Any]:
-        """Return the record line of a case whose worker died."""
+    def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> CaseRecord:
+        """Return the record of a case whose worker died."""
         case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
         settings = self.settings.for_worker(worker)
-        line = case_line(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
+        record = record_of(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
         expected = None if ignore_expectations else self.expectations(file.parent).of(case, settings.soc)
-        if expected is not None:
-            line["status"], line["reason"] = expected.resolve(line["status"], line["reason"])
-        return line
+        return record if expected is None else expected.counted(record)
 
     # recording -------------------------------------------------------------------------------------------------------
 
@@ -116,24 +114,25 @@ class Run:
             self.foreign(file)  # a process with workers collects nothing itself
         self.recorder.begin(len(planned), self.header(files))
 
-    def header(self, files: Sequence[Path]) -> dict[str, Any]:
+    def header(self, files: Sequence[Path]) -> RunHeader:
         """Return what the record's first line says of the run."""
         settings = self.settings
-        return {
-            "backend": self.backend_name or settings.backend,
-            "backend_options": dict(settings.backend_options),
-            "soc": settings.soc,
-            "standard": settings.standard,
-            "seed": settings.seed,
-            "tier": settings.tier,
-            "layers": list(settings.layers),
-            "overflow": "saturate" if settings.saturates else "inf_nan",
-            "third_party": settings.third_party,
-            "replay_arguments": list(settings.replay_arguments),
-            "versions": {**versions(), **self.versions},
-            "catalogue_sha256": digest(files),
-            "command": shlex.join(self.command),
-        }
+        return RunHeader(
+            schema=SCHEMA,
+            backend=self.backend_name or settings.backend,
+            backend_options=dict(settings.backend_options),
+            soc=settings.soc,
+            standard=settings.standard,
+            seed=settings.seed,
+            tier=settings.tier,
+            layers=settings.layers,
+            overflow="saturate" if settings.saturates else "inf_nan",
+            third_party=settings.third_party,
+            replay_arguments=settings.replay_arguments,
+            versions={**versions(), **self.versions},
+            catalogue_sha256=digest(files),
+            command=shlex.join(self.command),
+        )
 
     @property
     def active(self) -> bool:

@@ -21,7 +21,7 @@ from ..catalogue.inputs import make_inputs, stored_shape
 from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
-from ..record.statuses import GOOD
+from ..record.types import CaseRecord
 from .run import run_case
 from .settings import Settings
 
@@ -29,18 +29,17 @@ RUNS, SECONDS = 500, 120.0
 _REDUCED = "reduced by replay --shrink"
 _MOST_PARTS = 8  # an axis is cut into at most so many parts at a time: a run each
 _FEW = 32  # elements of a tensor whose values are made plain one by one
-Line = dict[str, Any]
-Run = Callable[[Case], Line]
+RunCase = Callable[[Case], CaseRecord]
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class ShrunkCase:
-    """A case that fails as ``original`` does. ``line`` is its record line, ``rule`` what both break."""
+    """A case that fails as ``original`` does. ``rule``: what what both break."""
 
     original: Case
     case: Case
-    line: Line
+    record: CaseRecord
     rule: str
     runs: int
     settings: Settings
@@ -75,56 +74,51 @@ def shrink(case: Case, backend: Backend, settings: Settings, *, runs: int = RUNS
     return shrink_with(lambda candidate: run_case(candidate, backend, settings), case, settings, runs=runs)
 
 
-def shrink_with(run: Run, case: Case, settings: Settings, *, runs: int = RUNS) -> ShrunkCase:
+def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUNS) -> ShrunkCase:
     """Reduce a failing case with any way to run one (a child process, for a backend that crashes)."""
-    line = run(case)
-    key = _key(line)
-    if line["status"] in GOOD or key is None:
-        raise OracleError(
-            f"{case.id} has nothing to reduce: it ended {line['status']} ({line['reason'] or 'no reason'})"
-        )
+    record = run(case)
+    key = _key(record)
+    if record.ok or key is None:
+        raise OracleError(f"{case.id} has nothing to reduce: it ended {record.status} ({record.reason or 'no reason'})")
     inputs, _ = make_inputs(case, seed=settings.seed)
     arrays = {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()}
-    search = _Search(run, key, runs - 1, time.monotonic() + SECONDS)
+    search = _Search(run, key, runs - 1, time.monotonic() + SECONDS, record)
     state = State(case, arrays)
     if not search.keeps(state):
         raise OracleError(
             f"{case.id}: with the same data written out it no longer fails; the device is not deterministic"
         )
     state = search.smallest(state)
-    return ShrunkCase(case, state.ready(), search.line, key[1] or key[0], search.made + 1, settings)
+    return ShrunkCase(case, state.ready(), search.record, key[1] or key[0], search.made + 1, settings)
 
 
-def _key(line: Line) -> Key | None:
+def _key(record: CaseRecord) -> Key | None:
     """What a failure is: its status with the broken rule, or the kind of exception. None: an error of this package."""
-    status, reason = str(line["status"]), str(line["reason"])
-    if status != "error":
-        return status, str((line.get("detail") or {}).get("rule", ""))
-    return None if reason.startswith("oracle") else (status, reason.partition(":")[0])
+    if record.status != "error":
+        return record.status, "" if record.detail is None else record.detail.rule
+    return None if record.reason.startswith("oracle") else (record.status, record.reason.partition(":")[0])
 
 
 @dataclass
 class _Search:
-    """Tries candidates; ``line`` is the record line of the last one kept."""
+    """Tries candidates; ``record`` is that of the last one kept."""
 
-    run: Run
+    run: RunCase
     key: Key
     budget: int
     deadline: float
+    record: CaseRecord
     made: int = 0
-
-    def __post_init__(self) -> None:
-        self.line: Line = {}
 
     def keeps(self, state: State | None) -> bool:
         """Run a candidate; True if it fails as the original does."""
         if state is None or self.made >= self.budget or time.monotonic() > self.deadline:
             return False
         self.made += 1
-        line = self.run(state.ready())
-        if _key(line) != self.key:
+        record = self.run(state.ready())
+        if _key(record) != self.key:
             return False
-        self.line = line
+        self.record = record
         return True
 
     def smallest(self, state: State) -> State:

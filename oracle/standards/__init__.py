@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.errors import unknown
+from ..numerics.environment import ieee_arithmetic
 from . import binary, dual, integer, mere_mare, mixed, msprobe, single_bm, ttk_close, ttk_cross_check
 from .base import Option, Standard, Verdict
 from .recheck import recheck
@@ -18,6 +19,7 @@ _FILES = (mixed, mere_mare, dual, single_bm, binary, integer, ttk_close, ttk_cro
 STANDARDS: dict[str, Standard] = {standard.name: standard for file in _FILES for standard in file.STANDARDS}
 
 
+@ieee_arithmetic
 def judge(standard: str, /, *, golden: Any, actual: Any, dtype: Any, third: Any = None, **options: Any) -> Verdict:
     """Judge one output by an accuracy standard.
 

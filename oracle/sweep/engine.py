@@ -15,7 +15,7 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import Status
-from ..numerics.proof import round_rational
+from ..numerics.rounding import round_rational
 from ..operators import compute, reference
 from .pairs import CODES, Pairs
 

@@ -45,8 +45,8 @@ def outcomes(cases, **settings):
         lines = [bench.run(case) for case in cases]
     finally:
         bench.close()
-    assert {line["device"] for line in lines} == {"emulated npu:0"}
-    return [(line["status"], line["reason"]) for line in lines]
+    assert {line.device for line in lines} == {"emulated npu:0"}
+    return [(line.status, line.reason) for line in lines]
 
 
 # The fault hits the second of three cases. What the kernel writes is judged like any value, what the calls answer too.
@@ -112,7 +112,7 @@ def test_a_device_that_no_soc_of_this_suite_has(clean, tree):
     for name in ("Ascend310B1", "", "Kirin990"):
         with pytest.raises(OracleError, match="none of the SoCs of this suite: ascend910, "):
             soc_of(name)
-    assert {soc_of(name) for name in ("Ascend910B4-1", "Ascend910B2C")} == {"ascend910b"}
+    assert {soc_of(name) for name in ("Ascend910B", "Ascend910B4-1", "Ascend910B2C")} == {"ascend910b"}
 
 
 def test_without_cann_there_is_one_clear_message(clean, monkeypatch):

@@ -113,7 +113,7 @@ def test_the_documented_example_runs(tmp_path):
     tmp_path.joinpath("my_device.py").write_text(text.partition("```python\n")[2].partition("```")[0])
     device = load("my_device:Device", {"threads": "2"})
     cases = [c for c in select(load_all(), tier="smoke", soc="ascend910b") if c.op == "aclnnLogSigmoidBackward"]
-    statuses = {case.id: run_case(case, device, Settings())["status"] for case in cases}
+    statuses = {case.id: run_case(case, device, Settings()).status for case in cases}
     assert set(statuses.values()) == {"pass"}
     others = next(c for c in load_all() if c.op != "aclnnLogSigmoidBackward")
-    assert "not written yet" in run_case(others, device, Settings())["reason"]
+    assert "not written yet" in run_case(others, device, Settings()).reason

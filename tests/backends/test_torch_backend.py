@@ -15,7 +15,6 @@ from oracle.backends.torch import from_numpy, to_numpy
 from oracle.catalogue import default_dir, load_all, select
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
-from oracle.record.writer import GOOD
 from oracle.runner import Settings
 from oracle.runner.bench import Bench
 from oracle.runner.expectations import expectations_file, load_expectations
@@ -60,9 +59,9 @@ def test_the_smoke_tier_differs_only_where_the_expectation_file_says_why():
     expected.require_matches(cases)
     lines = [bench.run(c, expected.of(c, "ascend910b")) for c in select(cases, tier="smoke", soc="ascend910b")]
     assert bench.about.versions["torch"] == torch.__version__
-    assert [line["id"] for line in lines if line["status"] not in GOOD] == []
-    assert sum(line["status"] == "pass" for line in lines) > 40
-    assert all(line["reason"] for line in lines if line["status"] in ("skip", "xfail"))
+    assert [line.id for line in lines if not line.ok] == []
+    assert sum(line.status == "pass" for line in lines) > 40
+    assert all(line.reason for line in lines if line.status in ("skip", "xfail"))
 
 
 def made(op, inputs, attrs=None, out=(2, 3), dtype=np.float32):

@@ -25,9 +25,9 @@ class Emulator:
             function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_uint64
         library.aclemuMisuseCount.restype = ctypes.c_uint64
         library.aclemuLastMisuse.restype = ctypes.c_char_p
-        self._before = {kind: self._count(kind) for kind in KINDS}
+        self._before = {kind: self.count(kind) for kind in KINDS}
 
-    def _count(self, kind: str) -> int:
+    def count(self, kind: str) -> int:
         return int(self._library.aclemuLiveCount(kind.encode()))
 
     def inject(self, faults: str) -> None:
@@ -41,7 +41,7 @@ class Emulator:
 
     def alive(self) -> dict[str, int]:
         """How many objects of each kind there are more than when the test began."""
-        return {kind: self._count(kind) - self._before[kind] for kind in KINDS}
+        return {kind: self.count(kind) - self._before[kind] for kind in KINDS}
 
     def trace(self, path: Path | None) -> None:
         assert self._library.aclemuTrace(None if path is None else str(path).encode()) == 0

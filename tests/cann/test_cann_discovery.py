@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oracle.cann import discovery
-from oracle.cann.discovery import OPERATOR_LIBRARIES, RUNTIME_LIBRARIES, Toolkit, custom_libraries, find_toolkit
+from oracle.cann.discovery import RUNTIME_LIBRARIES, Toolkit, custom_libraries, find_toolkit, operator_libraries
 from oracle.model.errors import OracleError
 
 
@@ -60,14 +60,21 @@ def test_a_variable_that_leads_nowhere_is_an_error_and_not_another_installation(
     [
         (["libascendcl.so", "libacl_rt.so"], RUNTIME_LIBRARIES, "libascendcl.so"),
         (["libacl_rt.so"], RUNTIME_LIBRARIES, "libacl_rt.so"),
-        (["libopapi.so", "libopapi_nn.so"], OPERATOR_LIBRARIES, "libopapi_nn.so"),
-        (["libopapi.so"], OPERATOR_LIBRARIES, "libopapi.so"),
-        (["libopapi_math.so"], OPERATOR_LIBRARIES, None),
+        (["libopapi_nn.so"], RUNTIME_LIBRARIES, None),
     ],
 )
-def test_one_library_of_each_kind(tmp_path, there, wanted, found):
+def test_one_library_of_the_runtime(tmp_path, there, wanted, found):
     path = Toolkit(install(tmp_path, *there), "test").library(*wanted)
     assert (path and path.name) == found
+
+
+def test_operators_are_looked_for_in_custom_packages_then_in_each_package_then_in_the_monolith(monkeypatch, tmp_path):
+    mine = install(tmp_path / "mine", "libcust_opapi.so", folder="op_api/lib")
+    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", str(mine))
+    names = ["libopapi.so", "libopapi_legacy.so", "libopapi_math.so", "libopapi_nn.so", "libopapi_something_else.so"]
+    toolkit = Toolkit(install(tmp_path / "home", *names), "test")
+    found = [path.name for path in operator_libraries(toolkit)]
+    assert found == ["libcust_opapi.so", "libopapi_nn.so", "libopapi_math.so", "libopapi_legacy.so", "libopapi.so"]
 
 
 def test_custom_packages_come_in_cann_s_order(monkeypatch, tmp_path):

@@ -23,6 +23,17 @@ def test_also_where_the_old_text_lost_its_end(new, kept):
     assert new_part(new + old[:kept], old) == new
 
 
+@given(*[st.lists(line, max_size=4).map("".join)] * 2, st.lists(line, min_size=1, max_size=4).map("".join))
+def test_what_a_fault_appends_is_new_too(new, appended, old):
+    assert sorted(new_part(new + old + appended, old)) == sorted(new + appended)
+
+
+def test_a_refusal_before_and_a_fault_behind_the_old_text():
+    refused, fault, old = "EZ1001: new\n", "EE9999: the kernel faulted\n", "EZ1001: old\n"
+    assert new_part(refused + old + fault, old) == refused + fault
+    assert new_part(old + fault, old) == fault
+
+
 def test_a_thread_s_messages_are_its_own_and_on_one_line():
     messages = Messages()
     assert messages.latest("EZ1001: one\n  [trace]\n") == "EZ1001: one; [trace]"

@@ -20,7 +20,7 @@ from oracle.catalogue.generators import size_of
 from oracle.model.call import Call
 from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS, reference, validate
-from oracle.operators.base import Operator
+from oracle.operators.operator import Operator
 
 SLUGS = [op.slug for op in OPERATORS.values()]
 LARGE = 5000  # elements; larger goldens repeat what the smaller ones of their family show

@@ -12,7 +12,7 @@ import synthetic
 
 from oracle.commands.report import add_parser
 from oracle.model.errors import OracleError
-from oracle.reporting.formats import FORMATS, format_of
+from oracle.reporting.formats import FORMATS
 
 
 def command(*words: object) -> Any:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from oracle.cann.abi import c_type
+from oracle.cann.attributes import scalar
 from oracle.emulator import environment
 from oracle.emulator.toolkit import find_compiler
 from oracle.model.call import FORMAT_ENUM, TensorSpec
@@ -53,25 +55,36 @@ def run_program(
 
 @dataclass
 class Job:
-    """One call for the driver. Tensors are arrays (of which the driver gets the storage), TensorSpec or None."""
+    """One call for the driver. Tensors are arrays (of which the driver gets the storage), TensorSpec or None.
+
+    ``parameters`` of an operator that the suite has none of: (name, C type or "tensor") in order.
+    """
 
     op: str
     params: Mapping[str, Any]
     null: tuple[str, ...] = ()
     run: bool = True
     timeout: int = 20000  # ms, of the synchronisation
+    parameters: tuple[tuple[str, str], ...] = ()
 
     def json(self) -> str:
         arguments = []
-        for parameter in OPERATORS[self.op].parameters:
-            value = self.params.get(parameter.name)
-            if parameter.kind == "attr":
-                arguments.append(["attr", parameter.name, value])
-            else:
-                arguments.append(["tensor", parameter.name, None if value is None else _spec(value)])
+        for name, kind in self.parameters or parameters_of(self.op):
+            value = self.params.get(name)
+            if kind == "tensor":
+                value = None if value is None else _spec(value)
+            elif kind == "aclScalar" and value is not None:
+                stored, enum = scalar(name, value)
+                value = [enum, base64.b64encode(stored.tobytes()).decode()]
+            arguments.append([kind, name, value])
         return json.dumps(
             {"op": self.op, "args": arguments, "null": self.null, "run": self.run, "timeout": self.timeout}
         )
+
+
+def parameters_of(op: str) -> tuple[tuple[str, str], ...]:
+    """The parameters of an operator of the suite, each with its C type."""
+    return tuple((p.name, c_type(p) if p.kind == "attr" else "tensor") for p in OPERATORS[op].parameters)
 
 
 def _storage(array: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Calls aclnn operators through ctypes, as its arguments on stdin say: one JSON object a line in, one out.
 
 It knows nothing of the project, so that what it shows is the C interface and nothing else. argv[1] is lib64.
-A job: {"op", "args": [["tensor", name, spec or null, is_output], ["attr", name, value]], "null": [names], "run": bool};
-a spec: {"shape", "dtype", "format", "strides", "offset", "storage", "data": base64 of the storage or null}.
+A job: {"op", "args": [["tensor", name, spec or null], [C type, name, value]], "null": [names], "run": bool}; an
+aclScalar's value is [aclDataType, base64 of its bytes] or null; a tensor's spec:
+{"shape", "dtype", "format", "strides", "offset", "storage", "data": base64 of the storage or null}.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import base64
 import ctypes
 import json
 import sys
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 
 LIB64 = Path(sys.argv[1])
-acl, base, ops = (ctypes.CDLL(str(LIB64 / name)) for name in ("libascendcl.so", "libnnopbase.so", "libopapi_nn.so"))
+acl, base = (ctypes.CDLL(str(LIB64 / name)) for name in ("libascendcl.so", "libnnopbase.so"))
+OPS = [ctypes.CDLL(str(LIB64 / name)) for name in ("libopapi_nn.so", "libopapi_math.so")]
+BY_VALUE = {"int64": c_int64, "float": c_float, "double": c_double, "bool": c_bool}
 I64 = POINTER(c_int64)
 for function, arguments in (
     (acl.aclInit, [c_char_p]),
@@ -27,10 +30,12 @@ for function, arguments in (
     (acl.aclrtSynchronizeStreamWithTimeout, [c_void_p, c_int]),
     (base.aclCreateTensor, [I64, c_uint64, c_int, I64, c_int64, c_int, I64, c_uint64, c_void_p]),
     (base.aclDestroyTensor, [c_void_p]),
+    (base.aclCreateScalar, [c_char_p, c_int]),
+    (base.aclDestroyScalar, [c_void_p]),
     (base.aclDestroyAclOpExecutor, [c_void_p]),
 ):
     function.argtypes = arguments
-base.aclCreateTensor.restype = c_void_p
+base.aclCreateTensor.restype = base.aclCreateScalar.restype = c_void_p
 acl.aclGetRecentErrMsg.restype = c_char_p
 DTOH, HTOD = 2, 1
 
@@ -72,20 +77,39 @@ class Tensor:
             acl.aclrtFree(self.memory)
 
 
+def operator(name: str):
+    return next(getattr(library, name) for library in OPS if hasattr(library, name))
+
+
+def attribute(kind: str, value):
+    """Return the value in its C type and, for an aclScalar, the handle to destroy."""
+    if kind == "char*":
+        return c_char_p(None if value is None else value.encode()), None
+    if kind != "aclScalar":
+        return BY_VALUE[kind](value), None
+    handle = None if value is None else base.aclCreateScalar(base64.b64decode(value[1]), value[0])
+    return c_void_p(handle), handle
+
+
 def first_phase(job: dict, tensors: dict[str, Tensor | None]) -> tuple[int, c_uint64, c_void_p]:
-    function = getattr(ops, job["op"] + "GetWorkspaceSize")
-    values: list = []
-    for kind, name, value, *_ in job["args"]:
-        if kind == "attr":
-            values.append(c_int64(value))
-        else:
+    function = operator(job["op"] + "GetWorkspaceSize")
+    values, scalars = [], []
+    for kind, name, value in job["args"]:
+        if kind == "tensor":
             tensor = tensors[name]
             values.append(c_void_p(tensor.handle if tensor is not None else None))
+        else:
+            passed, scalar = attribute(kind, value)
+            values.append(passed)
+            scalars.append(scalar)
     size, executor = c_uint64(), c_void_p()
     pointers = [
         None if name in job["null"] else byref(v) for name, v in (("workspaceSize", size), ("executor", executor))
     ]
-    return function(*values, *pointers), size, executor
+    status = function(*values, *pointers)
+    for scalar in filter(None, scalars):
+        must(base.aclDestroyScalar(scalar), "aclDestroyScalar")
+    return status, size, executor
 
 
 def second_phase(job: dict, size: c_uint64, executor: c_void_p) -> tuple[int, int]:
@@ -93,7 +117,7 @@ def second_phase(job: dict, size: c_uint64, executor: c_void_p) -> tuple[int, in
     workspace = c_void_p()
     if size.value > 0:
         must(acl.aclrtMalloc(byref(workspace), size.value, 0), "aclrtMalloc")
-    status = getattr(ops, job["op"])(workspace, size, executor, None)
+    status = operator(job["op"])(workspace, size, executor, None)
     sync = acl.aclrtSynchronizeStreamWithTimeout(None, job["timeout"])
     if workspace:
         acl.aclrtFree(workspace)
@@ -101,7 +125,7 @@ def second_phase(job: dict, size: c_uint64, executor: c_void_p) -> tuple[int, in
 
 
 def perform(job: dict) -> dict:
-    tensors = {name: None if spec is None else Tensor(spec) for kind, name, spec, *_ in job["args"] if kind == "tensor"}
+    tensors = {name: None if spec is None else Tensor(spec) for kind, name, spec in job["args"] if kind == "tensor"}
     status, size, executor = first_phase(job, tensors)
     answer: dict = {"status": status, "message": message() if status != 0 else "", "workspace": size.value}
     if status == 0 and not job["run"]:

@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_made(tmp_path, name):
 
 
 def test_a_finished_tree_needs_no_right_to_write(tree, monkeypatch):
-    monkeypatch.setattr("oracle.emulator.toolkit._locked", lambda _: pytest.fail("locked"))
+    monkeypatch.setattr("oracle.emulator.toolkit.locked", lambda _: pytest.fail("locked"))
     assert build(tree) == tree
 
 

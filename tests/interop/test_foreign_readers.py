@@ -272,7 +272,7 @@ def test_foreign_cases_run_and_pass_on_the_oracle(name):
     for case in load(DATA / name).cases:
         for soc in case.soc or PLATFORMS:
             line = run_case(case, backend, Settings(soc=soc))
-            assert line["status"] == "pass", line
+            assert line.status == "pass", line
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -294,7 +294,7 @@ def test_the_shipped_samples_read(path):
     assert rows in (None, len(loaded.cases) + loaded.skipped.total())
     backend, settings = load_backend("cpu"), Settings()
     small = [c for c in loaded.cases if all(math.prod(p.shape) < 2**13 for p in c.inputs.values() if p)]
-    assert {run_case(case, backend, settings)["status"] for case in small} == {"pass"}
+    assert {run_case(case, backend, settings).status for case in small} == {"pass"}
 
 
 # recognising and refusing ---------------------------------------------------------------------------------------------

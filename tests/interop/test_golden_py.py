@@ -32,16 +32,16 @@ def golden():
 @pytest.mark.parametrize("op", ["Softmax", "BinaryCrossEntropy"])
 def test_a_right_golden_passes(golden, op):
     found = lines(golden, op)
-    counts = Counter(line["status"] for line in found.values())
-    assert set(counts) <= {"pass", "skip"}, [line["reason"] for line in found.values() if line["status"] == "fail"]
+    counts = Counter(line.status for line in found.values())
+    assert set(counts) <= {"pass", "skip"}, [line.reason for line in found.values() if line.status == "fail"]
     assert counts["pass"] > 5
 
 
 def test_float32_whatever_the_dtype_shows(golden):
     for case_id, line in lines(golden, "NLLLoss").items():
-        if line["dtype"] != "float32" and line["status"] not in ("skip", "error"):
-            assert line["status"] == "fail", case_id
-            assert "has dtype float32" in line["reason"]
+        if line.dtype != "float32" and line.status not in ("skip", "error"):
+            assert line.status == "fail", case_id
+            assert "has dtype float32" in line.reason
 
 
 def nll_case(one_dimensional: bool):
@@ -62,9 +62,9 @@ def nll_case(one_dimensional: bool):
 
 def test_the_shape_of_one_dimensional_input_shows(golden):
     line = run_case(nll_case(True), golden, SETTINGS)
-    assert line["status"] == "fail"
-    assert "has shape (1, " in line["reason"]
-    assert run_case(nll_case(False), golden, SETTINGS)["status"] == "pass"
+    assert line.status == "fail"
+    assert "has shape (1, " in line.reason
+    assert run_case(nll_case(False), golden, SETTINGS).status == "pass"
 
 
 def test_a_golden_that_raises_is_an_error_with_its_words(golden):
@@ -72,13 +72,13 @@ def test_a_golden_that_raises_is_an_error_with_its_words(golden):
                 and c.inputs["target"].shape == () and 0 not in c.inputs["self"].shape
                 and c.expected("ascend910b") == "ACLNN_SUCCESS")  # fmt: skip
     line = run_case(case, golden, SETTINGS)
-    assert line["status"] == "error"
-    assert "IndexError" in line["reason"]
+    assert line.status == "error"
+    assert "IndexError" in line.reason
 
 
 def test_arithmetic_in_the_input_dtype_shows(golden):
     found = lines(golden, "LogSigmoid")
-    assert any(line["status"] == "fail" for line in found.values() if line["dtype"] in ("float16", "bfloat16"))
+    assert any(line.status == "fail" for line in found.values() if line.dtype in ("float16", "bfloat16"))
 
 
 def test_what_a_golden_does_not_answer_is_skipped_with_the_reason(golden):
@@ -90,8 +90,8 @@ def test_what_a_golden_does_not_answer_is_skipped_with_the_reason(golden):
             cast = output is not None and like is not None and output.dtype != like.dtype
             if refused or cast:
                 line = run_case(case, golden, SETTINGS)
-                if line["status"] == "skip":
-                    reasons[line["reason"].partition(" ")[0]] += 1
+                if line.status == "skip":
+                    reasons[line.reason.partition(" ")[0]] += 1
                 else:
                     assert not refused
     assert set(reasons) == {"a", "the"}  # no GetWorkspaceSize; the host's last cast
@@ -100,10 +100,10 @@ def test_what_a_golden_does_not_answer_is_skipped_with_the_reason(golden):
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 def test_an_aclnn_golden_gets_torch_tensors():
     backend = load_backend("golden_py", {"file": str(FILE), "form": "aclnn"})
-    counts = Counter(line["status"] for line in lines(backend, "Softmax").values())
+    counts = Counter(line.status for line in lines(backend, "Softmax").values())
     assert counts["pass"] > 5
     assert set(counts) <= {"pass", "skip"}
-    assert {line["status"] for line in lines(backend, "NLLLoss").values()} == {"skip"}
+    assert {line.status for line in lines(backend, "NLLLoss").values()} == {"skip"}
 
 
 def test_both_ways_to_name_it_are_one():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import oracle
 from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
-from oracle.numerics.proof import round_rational
+from oracle.numerics.rounding import round_rational
 
 compiled = pytest.importorskip(
     "oracle.numerics.compiled", reason="the extra `fast` (numba) is not installed", exc_type=ImportError

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.fractions64 import Fraction64, refined, two_product, two_sum
-from oracle.numerics.proof import round_enclosures, round_rational, settle, store
-from oracle.numerics.rounding import round_to
+from oracle.numerics.proof import round_enclosures, settle, store
+from oracle.numerics.rounding import round_rational, round_to
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -144,8 +144,8 @@ def test_sum_and_product_lose_nothing(a, b):
 def test_exact_fractions_recognise_ties_and_only_ties(a, b, count):
     """a / (b count): an exact tie of bfloat16 is given as certain, anything else keeps its interval."""
     value = np.array([a / (b * count)])
-    exact = Fraction64(np.array([float(a)])) / Fraction64(np.array([float(b)])) / count
-    got, low, high = refined(value, exact, ml_dtypes.bfloat16, 1e-15)
+    exact = Fraction64(np.array([float(a)])) / Fraction64(np.array([float(b)])) / Fraction64(np.array([float(count)]))
+    got, low, high = refined(value, exact, ml_dtypes.bfloat16, np.abs(value) * 1e-15)
     number = Fraction(a, b * count)
     if low[0] == high[0] and a:
         assert Fraction(float(got[0])) == number

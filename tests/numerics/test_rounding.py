@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.model.dtypes import DTYPES, FORMATS
-from oracle.numerics.proof import round_rational
-from oracle.numerics.rounding import half_bits, quantize, round_to, widen
+from oracle.numerics.rounding import half_bits, quantize, round_rational, round_to, widen
 
 SMALL = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 STORED = ("float16", "bfloat16", "float32")

@@ -228,11 +228,11 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_thirty_thousand_cases_stay_small_and_quick(tmp_path: Path) -> None:
-    """Under 6 MB and 3 s from reading to writing; on an idle machine a third of both."""
+    """Under 6 MB and 5 s from reading to writing; on an idle machine a third of both."""
     path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(30_000))
     started = time.process_time()
     html.write([path], tmp_path / "report.html")
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 5
     assert (tmp_path / "report.html").stat().st_size < 6_000_000
 
 

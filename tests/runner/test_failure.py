@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.operators import Reference
-from oracle.record.writer import dumps
+from oracle.record.codec import to_json
+from oracle.record.writer import dumps_object
 from oracle.runner.failure import elements, error_map, histogram, ulp_distance
 
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
@@ -75,9 +76,9 @@ def test_the_worst_five_come_first_and_specials_before_all():
     actual = np.arange(20.0)
     actual[3] = np.nan
     found = detail_of(value, actual)
-    assert [row["index"] for row in found["worst"]] == [[3], [19], [18], [17], [16]]
-    assert found["worst"][0]["ulp"] is None
-    assert json.loads(dumps(found))["worst"][0]["actual"] == "nan"
+    assert [row.index for row in found.worst] == [(3,), (19,), (18,), (17,), (16,)]
+    assert found.worst[0].ulp is None
+    assert json.loads(dumps_object(to_json(found)))["worst"][0]["actual"] == "nan"
 
 
 def test_the_worst_of_very_many_are_found():
@@ -85,16 +86,16 @@ def test_the_worst_of_very_many_are_found():
     actual = np.full(100_000, 0.2)
     actual[[70_000, 5, 99_999]] = 3.0, 2.0, 1.0
     found = detail_of(value, actual, bad=actual > 0.1)
-    assert [row["index"][0] for row in found["worst"]][:3] == [70_000, 5, 99_999]
-    assert len(found["worst"]) == 5
-    assert (found["bad"], found["pattern"]) == (100_000, "all")
+    assert [row.index[0] for row in found.worst][:3] == [70_000, 5, 99_999]
+    assert len(found.worst) == 5
+    assert (found.bad, found.pattern) == (100_000, "all")
 
 
 def test_index_and_bits_are_those_of_the_element():
     actual = np.zeros((2, 3, 4), np.float32)
     actual[1, 2, 3] = -1.5
-    (row,) = detail_of(np.zeros((2, 3, 4)), actual)["worst"]
-    assert (row["index"], row["expected_hex"], row["actual_hex"]) == ([1, 2, 3], "0x00000000", "0xbfc00000")
+    (row,) = detail_of(np.zeros((2, 3, 4)), actual).worst
+    assert (row.index, row.expected_hex, row.actual_hex) == ((1, 2, 3), "0x00000000", "0xbfc00000")
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 1000])

@@ -26,19 +26,19 @@ def test_the_run_goes_on_after_deaths_and_silence():
         lines = {name: bench.run(log_sigmoid(name)) for name in ("plain", "dies", "exits", "hangs", "after")}
     finally:
         bench.close()
-    assert {name: line["status"] for name, line in lines.items()} == {
+    assert {name: line.status for name, line in lines.items()} == {
         "plain": "pass", "dies": "crash", "exits": "crash", "hangs": "timeout", "after": "pass",
     }  # fmt: skip
-    assert "signal 9 (SIGKILL)" in lines["dies"]["reason"]
-    assert "exit status 7" in lines["exits"]["reason"]
-    assert "no answer in 3 s" in lines["hangs"]["reason"]
-    assert lines["hangs"]["detail"]["replay"].startswith("aclnn-oracle replay ")
+    assert "signal 9 (SIGKILL)" in lines["dies"].reason
+    assert "exit status 7" in lines["exits"].reason
+    assert "no answer in 3 s" in lines["hangs"].reason
+    assert lines["hangs"].detail.replay.startswith("aclnn-oracle replay ")
 
 
 def test_a_device_that_calls_itself_broken_gets_a_new_process_for_the_next_case():
     bench = Bench(Settings(backend="misbehaving:Breaks", isolate=True))
     try:
-        assert [bench.run(log_sigmoid(name))["status"] for name in ("one", "breaks", "two")] == [
+        assert [bench.run(log_sigmoid(name)).status for name in ("one", "breaks", "two")] == [
             "pass",
             "error",
             "pass",
@@ -54,8 +54,8 @@ def test_a_device_that_does_not_come_back_makes_errors_and_loses_no_case(tmp_pat
         lines = [bench.run(log_sigmoid(name)) for name in ("dies", "two", "three")]
     finally:
         bench.close()
-    assert [line["status"] for line in lines] == ["crash", "error", "error"]
-    assert "FileExistsError" in lines[2]["reason"]
+    assert [line.status for line in lines] == ["crash", "error", "error"]
+    assert "FileExistsError" in lines[2].reason
 
 
 @pytest.mark.parametrize("isolate", [True, False])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import misbehaving as m
@@ -11,6 +10,9 @@ import pytest
 from misbehaving import early, log_sigmoid, refused, softmax
 
 from oracle.backends.cpu import Backend as Cpu
+from oracle.record.codec import from_json
+from oracle.record.fields import parse_object
+from oracle.record.types import CaseRecord
 from oracle.record.writer import dumps
 from oracle.runner import Settings, run_case
 from oracle.runner.failure import text
@@ -45,43 +47,43 @@ WRONG = [
 )
 def test_a_wrong_device_is_noticed_for_what_it_does(device, case, status, words):
     line = run_case(case, device(), Settings())
-    assert (line["status"], words in line["reason"]) == (status, True), line["reason"]
+    assert (line.status, words in line.reason) == (status, True), line.reason
 
 
 @pytest.mark.parametrize("case", [log_sigmoid(), STRIDED, softmax(), refused(), early(), log_sigmoid("scalar", ())])
 @pytest.mark.parametrize("numerics", ["exact", "kernel"])
 def test_a_right_device_passes(case, numerics):
     line = run_case(case, Cpu(numerics=numerics), Settings())
-    assert (line["status"], line["reason"]) == ("pass", "")
-    assert "detail" not in line
+    assert (line.status, line.reason) == ("pass", "")
+    assert line.detail is None
 
 
 def test_a_refused_call_is_judged_by_its_status_alone():
     line = run_case(refused(), Cpu(), Settings())
-    assert list(line["verdicts"]) == ["structure"]
-    assert line["budget_used"] is None
+    assert list(line.verdicts) == ["structure"]
+    assert line.budget_used is None
 
 
 def test_each_layer_is_reported_apart_and_any_of_them_fails_the_case():
     line = run_case(log_sigmoid(), m.FlipsOneSign(), Settings())
-    assert {name: layer["passed"] for name, layer in line["verdicts"].items()} == {
+    assert {name: layer.passed for name, layer in line.verdicts.items()} == {
         "structure": True,
-        "standard": line["verdicts"]["standard"]["passed"],
+        "standard": line.verdicts["standard"].passed,
         "strict": False,
     }
     only = run_case(log_sigmoid(), m.FlipsOneSign(), Settings(layers=("structure",)))
-    assert (only["status"], list(only["verdicts"])) == ("pass", ["structure"])
+    assert (only.status, list(only.verdicts)) == ("pass", ["structure"])
 
 
 def test_values_that_cannot_be_judged_fail_the_value_layers_too():
     line = run_case(log_sigmoid(), m.WrongShape(), Settings(layers=("standard", "strict")))
-    assert line["status"] == "fail"
-    assert line["verdicts"]["strict"]["reason"].startswith("not judged: gradInput has shape")
+    assert line.status == "fail"
+    assert line.verdicts["strict"].reason.startswith("not judged: gradInput has shape")
 
 
 def test_nothing_to_judge_is_a_skip_never_a_pass():
     line = run_case(refused(), m.Accepts(), Settings(layers=("strict",)))
-    assert line["status"] == "skip"
+    assert line.status == "skip"
 
 
 def test_a_result_that_equals_the_poison_is_written_all_the_same():
@@ -92,8 +94,8 @@ def test_a_result_that_equals_the_poison_is_written_all_the_same():
             out.reshape(-1)[3:5].view(np.uint32)[...] = 0xA5A5A5A5
 
     line = run_case(log_sigmoid(), AnswersThePoison(), Settings())
-    assert line["verdicts"]["structure"]["passed"]
-    assert line["status"] == "fail"
+    assert line.verdicts["structure"].passed
+    assert line.status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -107,16 +109,16 @@ def test_a_golden_that_proves_nothing_is_an_error_unless_the_case_says_why(data,
     plain = log_sigmoid()
     case = replace(plain, inputs={**plain.inputs, "gradOutput": replace(plain.inputs["gradOutput"], data=data)})
     line = run_case(case, Cpu(), Settings())
-    assert (line["status"], told in line["reason"]) == ("error", True), line["reason"]
-    assert run_case(replace(case, uninformative="on purpose"), Cpu(), Settings())["status"] == "pass"
+    assert (line.status, told in line.reason) == ("error", True), line.reason
+    assert run_case(replace(case, uninformative="on purpose"), Cpu(), Settings()).status == "pass"
 
 
 def test_determinism_compares_bits():
     settings = Settings(determinism=3)
-    assert run_case(log_sigmoid(), Cpu(), settings)["status"] == "pass"
+    assert run_case(log_sigmoid(), Cpu(), settings).status == "pass"
     line = run_case(log_sigmoid(), m.Drifts(), settings)
-    assert "structure: run 2: 1 of 54 elements differ" in line["reason"]
-    assert line["detail"]["pattern"] == "one element, [1, 1]"
+    assert "structure: run 2: 1 of 54 elements differ" in line.reason
+    assert line.detail.pattern == "one element, [1, 1]"
 
 
 @pytest.mark.parametrize(
@@ -128,20 +130,20 @@ def test_determinism_compares_bits():
 )
 def test_invariance_compares_bits_of_layouts_and_slices(device, words):
     settings = Settings(invariance=True, layers=("structure",))
-    assert run_case(STRIDED, Cpu(), settings)["status"] == "pass"
-    assert words in run_case(STRIDED, device(), settings)["reason"]
-    assert run_case(STRIDED, device(), Settings(layers=("structure",)))["status"] == "pass"
+    assert run_case(STRIDED, Cpu(), settings).status == "pass"
+    assert words in run_case(STRIDED, device(), settings).reason
+    assert run_case(STRIDED, device(), Settings(layers=("structure",))).status == "pass"
 
 
 def test_the_third_party_gets_the_same_inputs():
     settings = Settings(standard="dual-L1", third_party="cpu:native", layers=("standard",))
     line = run_case(log_sigmoid(), Cpu(), settings)
-    assert line["status"] == "pass", line["reason"]
+    assert line.status == "pass", line.reason
 
 
 def test_the_seed_changes_the_data_and_nothing_else_does():
     def budget(seed):
-        return run_case(log_sigmoid(), Cpu(), Settings(seed=seed))["metrics"]
+        return run_case(log_sigmoid(), Cpu(), Settings(seed=seed)).metrics
 
     assert budget(0) == budget(0) != budget(1)
 
@@ -149,23 +151,23 @@ def test_the_seed_changes_the_data_and_nothing_else_does():
 @pytest.mark.parametrize("device", [m.WritesNothing, m.FlipsOneSign, m.Raises, m.NotAnArray, m.Refuses])
 def test_a_failure_is_one_screen_of_strict_json(device):
     line = run_case(STRIDED, device(), Settings())
-    again = json.loads(dumps(line), parse_constant=pytest.fail)
-    told = text(again)
+    told = text(from_json(CaseRecord, parse_object(dumps(line), "here")))
+    assert told == text(line)
     assert len(told.splitlines()) <= 40
     assert max(map(len, told.splitlines())) <= 200
-    assert line["id"] in told
-    assert line["reason"] in told
+    assert line.id in told
+    assert line.reason in told
     assert "aclnn-oracle replay 'log_sigmoid_backward/strided[float32]'" in told
 
 
 def test_the_detail_names_worst_elements_pattern_and_inputs():
-    detail = run_case(log_sigmoid(), m.FlipsOneSign(), Settings(layers=("strict",)))["detail"]
-    assert detail["rule"] == "|actual - value| <= bound"
-    assert [row["index"] for row in detail["worst"]] == [[0, 0]]
-    worst = detail["worst"][0]
-    assert worst["actual"] == -worst["expected"]
-    assert int(worst["expected_hex"], 16) ^ int(worst["actual_hex"], 16) == 1 << 31
-    assert detail["cause"] == "wrong sign"
-    assert (detail["bad"], detail["total"]) == (1, 54)
-    assert sum(detail["ulp_histogram"].values()) == 54
-    assert detail["inputs"]["self"] == "float32[6,9] normal"
+    detail = run_case(log_sigmoid(), m.FlipsOneSign(), Settings(layers=("strict",))).detail
+    assert detail.rule == "|actual - value| <= bound"
+    assert [row.index for row in detail.worst] == [(0, 0)]
+    worst = detail.worst[0]
+    assert worst.actual == -worst.expected
+    assert int(worst.expected_hex, 16) ^ int(worst.actual_hex, 16) == 1 << 31
+    assert detail.cause == "wrong sign"
+    assert (detail.bad, detail.total) == (1, 54)
+    assert sum(detail.ulp_histogram.values()) == 54
+    assert detail.inputs["self"] == "float32[6,9] normal"

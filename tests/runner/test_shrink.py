@@ -115,7 +115,7 @@ def failing(op: str, device: type[Device]) -> Case:
         strided = any(p is not None and p.view != "contiguous" for p in case.inputs.values())
         if strided or device is not Strides:
             line = run_case(case, device(), Settings())
-            if line["status"] in ("fail", "error"):
+            if line.status in ("fail", "error"):
                 return case
     raise AssertionError(f"{device.__name__} fails nothing")
 
@@ -144,9 +144,9 @@ def test_what_is_left_fails_alike_and_is_minimal(device, op, largest):
     before = run_case(case, device(), settings)
     shrunk = shrink(case, device(), settings)
     after = run_case(shrunk.case, device(), settings)
-    assert (after["status"], after["detail"].get("rule")) == (before["status"], before["detail"].get("rule"))
+    assert (after.status, after.detail.rule) == (before.status, before.detail.rule)
     assert max(sizes(shrunk.case)) <= largest
-    assert run_case(shrunk.case, Device(), settings)["status"] == "pass"
+    assert run_case(shrunk.case, Device(), settings).status == "pass"
 
 
 def test_a_layout_stays_only_where_it_matters():
@@ -201,7 +201,7 @@ def test_a_device_that_crashes_is_reduced_in_its_child(tmp_path, monkeypatch):
         shrunk = shrink_with(bench.run, case, settings, runs=30)
     finally:
         bench.close()
-    assert shrunk.line["status"] == "crash"
+    assert shrunk.record.status == "crash"
     assert shrunk.case.inputs["output"].shape[-1] == 4
 
 

@@ -24,6 +24,12 @@ ACL_FUNC_VISIBILITY const char* aclemuLastMisuse();
 // Writes every call and kernel run to the file from now on; null stops.
 ACL_FUNC_VISIBILITY aclError aclemuTrace(const char* path);
 
+// The checks of operators from outside (libnnopbase.so). `call` is JSON: the operator, the SoC, and every argument by its
+// name. The function answers the status, writes a refusal's words into `message` (`room` bytes with the closing 0), and
+// sets `runs` to 0 where a call succeeds without a kernel. It is called on the thread that called the first phase.
+typedef int32_t (*aclemuChecks)(const char* call, char* message, size_t room, int32_t* runs);
+ACL_FUNC_VISIBILITY void aclemuSetChecks(aclemuChecks checks);
+
 #ifdef __cplusplus
 }
 #endif

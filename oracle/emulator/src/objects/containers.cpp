@@ -52,7 +52,9 @@ void read_scalar(emu::ScalarInfo& s, const void* v) {
     case ACL_INT64:
       return set_integer(s, value_at<int64_t>(v));
     case ACL_UINT64:
-      return set_integer(s, static_cast<int64_t>(value_at<uint64_t>(v)));
+      set_integer(s, static_cast<int64_t>(value_at<uint64_t>(v)));
+      s.real = static_cast<double>(value_at<uint64_t>(v));
+      return;
     case ACL_BOOL:
       return set_integer(s, value_at<uint8_t>(v) != 0);
     case ACL_COMPLEX64:

@@ -136,6 +136,11 @@ bool ScalarInfo::integral() const {
   }
 }
 
+float ScalarInfo::to_float() const {
+  if (type == ACL_UINT64) return static_cast<float>(static_cast<uint64_t>(integer));
+  return integral() ? static_cast<float>(integer) : static_cast<float>(real);
+}
+
 HandleTable<TensorInfo>& tensors() {
   static auto& table = *new HandleTable<TensorInfo>;
   return table;

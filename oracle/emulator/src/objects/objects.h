@@ -38,6 +38,7 @@ struct EMU_PUBLIC ScalarInfo {
   int64_t integer = 0;  // the value of integers, exactly
   double imaginary = 0;
   bool integral() const;
+  float to_float() const;  // rounded once from the type the scalar has
 };
 
 struct ArrayInfo {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/op.h"
+#include "ops/types.h"
 
 namespace emu {
 
@@ -45,32 +46,48 @@ inline bool broadcasts_to(const Dims& from, const Dims& to) {
   return true;
 }
 
-inline bool is_integer(aclDataType type) {
-  switch (type) {
-    case ACL_INT8:
-    case ACL_INT16:
-    case ACL_INT32:
-    case ACL_INT64:
-    case ACL_UINT8:
-    case ACL_UINT16:
-    case ACL_UINT32:
-    case ACL_UINT64:
-    case ACL_INT4:
-    case ACL_UINT1:
-      return true;
-    default:
-      return false;
+// The shape two shapes broadcast to: right-aligned, dims equal or one of them 1 (1 and 0 give 0); 161002 if there is
+// none.
+inline Dims broadcast_shape(const Tensor& a, const Tensor& b) {
+  size_t rank = std::max(a.rank(), b.rank());
+  Dims out(rank);
+  for (size_t i = 0; i < rank; i++) {
+    int64_t da = i + a.rank() < rank ? 1 : a.shape[i + a.rank() - rank],
+            db = i + b.rank() < rank ? 1 : b.shape[i + b.rank() - rank];
+    check(da == db || da == 1 || db == 1, "%s %s and %s %s do not broadcast", a.name, show(a.shape).c_str(), b.name,
+          show(b.shape).c_str());
+    out[i] = da == 1 ? db : da;
   }
+  return out;
 }
 
-// CanCast of the host code; bool is no integer there.
-inline bool can_cast(aclDataType from, aclDataType to) {
-  if (is_complex(from) && !is_complex(to)) return false;
-  if (is_float(from) && is_integer(to)) return false;
-  return from == ACL_BOOL || to != ACL_BOOL;
+inline void check_shape(const Tensor& t, const Dims& shape) {
+  check(t.shape == shape, "%s has shape %s; it must be %s", t.name, show(t.shape).c_str(), show(shape).c_str());
 }
 
-// The common type of two of float16, bfloat16 and float32.
-inline aclDataType promote(aclDataType a, aclDataType b) { return a == b ? a : ACL_FLOAT; }
+// What is computed in `from` must have a cast to `to`'s dtype.
+inline void check_can_cast(const char* name, aclDataType from, const Tensor& to) {
+  check(can_cast(from, to.type), "%s has dtype %s, which cannot be cast to %s's %s", name, type_name(from), to.name,
+        type_name(to.type));
+}
+
+inline void check_type_in(const char* name, aclDataType type, std::initializer_list<aclDataType> list) {
+  if (std::find(list.begin(), list.end(), type) != list.end()) return;
+  std::string known;
+  for (aclDataType each : list) known += std::string(known.empty() ? "" : ", ") + type_name(each);
+  check(false, "%s has dtype %s; supported: %s", name, type_name(type), known.c_str());
+}
+
+inline void check_type_in(const Tensor& t, std::initializer_list<aclDataType> list) {
+  check_type_in(t.name, t.type, list);
+}
+
+// The type two tensors are computed in; 161002 if PromoteType has none.
+inline aclDataType promoted(const Tensor& a, const Tensor& b) {
+  aclDataType type = promote(a.type, b.type);
+  check(type != ACL_DT_UNDEFINED, "%s %s and %s %s have no common dtype", a.name, type_name(a.type), b.name,
+        type_name(b.type));
+  return type;
+}
 
 }  // namespace emu

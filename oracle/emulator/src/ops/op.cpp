@@ -64,6 +64,7 @@ Tensor Op::add(const char* name, const aclTensor* handle, bool is_input) {
   (is_input ? inputs_ : outputs_).push_back(tensor.slot);
   tensors_.push_back(tensor);
   handles_.push_back(handle);
+  described_.push_back({name, tensor.slot});
   if (tracing()) note(name, tensor.present ? tensor.describe() : "null");
   return tensor;
 }
@@ -72,14 +73,38 @@ Tensor Op::input(const char* name, const aclTensor* handle) { return add(name, h
 Tensor Op::output(const char* name, const aclTensor* handle) { return add(name, handle, false); }
 
 int64_t Op::attribute(const char* name, int64_t value) {
+  described_.push_back({name, value});
   if (tracing()) note(name, std::to_string(value));
+  return value;
+}
+
+double Op::attribute(const char* name, double value) {
+  described_.push_back({name, value});
+  if (tracing()) note(name, text("%.9g", value));
+  return value;
+}
+
+bool Op::attribute(const char* name, bool value) {
+  described_.push_back({name, value});
+  if (tracing()) note(name, value ? "true" : "false");
+  return value;
+}
+
+const char* Op::attribute(const char* name, const char* value) {
+  described_.push_back({name, value});
+  if (tracing()) note(name, value == nullptr ? "null" : std::string("'") + value + "'");
   return value;
 }
 
 std::shared_ptr<ScalarInfo> Op::scalar(const char* name, const aclScalar* handle) {
   if (handle == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, std::string(name) + " is a null pointer"};
-  auto value = scalar_of(handle, name);
-  if (tracing()) note(name, text("%g", value->real));
+  return optional_scalar(name, handle);
+}
+
+std::shared_ptr<ScalarInfo> Op::optional_scalar(const char* name, const aclScalar* handle) {
+  auto value = handle == nullptr ? nullptr : scalar_of(handle, name);
+  described_.push_back({name, value});
+  if (tracing()) note(name, value == nullptr ? "null" : text("%s(%.9g)", type_name(value->type), value->real));
   return value;
 }
 

@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/entry.h"
@@ -35,17 +37,30 @@ class EMU_PUBLIC Run {
 
 using Kernel = std::function<void(Run&)>;
 
+// What a first phase was told of one parameter; a tensor by its slot.
+struct Argument {
+  const char* name;
+  std::variant<size_t, int64_t, double, bool, const char*, std::shared_ptr<ScalarInfo>> value;
+};
+
 // What a first phase collects.
 class EMU_PUBLIC Op {
  public:
   Tensor input(const char* name, const aclTensor* handle);
   Tensor output(const char* name, const aclTensor* handle);
   int64_t attribute(const char* name, int64_t value);
-  std::shared_ptr<ScalarInfo> scalar(const char* name, const aclScalar* handle);  // throws 161001 for null
+  double attribute(const char* name, double value);
+  bool attribute(const char* name, bool value);
+  const char* attribute(const char* name, const char* value);                              // may be null
+  std::shared_ptr<ScalarInfo> scalar(const char* name, const aclScalar* handle);           // throws 161001 for null
+  std::shared_ptr<ScalarInfo> optional_scalar(const char* name, const aclScalar* handle);  // null for null
   Dims array(const char* name, const aclIntArray* handle);                        // empty for null
 
   std::vector<Tensor> inputs(const char* name, const aclTensorList* list);  // throws 161001 for null
 
+  // Asks the checks that the process has for operators from outside (aclemuSetChecks) about the arguments so far. Throws
+  // what they refuse; false where the call succeeds without a kernel.
+  bool ask_checks(const char* api) const;
   // Throws 161001 naming the first of them that is a null pointer.
   void require_present(std::initializer_list<Tensor> given) const;
   // The memory for contiguous copies that the operator makes of these (as CANN does in the workspace), and `more`.
@@ -58,6 +73,7 @@ class EMU_PUBLIC Op {
   Tensor add(const char* name, const aclTensor* handle, bool is_input);
   void note(const char* name, const std::string& value);
 
+  std::vector<Argument> described_;
   std::vector<Tensor> tensors_;
   std::vector<const aclTensor*> handles_;
   std::vector<size_t> inputs_, outputs_;  // slots

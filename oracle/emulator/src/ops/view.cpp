@@ -1,5 +1,7 @@
 #include "ops/view.h"
 
+#include <algorithm>
+
 #include "core/soc.h"
 #include "ops/numeric.h"
 
@@ -220,9 +222,31 @@ std::vector<float> read_floats(const View& view) { return read_all<float>(view);
 std::vector<double> read_doubles(const View& view) { return read_all<double>(view); }
 std::vector<int64_t> read_integers(const View& view) { return read_all<int64_t>(view); }
 
+std::vector<std::complex<double>> read_complexes(const View& view) {
+  std::vector<std::complex<double>> out(static_cast<size_t>(view.count()));
+  if (view.type == ACL_COMPLEX64) {
+    read_as<std::complex<float>>(view, out, [](std::complex<float> v) { return std::complex<double>(v); });
+  } else if (view.type == ACL_COMPLEX128) {
+    read_as<std::complex<double>>(view, out, [](std::complex<double> v) { return v; });
+  } else {
+    std::vector<double> reals = read_doubles(view);
+    std::copy(reals.begin(), reals.end(), out.begin());
+  }
+  return out;
+}
+
 void write(const View& view, const std::vector<float>& values) { write_all(view, values); }
 void write(const View& view, const std::vector<double>& values) { write_all(view, values); }
 void write(const View& view, const std::vector<int64_t>& values) { write_all(view, values); }
+
+void write(const View& view, const std::vector<std::complex<double>>& values) {
+  if (view.type == ACL_COMPLEX64)
+    write_as<std::complex<float>>(view, values, [](std::complex<double> v) { return std::complex<float>(v); });
+  else if (view.type == ACL_COMPLEX128)
+    write_as<std::complex<double>>(view, values, [](std::complex<double> v) { return v; });
+  else
+    unsupported(view.type);
+}
 
 void copy_bytes(const View& to, const View& from) {
   size_t size = aclDataTypeSize(from.type);

@@ -1,10 +1,12 @@
 // Elements of a tensor in device memory, read and written through their strides.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <vector>
 
 #include "objects/objects.h"
+#include "ops/types.h"
 
 namespace emu {
 
@@ -23,24 +25,18 @@ EMU_PUBLIC View broadcast(const View& view, const Dims& shape);
 EMU_PUBLIC std::vector<float> read_floats(const View& view);
 EMU_PUBLIC std::vector<double> read_doubles(const View& view);
 EMU_PUBLIC std::vector<int64_t> read_integers(const View& view);
+EMU_PUBLIC std::vector<std::complex<double>> read_complexes(const View& view);
 
 // Writes all elements, converted to the view's type: to nearest even for floats (a float16 overflow saturates on the
 // SoCs that do), truncated for integers, != 0 for bool.
 EMU_PUBLIC void write(const View& view, const std::vector<float>& values);
 EMU_PUBLIC void write(const View& view, const std::vector<double>& values);
 EMU_PUBLIC void write(const View& view, const std::vector<int64_t>& values);
+EMU_PUBLIC void write(const View& view, const std::vector<std::complex<double>>& values);  // complex64, complex128
 // Copies the elements' bytes; both views have one shape and one type.
 EMU_PUBLIC void copy_bytes(const View& to, const View& from);
 
 // The float rounded to what a tensor of the type would hold.
 EMU_PUBLIC float round_to(aclDataType type, float value);
-
-// float16, bfloat16, float32, float64
-inline bool is_float(aclDataType type) {
-  return type == ACL_FLOAT || type == ACL_FLOAT16 || type == ACL_BF16 || type == ACL_DOUBLE;
-}
-inline bool is_complex(aclDataType type) {
-  return type == ACL_COMPLEX32 || type == ACL_COMPLEX64 || type == ACL_COMPLEX128;
-}
 
 }  // namespace emu

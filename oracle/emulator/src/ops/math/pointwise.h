@@ -14,30 +14,12 @@ using IntegerFunction = std::function<int64_t(int64_t, int64_t)>;
 
 inline bool integral(aclDataType type) { return is_integer(type) || type == ACL_BOOL; }
 
-// The shape that two shapes broadcast to; 161002 if they do not.
-inline Dims broadcast_shape(const Tensor& a, const Tensor& b) {
-  size_t rank = std::max(a.rank(), b.rank());
-  Dims out(rank);
-  for (size_t i = 0; i < rank; i++) {
-    int64_t da = i + a.rank() < rank ? 1 : a.shape[i + a.rank() - rank],
-            db = i + b.rank() < rank ? 1 : b.shape[i + b.rank() - rank];
-    check(da == db || da == 1 || db == 1, "%s %s and %s %s do not broadcast", a.name, show(a.shape).c_str(), b.name,
-          show(b.shape).c_str());
-    out[i] = da == 1 ? db : da;
-  }
-  return out;
-}
-
-inline void check_out_shape(const Tensor& out, const Dims& shape) {
-  check(out.shape == shape, "%s has shape %s; it must be %s", out.name, show(out.shape).c_str(), show(shape).c_str());
-}
-
 // out = f(a, b) with broadcasting. Integers stay integers where both inputs are.
 inline void binary(Op& op, const Tensor& a, const Tensor& b, const Tensor& out, RealFunction real,
                    IntegerFunction integer = nullptr) {
   op.require_present({a, b, out});
   Dims shape = broadcast_shape(a, b);
-  check_out_shape(out, shape);
+  check_shape(out, shape);
   if (out.empty()) return;
   bool exact = integer && integral(a.type) && integral(b.type);
   op.workspace({a, b, out});
@@ -59,7 +41,7 @@ inline void binary(Op& op, const Tensor& a, const Tensor& b, const Tensor& out, 
 inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const Tensor& out, RealFunction real,
                         IntegerFunction integer = nullptr) {
   op.require_present({a, out});
-  check_out_shape(out, a.shape);
+  check_shape(out, a.shape);
   if (out.empty()) return;
   bool exact = integer && integral(a.type) && scalar.integral();
   double value =
@@ -83,7 +65,7 @@ inline void with_scalar(Op& op, const Tensor& a, const ScalarInfo& scalar, const
 inline void unary(Op& op, const Tensor& a, const Tensor& out, std::function<double(double)> real,
                   std::function<int64_t(int64_t)> integer = nullptr) {
   op.require_present({a, out});
-  check_out_shape(out, a.shape);
+  check_shape(out, a.shape);
   if (out.empty()) return;
   bool exact = integer && integral(a.type);
   op.workspace({a, out});

@@ -50,7 +50,7 @@ void reduce(Op& op, const Tensor& self, const Tensor& out, const Dims& dims, boo
             double divisor_per_term, Combine combine) {
   op.require_present({self, out});
   Reduction r(self, dims, keep);
-  check_out_shape(out, r.out);
+  check_shape(out, r.out);
   if (out.empty()) return;
   double terms = static_cast<double>(self.count()) / static_cast<double>(out.count());
   double divisor = divisor_per_term == 0 ? 1 : terms;

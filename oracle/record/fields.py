@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ..model.errors import OracleError
 
 Number = int | float
+Scalar = str | int | float | bool | None
 NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has no such numbers
 
 
@@ -141,3 +142,10 @@ class Fields:
     def text_map(self) -> dict[str, str]:
         """Every value as text; nested values as compact JSON."""
         return {str(k): v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in self.data.items()}
+
+    def scalar_map(self) -> dict[str, Scalar]:
+        """Every value as it is; nested values as compact JSON."""
+        return {
+            str(k): json.dumps(v, ensure_ascii=False) if isinstance(v, (dict, list)) else v
+            for k, v in self.data.items()
+        }

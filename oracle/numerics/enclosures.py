@@ -1,0 +1,308 @@
+"""A formula's exact value: a rational where it is one, else enclosures by MPFR that shrink with the precision.
+
+Every operation is done twice, once rounded down and once rounded up (gmpy2 contexts), so an enclosure holds whatever
+the formula is. Where both ends agree a value is exact: e^0 is 1 and tanh 0 is 0. Comparisons of rationals are decided
+exactly; a comparison of irrational values that stays undecided up to the highest precision is one of equal values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import gmpy2
+from gmpy2 import mpfr, mpq
+
+from ..model.dtypes import FORMATS
+from ..model.errors import OracleError
+from .expressions import Expression, is_rational
+from .rounding import round_rational
+
+FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
+
+
+class Undefined(ArithmeticError):
+    """The formula has no real value: a division by zero, a logarithm of a negative number."""
+
+
+class Interval:
+    """Two MPFR numbers around a real one."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: mpfr, high: mpfr) -> None:
+        self.low, self.high = low, high
+
+    @property
+    def is_point(self) -> bool:
+        return bool(self.low == self.high)
+
+
+def exact(root: Expression, operands: Mapping[str, float]) -> Any:
+    """Return the value at finite operands: an mpq, or an iterator of enclosures (low, high) that shrink forever.
+
+    Raises :class:`Undefined` where the formula has no value.
+    """
+    if is_rational(root):
+        return rational(root, {name: mpq(value) for name, value in operands.items()})
+    first = enclose(root, operands, FIRST)
+    return mpq(0) if first.is_point and first.low == 0 else _enclosures(root, operands, first)
+
+
+def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval) -> Iterator[tuple[mpq, mpq]]:
+    precision = FIRST
+    while precision <= LAST:
+        yield _rational(found.low, upwards=False), _rational(found.high, upwards=True)
+        precision *= 2
+        found = enclose(root, operands, precision)
+    raise OracleError(f"{root} at {dict(operands)}: {LAST} bits do not tell what it rounds to")
+
+
+_FAR = 3000  # beyond 2^3000, and below 2^-3000, every format has the same answer
+
+
+def _rational(end: mpfr, *, upwards: bool) -> mpq:
+    """An end as a rational, moved outwards where its exponent is beyond all formats."""
+    sign = 1 if end > 0 else -1
+    if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _FAR):
+        return sign * mpq(2) ** _FAR
+    if end != 0 and gmpy2.get_exp(end) < -_FAR:
+        return sign * mpq(1, 2**_FAR) if upwards is (sign > 0) else mpq(0)
+    return mpq(end)
+
+
+# ---- rationals -------------------------------------------------------------------------------------------------------
+
+_RATIONAL: dict[str, Callable[..., Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "abs": abs,
+    "sign": lambda a: mpq((a > 0) - (a < 0)),
+    "min": min,
+    "max": max,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": lambda a: not a,
+}
+
+
+def rational(root: Expression, operands: Mapping[str, Any]) -> Any:
+    """Return the exact value of a rational graph as an mpq. Raises Undefined for a division by zero."""
+    values: dict[int, Any] = {}
+
+    def value(node: Expression) -> Any:
+        """Only the branch that is chosen is looked at: the other one may divide by zero."""
+        if id(node) not in values:
+            values[id(node)] = _value(node)
+        return values[id(node)]
+
+    def _value(node: Expression) -> Any:
+        if node.op == "constant":
+            assert isinstance(node.value, Fraction)
+            return mpq(node.value.numerator, node.value.denominator)
+        if node.op == "symbol":
+            return operands[str(node.value)]
+        if node.op == "where":
+            return value(node.args[1] if value(node.args[0]) else node.args[2])
+        args = [value(a) for a in node.args]
+        if node.op == "/":
+            if not args[1]:
+                raise Undefined(f"{node} divides by zero")
+            return args[0] / args[1]
+        return _RATIONAL[node.op](*args)
+
+    return value(root)
+
+
+# ---- enclosures ------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=16)
+def _contexts(precision: int) -> tuple[Any, Any]:
+    """The contexts that round down and up."""
+    wide = {"emax": gmpy2.get_emax_max(), "emin": gmpy2.get_emin_min()}
+    return (
+        gmpy2.context(precision=precision, round=gmpy2.RoundDown, **wide),
+        gmpy2.context(precision=precision, round=gmpy2.RoundUp, **wide),
+    )
+
+
+def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> Interval:
+    """Return an enclosure of a graph's value at finite operands. Raises Undefined where it has none."""
+    down, up = _contexts(precision)
+    values: dict[int, Interval] = {}
+
+    def value(node: Expression) -> Interval:
+        if id(node) not in values:
+            values[id(node)] = _value(node)
+        return values[id(node)]
+
+    def _value(node: Expression) -> Interval:
+        if node.op == "constant":
+            return _constant(node, precision)
+        if node.op == "symbol":
+            point = mpfr(operands[str(node.value)], max(precision, 64))
+            return Interval(point, point)
+        if node.op == "where":
+            return value(node.args[1] if _holds(node.args[0]) else node.args[2])
+        if node.is_condition:
+            raise AssertionError("a condition has no enclosure")  # pragma: no cover
+        if node.op == "*" and node.args[0] is node.args[1]:
+            return _square(value(node.args[0]), down, up)
+        return _OPERATIONS[node.op]([value(a) for a in node.args], down, up)
+
+    def _holds(condition: Expression) -> bool:
+        if condition.op in ("and", "or", "not"):
+            one, *rest = condition.args
+            if condition.op == "not":
+                return not _holds(one)
+            return _holds(one) and _holds(rest[0]) if condition.op == "and" else _holds(one) or _holds(rest[0])
+        if is_rational(condition):
+            return bool(rational(condition, {n: mpq(v) for n, v in operands.items()}))
+        return _compared(condition, operands, precision, [value(a) for a in condition.args])
+
+    return value(root)
+
+
+def _compared(condition: Expression, operands: Mapping[str, float], precision: int, ends: list[Interval]) -> bool:
+    """Decide a comparison of irrational values with as many bits as it takes."""
+    one, other = ends
+    apart = one.high < other.low or other.high < one.low
+    if not apart and precision < LAST and not (one.is_point and other.is_point):
+        more = [enclose(a, operands, 2 * precision) for a in condition.args]
+        return _compared(condition, operands, 2 * precision, more)
+    less, equal = one.high < other.low, not apart
+    return bool({"<": less, "<=": less or equal, "==": equal, "!=": not equal}[condition.op])
+
+
+def _constant(node: Expression, precision: int) -> Interval:
+    down, up = _contexts(precision)
+    if node.value == "pi":
+        with gmpy2.context(down):
+            low = gmpy2.const_pi()
+        with gmpy2.context(up):
+            high = gmpy2.const_pi()
+        return Interval(low, high)
+    assert isinstance(node.value, Fraction)
+    value = mpq(node.value.numerator, node.value.denominator)
+    return Interval(_round(value, down), _round(value, up))
+
+
+def _round(value: mpq, context: Any) -> mpfr:
+    with gmpy2.context(context):
+        return mpfr(value)
+
+
+def _corners(operation: str) -> Callable[[list[Interval], Any, Any], Interval]:
+    """The hull of an operation on all four corners."""
+
+    def apply(args: list[Interval], down: Any, up: Any) -> Interval:
+        a, b = args
+        pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        lows = [_finite(getattr(down, operation)(x, y), x, y, operation) for x, y in pairs]
+        highs = [_finite(getattr(up, operation)(x, y), x, y, operation) for x, y in pairs]
+        return Interval(min(lows), max(highs))
+
+    return apply
+
+
+def _finite(result: mpfr, x: mpfr, y: mpfr, operation: str) -> mpfr:
+    """0 * infinity, where the infinity stands for a finite number beyond MPFR's range, is 0."""
+    if gmpy2.is_nan(result):
+        if operation == "mul":
+            return mpfr(0)
+        raise Undefined(f"{operation} of {x} and {y}")
+    return result
+
+
+def _divide(args: list[Interval], down: Any, up: Any) -> Interval:
+    a, b = args
+    if b.low <= 0 <= b.high:
+        if b.is_point or (a.is_point and a.low == 0):
+            raise Undefined("division by zero")
+        return Interval(mpfr("-inf"), mpfr("inf"))
+    return _corners("div")(args, down, up)
+
+
+def _square(a: Interval, down: Any, up: Any) -> Interval:
+    if a.low >= 0:
+        return Interval(down.mul(a.low, a.low), up.mul(a.high, a.high))
+    if a.high <= 0:
+        return Interval(down.mul(a.high, a.high), up.mul(a.low, a.low))
+    largest = max(-a.low, a.high)
+    return Interval(mpfr(0), up.mul(largest, largest))
+
+
+def _rising(function: str) -> Callable[[list[Interval], Any, Any], Interval]:
+    """An increasing function."""
+
+    def apply(args: list[Interval], down: Any, up: Any) -> Interval:
+        (a,) = args
+        low, high = getattr(down, function)(a.low), getattr(up, function)(a.high)
+        if gmpy2.is_nan(low) or gmpy2.is_nan(high):
+            raise Undefined(f"{function} of [{a.low}, {a.high}]")
+        return Interval(low, high)
+
+    return apply
+
+
+def _absolute(args: list[Interval], down: Any, up: Any) -> Interval:
+    (a,) = args
+    if a.low >= 0:
+        return a
+    return Interval(-a.high, -a.low) if a.high <= 0 else Interval(mpfr(0), max(-a.low, a.high))
+
+
+def _sign(args: list[Interval], down: Any, up: Any) -> Interval:
+    (a,) = args
+    return Interval(mpfr((a.low > 0) - (a.low < 0)), mpfr((a.high > 0) - (a.high < 0)))
+
+
+_OPERATIONS: dict[str, Callable[[list[Interval], Any, Any], Interval]] = {
+    "+": lambda args, down, up: Interval(down.add(args[0].low, args[1].low), up.add(args[0].high, args[1].high)),
+    "-": lambda args, down, up: Interval(down.sub(args[0].low, args[1].high), up.sub(args[0].high, args[1].low)),
+    "*": _corners("mul"),
+    "/": _divide,
+    "neg": lambda args, down, up: Interval(-args[0].high, -args[0].low),
+    "abs": _absolute,
+    "sign": _sign,
+    "min": lambda args, down, up: Interval(min(a.low for a in args), min(a.high for a in args)),
+    "max": lambda args, down, up: Interval(max(a.low for a in args), max(a.high for a in args)),
+    **{name: _rising(name) for name in ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf")},
+}
+
+
+# ---- constants -------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def constant_interval(node: Expression) -> tuple[mpq, mpq]:
+    """Return an enclosure of a constant graph, 400 bits wide."""
+    if is_rational(node):
+        value = rational(node, {})
+        return value, value
+    found = enclose(node, {}, 400)
+    return mpq(found.low), mpq(found.high)
+
+
+def constant_value(node: Expression) -> float:
+    """Return the float64 nearest to a constant graph."""
+    return round_constant(node, "float64")
+
+
+def round_constant(node: Expression, dtype: str) -> float:
+    """Return the number of a type nearest to a constant graph."""
+    low, high = constant_interval(node)
+    if dtype == "float64":
+        return float(low)
+    rounded = round_rational(low, FORMATS[dtype])
+    assert rounded == round_rational(high, FORMATS[dtype])
+    return rounded

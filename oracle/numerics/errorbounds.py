@@ -1,0 +1,306 @@
+"""What an evaluation in floating point may lose, derived from a formula's graph.
+
+For every node n the computed value differs from the exact one by at most ``relative * |n| + absolute + underflow``.
+``relative`` is a number; the other two are graphs themselves, built by the rules below and simplified as they grow, so
+that a product of exact operands costs nothing and a cancellation costs exactly its operands' errors. They are
+evaluated beside the value (a *running* bound: every element has its own). docs/bounds.md derives the rules.
+
+    a + b, signs known to be equal    relative = max + u
+    a + b otherwise                   absolute = the errors of a and of b, relative = u
+    a * b, a / b                      relative adds up; absolute errors are scaled by the other operand
+    f(a)                              absolute = |f'| times the error of a, relative = the function's accuracy
+    where(c, a, b)                    the larger of both; where rounding may decide c, the distance of a and b too
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from .expressions import (
+    ONE,
+    ZERO,
+    Expression,
+    Facts,
+    constant,
+    constant_bits,
+    expm1,
+    is_power_of_two,
+    maximum,
+    walk,
+    where,
+)
+
+SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """How exactly an evaluation computes.
+
+    ``unit``: the relative error of + - * (half an ULP of the type). ``digits``: its significant bits. ``quantum``: its
+    smallest number, what an underflow may lose (0: operands are far from underflow). ``accuracy``: of functions and of
+    ``/``, in units; every other function is exact. ``flushing``: operations whose results below ``tiny`` become 0.
+    """
+
+    unit: float
+    digits: int
+    quantum: float
+    accuracy: Mapping[str, float]
+    tiny: float = 0.0
+    flushing: frozenset[str] = frozenset()
+
+
+FLOAT64 = Arithmetic(
+    2.0**-53,
+    53,
+    0.0,
+    # NumPy's functions, the C library's and the compiled engine's own exp stay within these (tests/numerics).
+    {"/": 1, "exp": 4, "log": 4, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "sqrt": 1},
+)
+
+
+# A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
+_DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "sqrt": 2}
+FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
+# ascend950: Exp, Ln, Sqrt and Div answer 0 for subnormal results unless a kernel asks for others (device documents).
+FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "exp", "log", "sqrt"}))
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The error of a node: relative to its own size, and two absolute terms."""
+
+    relative: float
+    absolute: Expression
+    underflow: Expression
+
+    @property
+    def is_zero(self) -> bool:
+        return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO
+
+
+EXACT = Loss(0.0, ZERO, ZERO)
+
+
+def loss(
+    root: Expression, arithmetic: Arithmetic, facts: Facts | None = None, scalars: frozenset[str] = frozenset()
+) -> Loss:
+    """Return what an evaluation of a graph may lose."""
+    return losses([root], arithmetic, facts)[0]
+
+
+def losses(
+    roots: list[Expression],
+    arithmetic: Arithmetic,
+    facts: Facts | None = None,
+    scalars: frozenset[str] = frozenset(),
+) -> list[Loss]:
+    """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow."""
+    rules = _Rules(arithmetic, facts or Facts(), scalars)
+    for node in walk(*roots):
+        rules.found[id(node)] = rules.of(node)
+    return [rules.found[id(root)] for root in roots]
+
+
+@dataclass
+class _Rules:
+    arithmetic: Arithmetic
+    facts: Facts
+    scalars: frozenset[str]
+    found: dict[int, Loss] = field(default_factory=dict)
+
+    def of(self, node: Expression) -> Loss:
+        if node.op == "symbol":
+            return EXACT
+        if node.is_constant:
+            rounded = node.op != "constant" or constant_bits(node.value) > self.arithmetic.digits
+            return Loss(self.arithmetic.unit, ZERO, ZERO) if rounded else EXACT
+        if node.is_condition:
+            return EXACT  # a wrong decision is where()'s matter
+        rule = getattr(self, f"_{_NAMES[node.op]}")
+        made: Loss = rule(node, *node.args)
+        return made
+
+    def loss(self, node: Expression) -> Loss:
+        return self.found[id(node)]
+
+    def size(self, node: Expression) -> Expression:
+        """|node|, without an operation where the sign is known."""
+        sign = self.facts.sign(node)
+        return node if sign > 0 else -node if sign < 0 else abs(node)
+
+    def error(self, node: Expression) -> Expression:
+        """The whole error of a node, less what underflows."""
+        lost = self.loss(node)
+        return plus(times(constant(lost.relative), self.size(node)), lost.absolute)
+
+    def accuracy(self, op: str) -> float:
+        return self.arithmetic.unit * self.arithmetic.accuracy.get(op, 1)
+
+    def quantum(self, node: Expression) -> Expression:
+        """What an underflow of this operation may lose."""
+        if not self.arithmetic.quantum or all(n.op != "symbol" or n.value in self.scalars for n in walk(node)):
+            return ZERO
+        least = constant(self.arithmetic.quantum)
+        if node.op not in self.arithmetic.flushing:
+            return least
+        size = self.size(node)
+        return plus(least, where(size < constant(self.arithmetic.tiny * SECOND_ORDER), size, ZERO))
+
+    # ---- arithmetic ----
+
+    def _sum(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        one, other, unit = self.loss(a), self.loss(b), self.arithmetic.unit
+        underflow = plus(one.underflow, other.underflow)
+        signs = self.facts.sign(a) * self.facts.sign(b) * (1 if node.op == "+" else -1)
+        if signs > 0:
+            relative = (max(one.relative, other.relative) + unit) * SECOND_ORDER
+            return Loss(relative, plus(one.absolute, other.absolute), underflow)
+        absolute = times(constant(SECOND_ORDER), plus(self.error(a), self.error(b)))
+        return Loss(unit * SECOND_ORDER if absolute is not ZERO else unit, absolute, underflow)
+
+    def _product(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        one, other = self.loss(a), self.loss(b)
+        exact = self.facts.bits(node) <= self.arithmetic.digits or is_power_of_two(a) or is_power_of_two(b)
+        relative = one.relative + other.relative + (0.0 if exact else self.arithmetic.unit)
+        if relative > self.arithmetic.unit:
+            relative *= SECOND_ORDER
+        return Loss(
+            relative,
+            plus(times(self.size(b), one.absolute), times(self.size(a), other.absolute)),
+            plus(plus(times(self.size(b), one.underflow), times(self.size(a), other.underflow)), self.quantum(node)),
+        )
+
+    def _quotient(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        one, other = self.loss(a), self.loss(b)
+        relative = one.relative + other.relative + (0.0 if is_power_of_two(b) else self.accuracy("/"))
+        if relative > self.accuracy("/"):
+            relative *= SECOND_ORDER
+
+        def scaled(top: Expression, bottom: Expression) -> Expression:
+            return over(plus(top, times(self.size(node), bottom)), self.size(b))
+
+        absolute = scaled(one.absolute, other.absolute)
+        return Loss(relative, absolute, plus(scaled(one.underflow, other.underflow), self.quantum(node)))
+
+    def _same(self, node: Expression, a: Expression) -> Loss:
+        """Exact operations of one operand."""
+        return self.loss(a)
+
+    # ---- functions ----
+
+    def _function(self, node: Expression, a: Expression, slope: Expression) -> Loss:
+        """A function whose slope near a is at most ``slope``."""
+        lost = self.loss(a)
+        return Loss(
+            self.accuracy(node.op) * SECOND_ORDER,
+            times(slope, times(constant(SECOND_ORDER), self.error(a))),
+            plus(times(slope, lost.underflow), self.quantum(node)),
+        )
+
+    def _exp(self, node: Expression, a: Expression) -> Loss:
+        error, lost = self.error(a), self.loss(a)
+        absolute = ZERO if error is ZERO else times(node, times(constant(SECOND_ORDER), expm1(error)))
+        underflow = plus(times(constant(2), times(node, lost.underflow)), self.quantum(node))
+        return Loss(self.accuracy("exp") * SECOND_ORDER, absolute, underflow)
+
+    def _log(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, over(ONE, self.size(a)))
+
+    def _log1p(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, over(ONE, self.size(ONE + a)))
+
+    def _expm1(self, node: Expression, a: Expression) -> Loss:
+        error, lost = self.error(a), self.loss(a)
+        slope = node + 1
+        absolute = ZERO if error is ZERO else times(slope, times(constant(SECOND_ORDER), expm1(error)))
+        underflow = plus(times(constant(2), times(slope, lost.underflow)), self.quantum(node))
+        return Loss(self.accuracy("expm1") * SECOND_ORDER, absolute, underflow)
+
+    def _tanh(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, ONE)
+
+    def _erf(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, constant(1.13))  # 2 / sqrt(pi)
+
+    def _sqrt(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, over(constant(0.75), node))
+
+    # ---- choices ----
+
+    def _sign(self, node: Expression, a: Expression) -> Loss:
+        if self.loss(a).is_zero:
+            return EXACT
+        reach = plus(self.error(a), self.loss(a).underflow)
+        return Loss(0.0, where(self.size(a) <= reach, constant(2), ZERO), ZERO)
+
+    def _extreme(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        return self._either(self.loss(a), self.loss(b))
+
+    def _either(self, one: Loss, other: Loss) -> Loss:
+        return Loss(
+            max(one.relative, other.relative),
+            larger(one.absolute, other.absolute),
+            larger(one.underflow, other.underflow),
+        )
+
+    def _where(self, node: Expression, condition: Expression, a: Expression, b: Expression) -> Loss:
+        one, other = self.loss(a), self.loss(b)
+        doubt = self.doubt(condition)
+        chosen = Loss(
+            max(one.relative, other.relative),
+            _chosen(condition, one.absolute, other.absolute),
+            _chosen(condition, one.underflow, other.underflow),
+        )
+        if doubt is None:
+            return chosen
+        both = plus(plus(self.error(a), self.error(b)), plus(one.underflow, other.underflow))
+        apart = plus(abs(a - b), both)
+        return Loss(chosen.relative, plus(chosen.absolute, where(doubt, apart, ZERO)), chosen.underflow)
+
+    def doubt(self, condition: Expression) -> Expression | None:
+        """Where rounding may decide a condition; None if it never does."""
+        if condition.op in ("and", "or", "not"):
+            parts = [d for d in map(self.doubt, condition.args) if d is not None]
+            return None if not parts else parts[0] if len(parts) == 1 else parts[0] | parts[1]
+        a, b = condition.args
+        if self.loss(a).is_zero and self.loss(b).is_zero:
+            return None
+        reach = plus(self.error(a), self.error(b))
+        reach = plus(reach, plus(self.loss(a).underflow, self.loss(b).underflow))
+        return abs(a - b) <= reach
+
+
+_NAMES = {
+    "+": "sum", "-": "sum", "*": "product", "/": "quotient", "neg": "same", "abs": "same", "min": "extreme",
+    "max": "extreme", "where": "where", "sign": "sign", "sqrt": "sqrt", "exp": "exp", "log": "log", "log1p": "log1p",
+    "expm1": "expm1", "tanh": "tanh", "erf": "erf",
+}  # fmt: skip
+
+
+# ---- building bounds: what is zero stays away ------------------------------------------------------------------------
+
+
+def plus(a: Expression, b: Expression) -> Expression:
+    """a + b of two bounds."""
+    return b if a is ZERO else a if b is ZERO else a + b
+
+
+def times(a: Expression, b: Expression) -> Expression:
+    """a * b of two bounds; 0 * infinity is 0, for what is exact stays so."""
+    return ZERO if a is ZERO or b is ZERO else a * b
+
+
+def over(a: Expression, b: Expression) -> Expression:
+    """a / b of two bounds."""
+    return ZERO if a is ZERO else a / b
+
+
+def larger(a: Expression, b: Expression) -> Expression:
+    """The larger of two bounds."""
+    return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
+
+
+def _chosen(condition: Expression, a: Expression, b: Expression) -> Expression:
+    return a if a is b else where(condition, a, b)

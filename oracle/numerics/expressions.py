@@ -1,0 +1,380 @@
+"""Formulas as graphs: written once as a plain function, from which everything else about them is derived.
+
+A formula is a function of its operands that uses arithmetic, comparisons and the functions of this module::
+
+    def formula(g, x):
+        return g / (exp(x) + 1)
+
+:func:`trace` calls it once with symbols and keeps the graph of what it computes. The graph is then evaluated on blocks
+of float64 (:mod:`.programs`), enclosed by MPFR or computed as a rational (:mod:`.enclosures`), compiled
+(:mod:`.compiled`), run in float32 as a device would, and its rounding errors are bounded (:mod:`.errorbounds`).
+
+Nodes are shared: the same operation on the same operands is one node, in one formula and between several. Constants
+are real numbers: ``ratio(1, 3)`` is one third and ``PI`` is pi, whatever a format makes of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Union
+
+Operand = Union["Expression", int, float, Fraction]
+Formula = Callable[..., "Expression"]
+
+ARITHMETIC = ("+", "-", "*", "/")
+FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "sign")
+COMPARISONS = ("<", "<=", "==", "!=")
+LOGIC = ("and", "or", "not")
+
+
+class Expression:
+    """A node of a formula's graph: an operation and its operands.
+
+    ``op``: ``symbol`` (``value`` is its name), ``constant`` (``value`` is a Fraction, or ``"pi"``), an operator of
+    ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, or ``where`` (condition, then, else).
+    """
+
+    __slots__ = ("args", "op", "value")
+    __array_ufunc__ = None
+    op: str
+    args: tuple[Expression, ...]
+    value: Fraction | str | None
+
+    def __repr__(self) -> str:
+        return text(self)
+
+    def __add__(self, other: Operand) -> Expression:
+        return _node("+", self, _operand(other))
+
+    def __radd__(self, other: Operand) -> Expression:
+        return _node("+", _operand(other), self)
+
+    def __sub__(self, other: Operand) -> Expression:
+        return _node("-", self, _operand(other))
+
+    def __rsub__(self, other: Operand) -> Expression:
+        return _node("-", _operand(other), self)
+
+    def __mul__(self, other: Operand) -> Expression:
+        return _node("*", self, _operand(other))
+
+    def __rmul__(self, other: Operand) -> Expression:
+        return _node("*", _operand(other), self)
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return _node("/", self, _operand(other))
+
+    def __rtruediv__(self, other: Operand) -> Expression:
+        return _node("/", _operand(other), self)
+
+    def __neg__(self) -> Expression:
+        return _node("neg", self)
+
+    def __abs__(self) -> Expression:
+        return _node("abs", self)
+
+    def __lt__(self, other: Operand) -> Expression:
+        return _node("<", self, _operand(other))
+
+    def __le__(self, other: Operand) -> Expression:
+        return _node("<=", self, _operand(other))
+
+    def __gt__(self, other: Operand) -> Expression:
+        return _node("<", _operand(other), self)
+
+    def __ge__(self, other: Operand) -> Expression:
+        return _node("<=", _operand(other), self)
+
+    def __and__(self, other: Expression) -> Expression:
+        return _node("and", self, other)
+
+    def __or__(self, other: Expression) -> Expression:
+        return _node("or", self, other)
+
+    def __invert__(self) -> Expression:
+        return _node("not", self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"a formula cannot branch on {self!r} with `if`, `and` or `or`; use where(), & and |")
+
+    @property
+    def is_condition(self) -> bool:
+        return self.op in COMPARISONS or self.op in LOGIC
+
+    @property
+    def is_constant(self) -> bool:
+        return self.op == "constant" or (bool(self.args) and all(a.is_constant for a in self.args))
+
+
+_NODES: dict[tuple[object, ...], Expression] = {}
+
+
+def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = None) -> Expression:
+    key = (op, value, *map(id, args))
+    found = _NODES.get(key)
+    if found is None:
+        found = Expression.__new__(Expression)
+        found.op, found.args, found.value = op, args, value
+        _NODES[key] = found
+    return found
+
+
+def symbol(name: str) -> Expression:
+    """Return the operand of a name."""
+    return _make("symbol", (), name)
+
+
+def constant(value: int | float | Fraction) -> Expression:
+    """Return a constant, exactly."""
+    return _make("constant", (), Fraction(value))
+
+
+def ratio(numerator: int, denominator: int) -> Expression:
+    """Return the rational number numerator / denominator, which no format has to hold."""
+    return _make("constant", (), Fraction(numerator, denominator))
+
+
+PI = _make("constant", (), "pi")
+ZERO, ONE = constant(0), constant(1)
+
+
+def _operand(value: Operand) -> Expression:
+    return value if isinstance(value, Expression) else constant(value)
+
+
+def _is(node: Expression, value: int) -> bool:
+    return node.op == "constant" and node.value == value
+
+
+def _node(op: str, *args: Expression) -> Expression:
+    """Make a node. What multiplies or divides by exactly one is left out: it changes nothing in any arithmetic."""
+    if op == "*" and _is(args[1], 1):
+        return args[0]
+    if op == "*" and _is(args[0], 1):
+        return args[1]
+    if op == "/" and _is(args[1], 1):
+        return args[0]
+    if op in (*ARITHMETIC, "neg") and all(isinstance(a.value, Fraction) for a in args):
+        folded = _folded(op, *(a.value for a in args if isinstance(a.value, Fraction)))
+        if folded is not None:
+            return constant(folded)
+    return _make(op, args)
+
+
+def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
+    """The constant that an operation on two constants is; None for a division by zero."""
+    if op == "neg":
+        return -a
+    if op == "/":
+        return a / b if b else None
+    return a + b if op == "+" else a - b if op == "-" else a * b
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+
+def exp(x: Operand) -> Expression:
+    """e^x."""
+    return _node("exp", _operand(x))
+
+
+def log(x: Operand) -> Expression:
+    """Natural logarithm."""
+    return _node("log", _operand(x))
+
+
+def log1p(x: Operand) -> Expression:
+    """log(1 + x)."""
+    return _node("log1p", _operand(x))
+
+
+def expm1(x: Operand) -> Expression:
+    """e^x - 1."""
+    return _node("expm1", _operand(x))
+
+
+def tanh(x: Operand) -> Expression:
+    """Hyperbolic tangent."""
+    return _node("tanh", _operand(x))
+
+
+def erf(x: Operand) -> Expression:
+    """Error function."""
+    return _node("erf", _operand(x))
+
+
+def sqrt(x: Operand) -> Expression:
+    """Square root."""
+    return _node("sqrt", _operand(x))
+
+
+def sign(x: Operand) -> Expression:
+    """-1, 0 or 1; NaN of NaN."""
+    return _node("sign", _operand(x))
+
+
+def minimum(a: Operand, b: Operand) -> Expression:
+    """The smaller one; NaN if either is."""
+    return _node("min", _operand(a), _operand(b))
+
+
+def maximum(a: Operand, b: Operand) -> Expression:
+    """The larger one; NaN if either is."""
+    return _node("max", _operand(a), _operand(b))
+
+
+def where(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
+    """``then`` where the condition holds, else ``otherwise``. A comparison with NaN does not hold."""
+    return _node("where", condition, _operand(then), _operand(otherwise))
+
+
+def equal(a: Operand, b: Operand) -> Expression:
+    """Whether two values are equal (``==`` compares the expressions themselves)."""
+    return _node("==", _operand(a), _operand(b))
+
+
+# ---- graphs ----------------------------------------------------------------------------------------------------------
+
+
+def symbols_of(formula: Formula) -> tuple[str, ...]:
+    """Return the names of a formula's operands."""
+    return tuple(inspect.signature(formula).parameters)
+
+
+def trace(formula: Formula, known: Mapping[str, Operand] | None = None) -> Expression:
+    """Return a formula's graph. ``known``: operands that are numbers or graphs already, by name."""
+    given = known or {}
+    result = formula(*(_operand(given[n]) if n in given else symbol(n) for n in symbols_of(formula)))
+    return _operand(result)
+
+
+def walk(*roots: Expression) -> Iterator[Expression]:
+    """Yield every node once, operands before what uses them."""
+    seen: set[int] = set()
+    stack: list[tuple[Expression, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in seen:
+            continue
+        if ready:
+            seen.add(id(node))
+            yield node
+            continue
+        stack.append((node, True))
+        stack.extend((arg, False) for arg in reversed(node.args))
+
+
+def operands(*roots: Expression) -> tuple[str, ...]:
+    """Return the names of the symbols that graphs depend on."""
+    return tuple(str(n.value) for n in walk(*roots) if n.op == "symbol")
+
+
+def is_rational(root: Expression) -> bool:
+    """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
+    return not any(n.op in ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf") or n is PI for n in walk(root))
+
+
+def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> Expression:
+    """Return a graph with some nodes replaced by others."""
+    made: dict[int, Expression] = {}
+    for node in walk(root):
+        args = tuple(made[id(a)] for a in node.args)
+        made[id(node)] = replaced.get(node) or (_node(node.op, *args) if args else node)
+    return made[id(root)]
+
+
+# ---- what is known of a node whatever its operands are ---------------------------------------------------------------
+
+INPUT_BITS = 24  # significant bits of any operand: float32 has most
+
+
+class Facts:
+    """What holds for the nodes of graphs for all finite operands: signs, and products that float64 holds exactly."""
+
+    def __init__(self, positive: Iterable[str] = ()) -> None:
+        self.positive = frozenset(positive)  # operands known to be at least 0
+        self._signs: dict[int, int] = {}
+        self._bits: dict[int, float] = {}
+
+    def sign(self, node: Expression) -> int:
+        """1: never negative, -1: never positive, 0: not known."""
+        if id(node) not in self._signs:
+            self._signs[id(node)] = self._sign(node)
+        return self._signs[id(node)]
+
+    def _sign(self, node: Expression) -> int:
+        op, args = node.op, node.args
+        if op == "constant":
+            return 1 if node.value == "pi" or (isinstance(node.value, Fraction) and node.value >= 0) else -1
+        if op == "symbol":
+            return 1 if node.value in self.positive else 0
+        if op in ("exp", "abs", "sqrt"):
+            return 1
+        signs = [self.sign(a) for a in args if not a.is_condition]
+        if op in ("log1p", "expm1", "tanh", "erf", "sign"):
+            return signs[0]
+        if op == "neg":
+            return -signs[0]
+        if op in ("*", "/"):
+            return 1 if op == "*" and args[0] is args[1] else signs[0] * signs[1]
+        if op == "-":
+            signs[1] = -signs[1]
+        if op in ("max", "min"):
+            wanted = 1 if op == "max" else -1
+            if wanted in signs:
+                return wanted
+        return signs[0] if len(signs) == 2 and signs[0] == signs[1] else 0
+
+    def bits(self, node: Expression) -> float:
+        """How many significant bits a value has at most; infinity where it is not an exact product of operands."""
+        if id(node) not in self._bits:
+            self._bits[id(node)] = self._count(node)
+        return self._bits[id(node)]
+
+    def _count(self, node: Expression) -> float:
+        if node.op == "symbol":
+            return INPUT_BITS
+        if node.op == "constant":
+            return constant_bits(node.value)
+        if node.op in ("neg", "abs", "min", "max", "where"):
+            return max(self.bits(a) for a in node.args if not a.is_condition)
+        if node.op == "*":
+            return sum(map(self.bits, node.args))
+        return math.inf
+
+
+def constant_bits(value: Fraction | str | None) -> float:
+    """Return how many significant bits a constant has; infinity if no binary format holds it."""
+    if not isinstance(value, Fraction) or value.denominator & (value.denominator - 1):
+        return math.inf
+    numerator = abs(value.numerator)
+    return max(1, numerator.bit_length() - ((numerator & -numerator).bit_length() - 1)) if numerator else 1
+
+
+def is_power_of_two(node: Expression) -> bool:
+    """Whether a node is a constant +-2^k: a product with it is exact."""
+    value = node.value if node.op == "constant" else None
+    return isinstance(value, Fraction) and value != 0 and constant_bits(value) == 1
+
+
+def text(node: Expression) -> str:
+    """Return a graph as a formula is written."""
+    if node.op == "symbol":
+        return str(node.value)
+    if node.op == "constant":
+        return str(node.value) if isinstance(node.value, str) else _number(node.value)
+    args = [text(a) for a in node.args]
+    if node.op == "neg":
+        return f"(-{args[0]})"
+    if len(args) == 2 and node.op not in ("min", "max"):
+        word = {"and": "&", "or": "|"}.get(node.op, node.op)
+        return f"({args[0]} {word} {args[1]})"
+    return f"{node.op}({', '.join(args)})"
+
+
+def _number(value: Fraction | None) -> str:
+    assert value is not None
+    return str(value.numerator) if value.denominator == 1 else repr(float(value))

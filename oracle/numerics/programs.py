@@ -1,0 +1,189 @@
+"""Graphs of formulas evaluated with NumPy: in float64 block by block, and in a device's own arithmetic.
+
+A :class:`Program` is a graph as a list of steps. Its temporaries come from the pool of the block's shape and are given
+back as soon as nothing needs them, so that a block stays in the cache. ``simulate`` runs a graph as a device does that
+computes in float32 or narrower: every operation is one NumPy operation in that type.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.dtypes import dtype_of
+from .blocks import aligned, pool_for
+from .enclosures import constant_value, round_constant
+from .expressions import Expression, walk
+from .special import erf
+
+Number = float | np.floating[Any]
+Values = Array | Number
+
+UFUNCS: dict[str, Any] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs,
+    "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "log1p": np.log1p, "expm1": np.expm1, "tanh": np.tanh, "erf": erf,
+    "sign": np.sign, "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal,
+    "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation: where its operands lie, where its result goes, and which operands nobody needs afterwards."""
+
+    op: str
+    target: int
+    args: tuple[int, ...]
+    dead: tuple[int, ...]
+    is_condition: bool
+
+
+class Program:
+    """Some graphs over the same operands, ready to be evaluated on blocks of float64."""
+
+    def __init__(self, *roots: Expression) -> None:
+        order = [n for n in walk(*roots) if not n.is_constant or any(n is r for r in roots)]
+        inner = [n for n in walk(*roots) if n.is_constant and n not in order]
+        self.constants: list[tuple[int, float]] = []
+        self.symbols: list[tuple[int, str]] = []
+        self.steps: list[Step] = []
+        slots = {id(node): k for k, node in enumerate([*inner, *order])}
+        self.size = len(slots)
+        self.roots = tuple(slots[id(r)] for r in roots)
+        last: dict[int, int] = {}
+        computed = [n for n in order if not n.is_constant and n.op != "symbol"]
+        for k, node in enumerate(computed):
+            last.update((slots[id(a)], k) for a in node.args)
+        for node in [*inner, *order]:
+            if node.is_constant:
+                self.constants.append((slots[id(node)], constant_value(node)))
+            elif node.op == "symbol":
+                self.symbols.append((slots[id(node)], str(node.value)))
+        for k, node in enumerate(computed):
+            args = tuple(slots[id(a)] for a in node.args)
+            dead = tuple({a for a in args if last[a] == k and a not in self.roots})
+            self.steps.append(Step(node.op, slots[id(node)], args, dead, node.is_condition))
+
+    def __call__(self, operands: Mapping[str, Values], shape: tuple[int, ...]) -> list[Values]:
+        """Return the roots' values. ``operands``: arrays of a shape, of any float type, or numbers.
+
+        Arrays among the results are the caller's until :func:`release` gives them back.
+        """
+        free = pool_for(shape).free
+        values: list[Any] = [None] * self.size
+        owned = [False] * self.size
+        for slot, number in self.constants:
+            values[slot] = number
+        for slot, name in self.symbols:
+            given = operands[name]
+            if isinstance(given, np.ndarray):
+                owned[slot] = True
+                values[slot] = buffer = free.pop() if free else aligned(shape)
+                np.copyto(buffer, given)
+            else:
+                values[slot] = np.float64(given)
+        for step in self.steps:
+            args = [values[a] for a in step.args]
+            if not any(isinstance(a, np.ndarray) for a in args):
+                values[step.target] = _scalar(step.op, args)
+            elif step.is_condition:
+                values[step.target] = UFUNCS[step.op](*args)
+            else:
+                reuse = next((a for a in step.dead if owned[a]), None)
+                out = values[reuse] if reuse is not None else free.pop() if free else aligned(shape)
+                if reuse is not None:
+                    owned[reuse] = False
+                _store(step.op, args, out)
+                values[step.target], owned[step.target] = out, True
+            for a in step.dead:
+                if owned[a]:
+                    free.append(values[a])
+                    owned[a] = False
+                values[a] = None
+        results = [values[r] for r in self.roots]
+        for slot, mine in enumerate(owned):
+            if mine and slot not in self.roots:
+                free.append(values[slot])
+        return results
+
+
+def _store(op: str, args: list[Any], out: Array) -> None:
+    if op != "where":
+        UFUNCS[op](*args, out=out)
+        return
+    condition, then, otherwise = args
+    if out is then:
+        np.copyto(out, otherwise, where=~np.asarray(condition))
+    else:
+        if out is not otherwise:
+            np.copyto(out, otherwise)
+        np.copyto(out, then, where=condition)
+
+
+def _scalar(op: str, args: list[Any]) -> Any:
+    if op == "where":
+        return args[1] if args[0] else args[2]
+    return UFUNCS[op](*args)
+
+
+def release(*results: Values) -> None:
+    """Give result arrays back to their pools."""
+    for values in results:
+        if isinstance(values, np.ndarray):
+            pool_for(values.shape).free.append(values)
+
+
+@functools.lru_cache(maxsize=512)
+def program(*roots: Expression) -> Program:
+    """Return the program of some graphs, made once."""
+    return Program(*roots)
+
+
+# ---- a device's arithmetic -------------------------------------------------------------------------------------------
+
+
+def simulate(root: Expression, operands: Mapping[str, Values], compute: Any, *, largest: float = np.inf) -> Array:
+    """Run a graph with every operation rounded to a type, as a device does.
+
+    ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what lies at or beyond it
+    becomes infinite (a device whose last digit differs may overflow a little earlier). Integer operands stay integers.
+    """
+    kind = np.dtype(compute)
+    with np.errstate(all="ignore"):
+        values: dict[int, Any] = {}
+        for node in walk(root):
+            if node.is_constant:
+                values[id(node)] = kind.type(_rounded(node, dtype_of(kind).name))
+            elif node.op == "symbol":
+                given = operands[str(node.value)]
+                values[id(node)] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
+            else:
+                found = _simulated(node.op, [values[id(a)] for a in node.args], kind)
+                if largest < np.inf and not node.is_condition:
+                    found = np.where(np.abs(found) >= largest, np.copysign(kind.type(np.inf), found), found)
+                values[id(node)] = found
+    return np.asarray(values[id(root)])
+
+
+@functools.lru_cache(maxsize=4096)
+def _rounded(node: Expression, dtype: str) -> float:
+    return round_constant(node, dtype)
+
+
+def _simulated(op: str, args: list[Any], kind: np.dtype[Any]) -> Any:
+    if op == "where":
+        return np.where(*args)
+    if op == "erf":  # NumPy has none: the device's is taken for accurate
+        return erf(np.asarray(args[0], np.float64)).astype(kind)
+    return UFUNCS[op](*args)
+
+
+def fraction_of(value: object) -> Fraction:
+    """Return a number exactly."""
+    return Fraction(float(value))  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+"""Whether a block's operands can bring any step of some graphs near the end of float32's range.
+
+Interval arithmetic on the operands' smallest and largest values, a few microseconds per graph: a block that passes
+needs no look at its elements. The answer is kept by the operands' binades, for most blocks of a run are alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .enclosures import constant_value
+from .expressions import Expression, walk
+
+Range = tuple[float, float]
+SAFE = 2.0**120  # of float32's 2^128
+_FUNCTIONS = {"exp": math.exp, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf, "sqrt": math.sqrt}
+
+
+def stays_inside(roots: tuple[Expression, ...], operands: Mapping[str, Any]) -> bool:
+    """Whether no step of the graphs leaves [-2^120, 2^120] or divides by zero, whatever the elements' order is."""
+    names = tuple(sorted(operands))
+    ends = []
+    for name in names:
+        value = operands[name]
+        low, high = (value.min(), value.max()) if isinstance(value, np.ndarray) else (value, value)
+        if not -SAFE < low <= high < SAFE:  # NaN and infinities among them
+            return False
+        ends.append((_outwards(-float(low)), _outwards(float(high))))
+    return _inside(roots, names, tuple(ends))
+
+
+def _outwards(value: float) -> float:
+    """A bound of few digits that is not below a value."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(mantissa * 8) / 8, exponent)
+
+
+@lru_cache(maxsize=1 << 14)
+def _inside(roots: tuple[Expression, ...], names: tuple[str, ...], ends: tuple[Range, ...]) -> bool:
+    given = {name: (-low, high) for name, (low, high) in zip(names, ends, strict=True)}
+    found: dict[int, Range] = {}
+    try:
+        for node in walk(*roots):
+            if node.is_condition:
+                continue
+            args = [found[id(a)] for a in node.args if not a.is_condition]
+            low, high = found[id(node)] = _range(node, args, given)
+            if not -SAFE < low <= high < SAFE:
+                return False
+    except (OverflowError, ZeroDivisionError, ValueError):
+        return False
+    return True
+
+
+def _range(node: Expression, args: list[Range], given: Mapping[str, Range]) -> Range:
+    op = node.op
+    if node.is_constant:
+        value = constant_value(node)
+        return value, value
+    if op == "symbol":
+        return given[str(node.value)]
+    if op == "where":
+        return min(a[0] for a in args), max(a[1] for a in args)
+    if op in ("+", "-"):
+        (a, b), (c, d) = args
+        return (a + c, b + d) if op == "+" else (a - d, b - c)
+    if op in ("*", "/"):
+        return _product(op, *args)
+    if op in ("min", "max"):
+        choose = min if op == "min" else max
+        return choose(args[0][0], args[1][0]), choose(args[0][1], args[1][1])
+    low, high = args[0]
+    if op == "neg":
+        return -high, -low
+    if op == "abs":
+        return max(low, -high, 0.0), max(high, -low)
+    if op == "sign":
+        return -1.0, 1.0
+    if op in ("log", "log1p"):
+        function = math.log if op == "log" else math.log1p
+        return function(low), function(high)
+    return _FUNCTIONS[op](low), _FUNCTIONS[op](high)
+
+
+def _product(op: str, one: Range, other: Range) -> Range:
+    if op == "/":
+        if other[0] <= 0.0 <= other[1]:
+            raise ZeroDivisionError
+        other = 1.0 / other[1], 1.0 / other[0]
+    corners = [x * y for x in one for y in other]
+    return min(corners), max(corners)

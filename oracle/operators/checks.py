@@ -1,0 +1,188 @@
+"""The checks validators are written with.
+
+The primitives are those of opbase's ``op_error_check.h``: shapes are view shapes and compared exactly (rank counts,
+() is not (1,)); a tensor is empty when a view dim is 0. A validator is a generator that yields one :class:`Check` per
+check in the source's order; the first that has an answer decides. A check's name says what is checked, the same for
+every call; it tells one check of an operator from every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..model.call import TensorSpec
+from ..model.dtypes import DType
+from ..model.platforms import Platform
+from ..model.status import SUCCESS, Status, invalid, nullptr
+from .promotion import promoted
+
+Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
+MAX_RANK = 8
+
+
+class Check(NamedTuple):
+    """One check of a call: its name, and its answer, None if it has nothing to say against the call."""
+
+    name: str
+    status: Status | None
+
+
+Checks = Iterator[Check]
+
+
+def first_failure(checks: Checks) -> Status:
+    """Run the checks in order; the first answer decides, none is success."""
+    return next((check.status for check in checks if check.status is not None), SUCCESS)
+
+
+def check(name: str, problem: str | None) -> Check:
+    """A check of the operator's own: 161002 with the problem, if there is one."""
+    return Check(name, None if problem is None else invalid(problem))
+
+
+def not_null(a: Args, *names: str) -> Check:
+    """OP_CHECK_NULL: 161001 for the first null pointer."""
+    missing = next((name for name in names if a[name] is None), None)
+    return Check("no null pointer", None if missing is None else nullptr(f"{missing} is a null pointer"))
+
+
+def dtype_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
+    """OP_CHECK_DTYPE_NOT_SUPPORT."""
+    spec: TensorSpec = a[name]
+    if spec.dtype is not None and spec.dtype.name in allowed:
+        return check(f"dtype of {name}", None)
+    listed = ", ".join(allowed) if allowed else "none on this product"
+    return check(f"dtype of {name}", f"{name} has dtype {spec.dtype_name}; supported: {listed}")
+
+
+def bfloat16_where_supported(a: Args, name: str, platform: Platform) -> Check:
+    """bfloat16 is refused on the products without it."""
+    spec: TensorSpec = a[name]
+    refused = not platform.bfloat16 and spec.dtype is not None and spec.dtype.name == "bfloat16"
+    problem = f"{name} has dtype bfloat16, which {platform.soc} does not support" if refused else None
+    return check(f"bfloat16 {name} where the product has it", problem)
+
+
+def same_dtype(a: Args, name: str, other: str) -> Check:
+    """OP_CHECK_DTYPE_NOT_SAME."""
+    one, two = a[name], a[other]
+    equal = one.dtype is not None and one.dtype == two.dtype
+    problem = f"{name} has dtype {one.dtype_name}, {other} has {two.dtype_name}; they must be equal"
+    return check(f"{name} and {other} of one dtype", None if equal else problem)
+
+
+def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check:
+    """The dtypes of some tensors must have a common one, and that must be in a list."""
+    kinds = [a[name].dtype_name for name in names]
+    common = promoted(*kinds)
+    title = f"common dtype of {' and '.join(names)}"
+    given = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
+    if common is None:
+        return check(title, f"{given}: these dtypes have no common one")
+    if common not in allowed:
+        return check(title, f"{given}: the common dtype is {common}; supported: {', '.join(allowed)}")
+    return check(title, None)
+
+
+def can_cast(a: Args, source: str, target: str) -> Check:
+    """OP_CHECK_RESULT_DTYPE_CAST_FAILED: refuse complex to real, float to integer, anything but bool to bool."""
+    return _cast(a[source].dtype, source, a[target].dtype, target)
+
+
+def can_cast_promoted(a: Args, names: tuple[str, ...], target: str) -> Check:
+    """The same for the common dtype of some tensors."""
+    from ..model.dtypes import DTYPES
+
+    common = promoted(*(a[name].dtype_name for name in names))
+    return _cast(DTYPES.get(common or ""), f"the common dtype of {' and '.join(names)}", a[target].dtype, target)
+
+
+def _cast(source: DType | None, what: str, target: DType | None, name: str) -> Check:
+    fits = source is not None and target is not None and castable(source, target)
+    names = [d.name if d is not None else "(no aclDataType)" for d in (source, target)]
+    problem = f"{what} of dtype {names[0]} cannot be cast to {name} of dtype {names[1]}"
+    return check(f"{what} casts to {name}", None if fits else problem)
+
+
+def castable(a: DType, b: DType) -> bool:
+    """CanCast of opbase."""
+    integer, floating = ("int", "uint"), ("float", "narrow")
+    if a.kind == "complex" and b.kind != "complex":
+        return b.kind == "string"
+    if a.kind in floating and b.kind in integer:
+        return False
+    return not (b.kind == "bool" and a.kind != "bool")
+
+
+def same_shape(a: Args, name: str, other: str) -> Check:
+    """OP_CHECK_SHAPE_NOT_EQUAL."""
+    one, two = a[name].shape, a[other].shape
+    problem = f"{name} has shape {one}, {other} has {two}; they must be equal"
+    return check(f"{name} and {other} of one shape", None if one == two else problem)
+
+
+def same_format(a: Args, name: str, other: str) -> Check:
+    """Storage formats must be equal; which format is not asked."""
+    one, two = a[name].format, a[other].format
+    problem = f"{name} has format {one}, {other} has {two}; they must be equal"
+    return check(f"{name} and {other} of one format", None if one == two else problem)
+
+
+def max_rank(a: Args, name: str) -> Check:
+    """OP_CHECK_MAX_DIM: at most 8 dims."""
+    rank = a[name].rank
+    problem = f"{name} has rank {rank}; at most {MAX_RANK} is supported"
+    return check(f"rank of {name}", None if rank <= MAX_RANK else problem)
+
+
+def broadcasts_to(a: Args, name: str, target: str) -> Check:
+    """BroadcastInferShape(name, target) must give the target's own shape, so a higher rank fails too."""
+    own, wanted = a[name].shape, a[target].shape
+    fits = broadcast_shape(own, wanted) == wanted
+    problem = f"{name} of shape {own} does not broadcast to {target}'s shape {wanted}"
+    return check(f"{name} broadcasts to {target}", None if fits else problem)
+
+
+def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
+    """The shapes of some tensors must have a common one, and the output must have exactly that."""
+    shapes = [a[name].shape for name in names]
+    common: tuple[int, ...] | None = ()
+    for shape in shapes:
+        common = None if common is None else broadcast_shape(common, shape)
+    title = f"{out} of the common shape of {' and '.join(names)}"
+    given = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+    if common is None:
+        return check(title, f"{given}: these shapes do not broadcast")
+    wrong = f"{out} has shape {a[out].shape}; it must be {common}, the common shape of {given}"
+    return check(title, None if a[out].shape == common else wrong)
+
+
+def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the common shape of two, right-aligned; None if there is none. 1 beside 0 gives 0."""
+    rank = max(len(one), len(other))
+    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
+    common = [(b if a == 1 else a) if a == b or 1 in (a, b) else None for a, b in pairs]
+    return None if None in common else tuple(n for n in common if n is not None)
+
+
+def in_range(a: Args, name: str, low: int, high: int) -> Check:
+    """An attribute must lie in [low, high]."""
+    value = a[name]
+    problem = f"{name} is {value}; it must be in [{low}, {high}]"
+    return check(f"range of {name}", None if low <= value <= high else problem)
+
+
+def is_empty(*specs: TensorSpec) -> bool:
+    """Whether any of the tensors has a view dim of 0."""
+    return any(0 in spec.shape for spec in specs)
+
+
+def ends_if_empty(a: Args, *names: str, name: str = "an empty call succeeds") -> Check:
+    """The call ends with success here if any of the tensors is empty."""
+    return Check(name, SUCCESS if is_empty(*(a[n] for n in names)) else None)
+
+
+def float_types(platform: Platform) -> tuple[str, ...]:
+    """The float types of most operators on a SoC; bfloat16 is not on every product."""
+    return ("float32", "float16", "bfloat16") if platform.bfloat16 else ("float32", "float16")

@@ -1,0 +1,205 @@
+"""What an operator declares, and what follows from it without knowing which operator it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.dtypes import dtype_of
+from ..model.platforms import Platform
+from ..numerics.elementwise import Elementwise
+from ..numerics.sink import Sink
+from .checks import Args, Checks, broadcast_shape
+from .parameters import MAIN, MUTUAL, Attributes, Parameter, Role, Shape
+from .promotion import promoted
+
+Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
+
+
+class Evaluation(Protocol):
+    """How an operator that is not elementwise is computed: rows, class indices.
+
+    ``operands``: the names of the inputs whose values enter the result.
+    """
+
+    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
+        """Fill the sink with the golden, and with the strict bound where the sink is judged."""
+
+    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+        """Return what a SoC's public kernel computes, every intermediate in a type."""
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """The kernel behind an operator, as ATK and TTK name it.
+
+    ``inputs``: aclnn names in the kernel's order. ``attributes``: the aclnn attribute behind each of the kernel's, and
+    its value where it is left out.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    attributes: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Aten:
+    """PyTorch's function for an operator.
+
+    ``call``: called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name. ``expanded``: inputs
+    that aten wants in the main operand's shape. ``index_types``: dtypes of class indices it takes. ``npu``: the call
+    for torch_npu where that differs. ``mixed``: whether it takes inputs of different float types.
+    """
+
+    call: Callable[[Any, Mapping[str, Any]], Any]
+    expanded: tuple[str, ...] = ()
+    index_types: tuple[str, ...] = ("int64", "uint8")
+    npu: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    mixed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One aclnn operator: everything that is particular to it.
+
+    ``parameters``: in the order of GetWorkspaceSize. ``documented``: SoCs the documents list. ``checks``: those of
+    GetWorkspaceSize. ``empty``: the inputs whose emptiness ends a call that passed them, nothing written.
+    ``computes``: an :class:`Elementwise` formula with its kernels' orders, or an :class:`Evaluation`. ``kernel_type``:
+    what the host rounds a result to before the cast to the output; the main operand's dtype unless it says otherwise.
+    ``points``: operand values, by symbol, near which the formula or a kernel changes its way. ``mean``: what a mean
+    divides by; the number of the main operand's elements unless it says otherwise.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    documented: tuple[str, ...]
+    checks: Callable[[Args, Platform], Checks]
+    empty: tuple[str, ...]
+    computes: Elementwise | Evaluation
+    kernel_type: Callable[[Arguments, Platform], str] | None = None
+    points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    mean: Callable[[Arguments], int] | None = None
+    kernel: KernelName | None = None
+    aten: Aten | None = None
+    published: Callable[[], Iterable[Any]] | None = None
+    origin: str = "aclnn-oracle"  # which package it comes from
+
+    # ---- names ----
+
+    @cached_property
+    def slug(self) -> str:
+        """The name in case ids and files: ``softmax_backward`` of ``aclnnSoftmaxBackward``."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", self.name.removeprefix("aclnn"))
+        return words.lower()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Parameter]:
+        return {p.name: p for p in self.parameters}
+
+    def names(self, *kinds: str) -> tuple[str, ...]:
+        """Return the parameter names of the given kinds, in the order of GetWorkspaceSize."""
+        return tuple(p.name for p in self.parameters if p.kind in kinds)
+
+    @cached_property
+    def output(self) -> str:
+        """The (first) output."""
+        return self.names("output")[0]
+
+    @cached_property
+    def main(self) -> str:
+        """The input whose shape and dtype the output has by default."""
+        return next(p.name for p in self.parameters if p.role is MAIN)
+
+    def attribute(self, role: str) -> Parameter | None:
+        """Return the attribute of a role (``axis``, ``reduction``, ``ignore index``), if there is one."""
+        return next((p for p in self.parameters if p.kind == "attr" and p.role == role), None)
+
+    def inputs(self, *roles: Role) -> tuple[Parameter, ...]:
+        """Return the input parameters of some roles; all of them without roles."""
+        return tuple(p for p in self.parameters if p.kind == "input" and (not roles or p.role in roles))
+
+    @cached_property
+    def operands(self) -> tuple[Parameter, ...]:
+        """The inputs whose floating-point values enter the result."""
+        return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+
+    # ---- shapes ----
+
+    def by_role(self, attributes: Attributes) -> dict[str, Any]:
+        """Return attribute values by what they mean."""
+        return {str(p.role): attributes[p.name] for p in self.parameters if p.kind == "attr" and p.name in attributes}
+
+    def shape_of(self, name: str, main: Shape, attributes: Attributes) -> Shape:
+        """Return a shape that an input has beside a main operand of a shape."""
+        role = self.by_name[name].role
+        assert isinstance(role, Role)
+        return role.shape(main, self.by_role(attributes))
+
+    def axes_of(self, name: str, main: Shape, own: Shape, attributes: Attributes) -> tuple[int | None, ...]:
+        """Return, for each axis of an input, the axis of the main operand it runs along."""
+        role = self.by_name[name].role
+        assert isinstance(role, Role)
+        return role.axes(main, own, self.by_role(attributes))
+
+    def output_shape(self, a: Arguments) -> Shape:
+        """Return the output's shape for inputs that have one (arrays or descriptions)."""
+        shape: Shape = tuple(a[self.main].shape)
+        for parameter in self.inputs(MUTUAL):
+            if a.get(parameter.name) is not None:
+                shape = broadcast_shape(shape, tuple(a[parameter.name].shape)) or shape
+        return shape
+
+    def slice_axes(self, shape: Shape, attributes: Attributes) -> tuple[int, ...]:
+        """Return the output's axes along which the operator works slice by slice: not the one it reduces, none under
+        a mean."""
+        given = self.by_role(attributes)
+        if given.get("reduction") == 1 and isinstance(self.computes, Elementwise):
+            return ()
+        if "axis" in given:
+            rank = max(1, len(shape))
+            return tuple(k for k in range(len(shape)) if k != given["axis"] % rank)
+        if "ignore index" in given:
+            return tuple(range(len(shape) - 1))
+        return tuple(range(len(shape)))
+
+    # ---- computing ----
+
+    def host_type(self, a: Arguments, platform: Platform) -> str:
+        """Return the dtype the host rounds to before the cast to the output."""
+        if self.kernel_type is not None:
+            return self.kernel_type(a, platform)
+        return str(a[self.main].dtype)
+
+    def output_dtype(self, a: Arguments) -> str:
+        """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
+        names = [self.main, *(p.name for p in self.inputs(MUTUAL))]
+        kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
+        return promoted(*kinds) or kinds[0]
+
+    def ends_early(self, a: Arguments) -> bool:
+        """Whether an empty tensor makes the host return before the kernel."""
+        return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
+
+    def formula_operands(self, a: Arguments) -> dict[str, Any]:
+        """Return a formula's operands by symbol: arrays in the output's shape, numbers, the mean's divisor."""
+        assert isinstance(self.computes, Elementwise)
+        shape = self.output_shape(a)
+        found: dict[str, Any] = {}
+        for parameter in self.parameters:
+            value = a.get(parameter.name)
+            if not parameter.symbol or parameter.symbol not in self.computes.symbols:
+                continue
+            if parameter.kind == "attr":
+                found[parameter.symbol] = float(np.float32(parameter.plain if value is None else value))
+            elif value is not None:
+                found[parameter.symbol] = np.broadcast_to(value, shape)
+        reduction = self.attribute("reduction")
+        if reduction is not None and reduction.words[a[reduction.name]] == "mean":
+            found["n"] = a[self.main].size if self.mean is None else self.mean(a)
+        return found

@@ -1,0 +1,140 @@
+"""The parameters of an operator and what each of them is to it.
+
+A role says which shape a tensor has beside the main operand, and along which of the output's axes its own axes run.
+Everything that has to cut, broadcast, shrink, or mutate a call asks the role, and no name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Shape = tuple[int, ...]
+Attributes = Mapping[str, Any]
+Axes = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Role:
+    """What an input tensor is to its operator.
+
+    ``shape(main, attributes)``: the shape it has beside a main operand of a shape. ``axes(main, own, attributes)``: for
+    each of its own axes, the axis of the output it runs along, or None. ``freedom``: how its shape may differ from
+    that one: ``none``, ``broadcast`` (any shape that broadcasts) or ``any``.
+    """
+
+    name: str
+    shape: Callable[[Shape, Attributes], Shape]
+    axes: Callable[[Shape, Shape, Attributes], Axes]
+    freedom: Literal["none", "broadcast", "any"] = "none"
+
+
+def _same(main: Shape, attributes: Attributes) -> Shape:
+    return main
+
+
+def _aligned(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    """Right-aligned axes; one of length 1 beside a longer one runs along none."""
+    lead = len(main) - len(own)
+    return tuple(lead + k if lead + k >= 0 and own[k] == main[lead + k] else None for k in range(len(own)))
+
+
+def _nowhere(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    return (None,) * len(own)
+
+
+MAIN = Role("main operand", _same, _aligned)
+SAME = Role("like the main operand", _same, _aligned)
+BROADCAST = Role("broadcast to the main operand", _same, _aligned, "broadcast")
+MUTUAL = Role("broadcast with the main operand", _same, _aligned, "broadcast")  # the output has the common shape
+ONE_VALUE = Role("one value", lambda main, attributes: (1,), _nowhere)
+UNREAD = Role("never read", _same, _nowhere, "any")
+
+# The operands of a loss over classes beside a main operand (N, C), or (C) for a single sample.
+PER_CLASS = Role("one value per class", lambda main, attributes: main[-1:], lambda main, own, a: (len(main) - 1,))
+
+
+def _samples(main: Shape, attributes: Attributes) -> Shape:
+    return main[:-1] if len(main) > 1 else (1,)
+
+
+def _sample_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    return tuple(range(len(own))) if len(main) > 1 and own == main[:-1] else (None,) * len(own)
+
+
+CLASS_INDEX = Role("class of each sample", _samples, _sample_axes)
+
+
+def _gradients(main: Shape, attributes: Attributes) -> Shape:
+    """``attributes`` by role here: a role knows no names."""
+    return (1,) if attributes.get("reduction") or len(main) < 2 else main[:-1]
+
+
+PER_SAMPLE = Role("one value per sample, or one under a reduction", _gradients, _sample_axes)
+
+# Attributes: what the number means.
+AttributeRole = Literal["axis", "reduction", "ignore index", "number", "flag", "choice"]
+CType = Literal["int64", "aclScalar", "float", "double", "bool", "char*"]
+REDUCTIONS = ("none", "mean", "sum")
+NONE, MEAN, SUM = range(3)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of GetWorkspaceSize.
+
+    ``name``: the aclnn name. ``symbol``: what the formula calls it. ``optional``: it may be a null pointer. ``role``:
+    of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``c``: an attribute's C type.
+    ``words``: the words behind an attribute's numbers, or a choice's words. ``plain``: an attribute's usual value.
+    """
+
+    name: str
+    kind: Literal["input", "attr", "output"]
+    role: Role | AttributeRole | None = None
+    symbol: str = ""
+    optional: bool = False
+    read: bool = True
+    c: CType = "int64"
+    words: tuple[str, ...] = ()
+    plain: Any = None
+
+
+def tensor(name: str, symbol: str, role: Role, *, optional: bool = False, read: bool = True) -> Parameter:
+    """An input tensor. An optional one that is absent counts as 1 in the formula."""
+    return Parameter(name, "input", role, symbol, optional, read and role is not UNREAD)
+
+
+def output(name: str) -> Parameter:
+    """The output, of the main operand's shape, or of the common one of operands that broadcast with it."""
+    return Parameter(name, "output")
+
+
+def axis(name: str) -> Parameter:
+    """The axis that is reduced, counted from either end."""
+    return Parameter(name, "attr", "axis", plain=-1)
+
+
+def reduction(name: str, words: tuple[str, ...] = REDUCTIONS) -> Parameter:
+    """The reduction of the loss: 0 none, 1 mean, 2 sum."""
+    return Parameter(name, "attr", "reduction", words=words, plain=NONE)
+
+
+def ignore_index(name: str, plain: int = -100) -> Parameter:
+    """The class whose samples do not count."""
+    return Parameter(name, "attr", "ignore index", plain=plain)
+
+
+def number(name: str, symbol: str, *, c: CType = "aclScalar", plain: float = 1.0, optional: bool = False) -> Parameter:
+    """A real number; the formula gets it as the API does, rounded to float32."""
+    return Parameter(name, "attr", "number", symbol, optional, c=c, plain=plain)
+
+
+def flag(name: str, symbol: str = "", *, plain: bool = False) -> Parameter:
+    """Yes or no."""
+    return Parameter(name, "attr", "flag", symbol, c="bool", plain=plain)
+
+
+def choice(name: str, words: tuple[str, ...]) -> Parameter:
+    """One of some words."""
+    return Parameter(name, "attr", "choice", c="char*", words=words, plain=words[0])

@@ -1,0 +1,74 @@
+"""aclnnSigmoidBackward: gradInput = gradOutput * (1 - output) * output, output being the forward result.
+
+Sources: document aclnnSigmoidBackward; activation/sigmoid_grad/op_api/aclnn_sigmoid_backward.cpp (checks, promotion);
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. Document, official golden and kernels agree.
+
+Document and source differ, and the source wins: rank 0 is accepted; bfloat16 is refused by products without it for
+gradOutput alone. Inputs that broadcast are expanded and cast to their common dtype, and the result is rounded to it
+before the cast to gradInput. float64 and complex inputs are accepted (AiCpu) and not served by the golden.
+
+Special values follow the formula in IEEE float64: an infinite output gives an infinity against gradOutput's sign, zero
+times infinity is NaN, output 0 and 1 keep the sign of the product.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.elementwise import Elementwise
+from ..numerics.expressions import Expression
+from .checks import (
+    Args,
+    Checks,
+    bfloat16_where_supported,
+    broadcast_together,
+    can_cast_promoted,
+    dtype_in,
+    ends_if_empty,
+    max_rank,
+    not_null,
+    promotes,
+)
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, MUTUAL, output, tensor
+from .promotion import promoted
+
+TYPES = ("float32", "float16", "float64", "complex64", "complex128", "bfloat16")
+INPUTS = ("gradOutput", "output")
+
+
+def formula(g: Expression, y: Expression) -> Expression:
+    """The document's formula, in the order of every kernel."""
+    return g * (1 - y) * y
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "output", "gradInput")
+    for name in ("gradOutput", "output", "gradInput"):
+        yield dtype_in(a, name, TYPES)
+    yield bfloat16_where_supported(a, "gradOutput", platform)
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield promotes(a, INPUTS, TYPES)
+    yield can_cast_promoted(a, INPUTS, "gradInput")
+    yield broadcast_together(a, INPUTS, "gradInput")
+    yield ends_if_empty(a, *INPUTS)
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
+
+
+OPERATOR = Operator(
+    name="aclnnSigmoidBackward",
+    parameters=(tensor("gradOutput", "g", MUTUAL), tensor("output", "y", MAIN), output("gradInput")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula),
+    kernel_type=kernel_type,
+    points={"y": (0.0, 0.5, 1.0)},
+    kernel=KernelName("sigmoid_grad", ("output", "gradOutput")),
+    aten=Aten(lambda aten, t: aten.sigmoid_backward(t["gradOutput"], t["output"]), mixed=True),
+)

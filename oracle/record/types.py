@@ -1,0 +1,222 @@
+"""The run record's schema, stated once: what each line says, for the writer and the reader alike.
+
+A record is lines of JSON: one :class:`RunHeader`, then a :class:`CaseRecord` per case, last a :class:`RunEnd`. The keys
+of a line are the fields below, in this order. Adding a field is adding a line: ``metadata`` says how it travels
+(:mod:`.codec`), and a record without it reads with its empty value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, get_args
+
+from ..model.errors import OracleError
+from . import codec
+from .codec import (
+    COUNT,
+    FLAG,
+    MAYBE_TEXT,
+    NUMBER,
+    NUMBER_MAP,
+    NUMBERS,
+    REQUIRED,
+    SCALAR_MAP,
+    TEXT,
+    TEXT_MAP,
+    WHOLE_NUMBERS,
+    WORDS,
+    beside,
+    from_json,
+    map_of,
+    object_of,
+    objects_of,
+    way,
+)
+from .fields import Fields, Number, Scalar
+
+SCHEMA = 1
+CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun"]
+STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
+GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
+_ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
+
+
+def _status(line: Fields, key: str) -> CaseStatus:
+    found = line.text(key, None)
+    if found not in STATUSES:
+        raise OracleError(f"{line.where}: unknown status {found!r}; known: {', '.join(STATUSES)}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """The first line: what ran, on what, from which command.
+
+    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``extra`` holds whatever
+    else a record says.
+    """
+
+    TYPE: ClassVar[str] = "run"
+
+    schema: int = field(metadata=COUNT)
+    backend: str = field(metadata=REQUIRED)
+    backend_options: Mapping[str, str] = field(metadata=TEXT_MAP)
+    soc: str = field(metadata=TEXT)
+    standard: str = field(metadata=TEXT)
+    seed: int | None = field(metadata=COUNT)
+    tier: str = field(metadata=TEXT)
+    layers: tuple[str, ...] = field(metadata=WORDS)
+    overflow: str = field(metadata=TEXT)
+    third_party: str | None = field(metadata=MAYBE_TEXT)
+    replay_arguments: tuple[str, ...] = field(metadata=WORDS)
+    versions: Mapping[str, str] = field(metadata=TEXT_MAP)
+    catalogue_sha256: str = field(metadata=TEXT)
+    command: str = field(metadata=TEXT)
+    started: str = field(default="", metadata=TEXT)
+    planned: int = field(default=0, metadata=COUNT)
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, line: Fields) -> RunHeader:
+        """Read a run line. Raises OracleError where it is of another schema or does not say how much was planned."""
+        schema = line.data.get("schema")
+        if schema != SCHEMA:
+            raise OracleError(f"{line.where}: record schema {schema!r}; this version reads schema {SCHEMA}")
+        if line.count("planned") is None:
+            raise OracleError(f"{line.where}: field 'planned' is missing; without it lost cases cannot be counted")
+        known = {"type", *codec.ways(cls)}
+        extra = {k: v for k, v in line.data.items() if k not in known and v not in (None, "", [], {})}
+        return from_json(cls, line, extra=Fields(extra, line.where).text_map())
+
+
+@dataclass(frozen=True, slots=True)
+class LayerVerdict:
+    """What one layer (structure, standard, strict) said of a case."""
+
+    passed: bool = field(metadata=FLAG)
+    reason: str = field(default="", metadata=TEXT)
+    metrics: Mapping[str, Number] = field(default_factory=dict, metadata=NUMBER_MAP)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstElement:
+    """One element: its index, the golden, what the device gave, the allowed error, both bit patterns.
+
+    ``budget``: error / allowed error, 1 at the bound. Measured from the unrounded value where the record says so, else
+    from the golden.
+    """
+
+    index: tuple[int, ...] = field(metadata=WHOLE_NUMBERS)
+    expected: Number | None = field(metadata=NUMBER)
+    actual: Number | None = field(metadata=NUMBER)
+    bound: Number | None = field(metadata=NUMBER)
+    budget: Number | None = field(metadata=NUMBER)
+    expected_hex: str = field(metadata=TEXT)
+    actual_hex: str = field(metadata=TEXT)
+    ulp: Number | None = field(metadata=NUMBER)
+
+    def __post_init__(self) -> None:
+        if self.budget is None:
+            object.__setattr__(self, "budget", budget_of(self.expected, self.actual, self.bound))
+
+
+def budget_of(expected: Number | None, actual: Number | None, bound: Number | None) -> float | None:
+    """|actual - expected| / bound; inf where one of the two is not finite, None where a figure is missing."""
+    if expected is None or actual is None or bound is None:
+        return None
+    error = abs(float(actual) - float(expected))
+    if not math.isfinite(error):
+        return 0.0 if actual == expected else math.inf
+    return error / float(bound) if bound else (math.inf if error else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is known of a case that did not pass.
+
+    ``bad`` of ``total`` elements are to blame, and the fields around them are written where elements were looked at.
+    ``error_map``: worst error / bound of consecutive equal slices of the flattened output (1 is at the bound).
+    """
+
+    rule: str = field(default="", metadata=beside("rule", TEXT))
+    output: str = field(default="", metadata=beside("total", TEXT))
+    worst: tuple[WorstElement, ...] = field(default=(), metadata=beside("total", objects_of(WorstElement)))
+    ulp_histogram: Mapping[str, Number] = field(default_factory=dict, metadata=beside("total", NUMBER_MAP))
+    bad: int | None = field(default=None, metadata=beside("total", COUNT))
+    total: int | None = field(default=None, metadata=beside("total", COUNT))
+    pattern: str = field(default="", metadata=beside("pattern", TEXT))
+    cause: str = field(default="", metadata=beside("pattern", TEXT))
+    error_map: tuple[Number, ...] = field(default=(), metadata=beside("total", NUMBERS))
+    traceback: str = field(default="", metadata=beside("traceback", TEXT))
+    inputs: Mapping[str, str] = field(default_factory=dict, metadata=TEXT_MAP)
+    attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=SCALAR_MAP)
+    replay: str = field(default="", metadata=TEXT)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRecord:
+    """One case line."""
+
+    TYPE: ClassVar[str] = "case"
+
+    id: str = field(metadata=REQUIRED)
+    op: str = field(metadata=TEXT)
+    dtype: str = field(metadata=TEXT)
+    status: CaseStatus = field(metadata=way(_status))
+    reason: str = field(default="", metadata=TEXT)
+    verdicts: Mapping[str, LayerVerdict] = field(default_factory=dict, metadata=map_of(LayerVerdict))
+    metrics: Mapping[str, Number] = field(default_factory=dict, metadata=NUMBER_MAP)
+    budget_used: Number | None = field(default=None, metadata=NUMBER)
+    duration_s: Number | None = field(default=None, metadata=NUMBER)
+    golden_s: Number | None = field(default=None, metadata=NUMBER)
+    backend_s: Number | None = field(default=None, metadata=NUMBER)
+    worker: str = field(default="", metadata=TEXT)
+    device: str = field(default="", metadata=TEXT)
+    detail: Detail | None = field(default=None, metadata=beside("detail", object_of(Detail)))
+
+    @property
+    def ok(self) -> bool:
+        return self.status in GOOD
+
+    @property
+    def family(self) -> str:
+        """The case family of a catalogue id (``op/family[parameters]``), or "" for an id of another shape."""
+        return split_id(self.id)[1]
+
+    def counted_as(self, status: CaseStatus, reason: str) -> CaseRecord:
+        """Return the record with the status that an expectation makes of it."""
+        return replace(self, status=status, reason=reason)
+
+
+def split_id(case_id: str) -> tuple[str, str, str]:
+    """Return (``op/family``, ``family``, ``[parameters]``) of a case id; ("", "", id) if it has another shape."""
+    match = _ID.match(case_id)
+    return (match["prefix"], match["family"], match["tail"] or "") if match else ("", "", case_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """The last line: how many cases ended in which status, each a key of its own, and how long the run took."""
+
+    TYPE: ClassVar[str] = "end"
+
+    counts: Mapping[str, int]
+    duration_s: Number | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.counts, "duration_s": self.duration_s}
+
+    @classmethod
+    def of(cls, line: Fields) -> RunEnd:
+        """Read an end line; the counts may also stand under ``counts``. A status it does not name is not in them."""
+        found = line.mapping("counts") if line.data.get("counts") else line
+        counts: dict[str, int] = {status: n for status in STATUSES if (n := found.count(status)) is not None}
+        return cls(counts, line.number("duration_s"))
+
+
+def line_of(said: RunHeader | CaseRecord | RunEnd) -> dict[str, Any]:
+    """Return a line of the record as a JSON object."""
+    return {"type": said.TYPE, **(said.to_json() if isinstance(said, RunEnd) else codec.to_json(said))}

@@ -1,0 +1,196 @@
+"""An operator from outside: its kernel compiled into a custom package, its checks in Python, every C type between."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from oracle.backends import load
+from oracle.cann import outside
+from oracle.emulator import add_custom, build_custom
+from oracle.model.call import Call, TensorSpec
+from oracle.model.errors import OracleError
+from oracle.model.status import SUCCESS, Status
+from oracle.operators import OPERATORS
+
+NAME = "aclnnMyDifference"
+SOURCE = """
+// out = (self - other) * alpha * factor + shift, negated on demand; count = how many elements; mode is "plain".
+#include "ops/checks.h"
+
+using namespace emu;
+
+EMU_C aclnnStatus aclnnMyDifferenceGetWorkspaceSize(const aclTensor* self, const aclTensor* other,
+                                                    const aclScalar* alpha, float factor, double shift, bool negate,
+                                                    char* mode, int64_t unused, aclTensor* out_, aclTensor* count_,
+                                                    uint64_t* workspaceSize, aclOpExecutor** executor) {
+  static FirstPhase phase("aclnnMyDifference");
+  return phase(workspaceSize, executor, [&](Op& op) {
+    Tensor x = op.input("self", self), y = op.input("other", other);
+    auto a = op.optional_scalar("alpha", alpha);
+    double f = op.attribute("factor", factor), s = op.attribute("shift", shift);
+    bool n = op.attribute("negate", negate);
+    op.attribute("mode", static_cast<const char*>(mode));
+    op.attribute("unused", unused);
+    Tensor out = op.output("out", out_), count = op.output("count", count_);
+    if (!op.ask_checks("aclnnMyDifference")) return;
+    op.workspace({x, y, out});
+    op.kernel([=](Run& run) {
+      std::vector<float> xs = read_floats(broadcast(run.open(x), out.shape));
+      std::vector<float> ys = read_floats(broadcast(run.open(y), out.shape));
+      float scale = a == nullptr ? 1.0f : a->to_float();
+      for (size_t i = 0; i < xs.size(); i++) {
+        xs[i] = static_cast<float>(static_cast<double>((xs[i] - ys[i]) * scale) * f + s) * (n ? -1.0f : 1.0f);
+      }
+      write(run.open(out), xs);
+      write(run.open(count), std::vector<int64_t>{static_cast<int64_t>(xs.size())});
+    });
+  });
+}
+EMU_SECOND_PHASE(aclnnMyDifference)
+"""
+
+
+def parameter(name, kind="attr", c="int64"):
+    return SimpleNamespace(name=name, kind=kind, c=c)
+
+
+PARAMETERS = (
+    parameter("self", "input"),
+    parameter("other", "input"),
+    parameter("alpha", c="aclScalar"),
+    parameter("factor", c="float"),
+    parameter("shift", c="double"),
+    parameter("negate", c="bool"),
+    parameter("mode", c="char*"),
+    parameter("unused"),
+    parameter("out", "output"),
+    parameter("count", "output"),
+)
+
+
+class Checks:
+    """What the emulator asked, and what it is to be told."""
+
+    def __init__(self):
+        self.asked = []
+        self.status, self.writes = SUCCESS, True
+
+    def validate(self, call):
+        self.asked.append(call)
+        if isinstance(self.status, Exception):
+            raise self.status
+        return self.status
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    made = Checks()
+    monkeypatch.setattr(outside, "validate", made.validate)
+    monkeypatch.setattr(outside, "writes", lambda call: made.writes)
+    return made
+
+
+@pytest.fixture
+def device(emulator, tree, monkeypatch, checks):
+    monkeypatch.setitem(OPERATORS, NAME, SimpleNamespace(name=NAME, parameters=PARAMETERS))
+    add_custom(build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree))
+    made = load("aclnn", {"timeout": "20"})
+    yield made
+    emulator.clear()
+    made.close()
+    for name in (NAME, f"{NAME}GetWorkspaceSize"):
+        made.cann._declared.pop(name, None)
+
+
+def difference(shape=(3, 2), **attrs):
+    given = {"alpha": 0.1, "factor": 0.5, "shift": 0.25, "negate": True, "mode": 'a "mode"\n', "unused": -(2**63)}
+    inputs = {"self": np.arange(6, dtype=np.float32).reshape(3, 2), "other": np.float16([[1], [2], [3]])}
+    outputs = {"out": np.full(shape, 7, np.float32), "count": np.zeros(1, np.int64)}
+    return Call(NAME, "ascend910b", inputs, {**given, **attrs}, outputs)
+
+
+def expected(call, alpha=0.1):
+    difference = (call.inputs["self"] - call.inputs["other"].astype(np.float32)) * np.float32(alpha)
+    return -(difference.astype(np.float64) * 0.5 + 0.25).astype(np.float32)
+
+
+def test_its_kernel_runs_with_all_that_the_call_holds(device, checks):
+    call = difference()
+    assert device.run(call).ok
+    np.testing.assert_array_equal(call.outputs["out"], expected(call))
+    assert call.outputs["count"] == 6
+    (asked,) = checks.asked
+    assert asked.attrs == call.attrs
+    assert (asked.op, asked.soc) == (NAME, "ascend910b")
+    for name in ("self", "other", "out", "count"):
+        told, given = asked.spec(name), call.spec(name)
+        assert (told.shape, told.dtype, told.format) == (given.shape, given.dtype, given.format)
+
+
+def test_a_null_scalar_and_a_null_string_arrive(device, checks):
+    call = difference(alpha=None, mode=None)
+    assert device.run(call).ok
+    np.testing.assert_array_equal(call.outputs["out"], expected(call, 1))
+    assert checks.asked[0].attrs == call.attrs
+
+
+@pytest.mark.parametrize("alpha", [True, 3, -0.5, float("inf"), 1 + 2j, np.float32(0.1), np.uint64(2**64 - 1)])
+def test_the_checks_see_a_scalar_as_it_was_given(device, checks, alpha):
+    checks.writes = False
+    call = difference(alpha=alpha)
+    assert device.run(call).ok
+    seen = checks.asked[0].attrs["alpha"]
+    assert type(seen) is type(alpha)
+    assert seen == alpha
+    assert (call.outputs["out"] == 7).all()  # succeeded without a kernel
+
+
+def test_a_refusal_has_the_checks_status_and_words(device, checks):
+    checks.status = Status(161002, "mode is 'x'; it must be 'plain' — or nothing")
+    status = device.run(difference())
+    assert status.code == 161002
+    assert "mode is 'x'; it must be 'plain' — or nothing" in status.reason
+
+
+def test_checks_that_fail_are_an_inner_error_with_their_words(device, checks):
+    checks.status = RuntimeError("the checks are broken")
+    status = device.run(difference())
+    assert status.code == 561000
+    assert "RuntimeError: the checks are broken" in status.reason
+
+
+def test_tensors_without_data_are_described_with_format_strides_and_storage(device, checks):
+    checks.status = Status(161002, "no")
+    call = difference()
+    spec = TensorSpec((3, 2), "complex64", format="NCHW", strides=(1, 3), offset=4, storage_shape=(40,))
+    call.inputs = {"self": spec, "other": None}
+    device.run(call)
+    told = checks.asked[0].inputs
+    assert told["other"] is None
+    for field in ("shape", "dtype", "format", "strides", "offset", "storage_shape"):
+        assert getattr(told["self"], field) == getattr(spec, field)
+
+
+def test_a_package_is_built_once_per_text_and_toolkit(tree, monkeypatch):
+    first = build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree)
+    monkeypatch.setattr("oracle.emulator.custom._compile", lambda *_: pytest.fail("compiled again"))
+    assert build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree) == first
+
+
+def test_what_does_not_compile_is_told_with_the_compiler_s_words(tree, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(OracleError, match=r"(?s)kernel of the custom operators 'broken' did not compile.*cheese"):
+        build_custom("broken", {"broken.cpp": "out_of cheese;"}, toolkit=tree)
+    with pytest.raises(OracleError, match="must be a word"):
+        build_custom("../up", {"a.cpp": ""}, toolkit=tree)
+
+
+def test_packages_are_found_newest_first_and_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", f"{tmp_path}/old")
+    for name in ("one", "two", "one"):
+        add_custom(tmp_path / name)
+    assert os.environ["ASCEND_CUSTOM_OPP_PATH"].split(":") == [f"{tmp_path}/{name}" for name in ("one", "two", "old")]
