@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from ..model.errors import OracleError
 from ..record.reader import read
 from ..reporting import diff
-from ..reporting.formats import FORMATS, format_of, known, write
+from ..reporting.formats import RENDERERS, format_of, known, write
 from ..reporting.language import LANGUAGES
 from ..reporting.save import save
 from ..reporting.words import verdict
+from . import Subparsers
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``report`` and ``diff`` with argparse."""
     report = subparsers.add_parser(
         "report",
@@ -26,7 +26,9 @@ def add_parser(subparsers: Any) -> None:
     report.add_argument("records", nargs="+", type=Path, metavar="RUN.jsonl")
     report.add_argument("-o", "--output", type=Path, action="append", default=[], metavar="FILE",
                         help=f"where to write; the suffix says what: {known()}; may be repeated")  # fmt: skip
-    report.add_argument("--format", choices=FORMATS, help="the format, whatever the suffix; without -o to the terminal")
+    report.add_argument(
+        "--format", choices=RENDERERS, help="the format, whatever the suffix; without -o to the terminal"
+    )
     _add_language(report)
     report.set_defaults(run=run_report)
 
@@ -83,7 +85,7 @@ def run_report(args: argparse.Namespace) -> int:
         write(records, path, name, language)
         print(f"{path}: {' '.join(language.say(verdict(record)) for record in records)}")
     if not outputs:
-        sys.stdout.write(FORMATS[args.format].render(records, language))
+        sys.stdout.write(RENDERERS[args.format].render(records, language))
     return 0
 
 

@@ -27,7 +27,7 @@ def _one_language(render: Callable[[Sequence[Record]], str]) -> Callable[[Sequen
     return lambda records, _language: render(records)
 
 
-FORMATS: dict[str, Format] = {
+RENDERERS: dict[str, Format] = {
     "html": Format("HTML", (".html", ".htm"), html.render),
     "md": Format("Markdown", (".md", ".markdown"), markdown.render),
     "xml": Format("JUnit XML", (".xml",), _one_language(exchange.to_junit)),
@@ -40,12 +40,12 @@ FORMATS: dict[str, Format] = {
 
 def known() -> str:
     """Every suffix with what it stands for, for help texts and errors."""
-    return ", ".join(f"{form.suffixes[0]} ({form.title})" for form in FORMATS.values())
+    return ", ".join(f"{form.suffixes[0]} ({form.title})" for form in RENDERERS.values())
 
 
 def format_of(path: Path) -> str:
     """The format a file's suffix asks for, the longest suffix first; OracleError for one that none has."""
-    by_suffix = {suffix: name for name, form in FORMATS.items() for suffix in form.suffixes}
+    by_suffix = {suffix: name for name, form in RENDERERS.items() for suffix in form.suffixes}
     for suffix in sorted(by_suffix, key=len, reverse=True):
         if path.name.lower().endswith(suffix) and len(path.name) > len(suffix):
             return by_suffix[suffix]
@@ -54,4 +54,4 @@ def format_of(path: Path) -> str:
 
 def write(records: Sequence[Record], path: Path, name: str | None = None, language: Language = ENGLISH) -> None:
     """Write a report in the named format, or the one its suffix asks for."""
-    save(path, FORMATS[name or format_of(path)].render(records, language))
+    save(path, RENDERERS[name or format_of(path)].render(records, language))
