@@ -8,7 +8,7 @@ from typing import Any
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord, split_id
-from ..record.statuses import STATUSES
+from ..record.types import STATUSES
 from . import words
 from .layers import LAYERS, known, objections, share
 from .replay import suffix

@@ -12,7 +12,7 @@ from functools import cached_property
 from ..model.platforms import PLATFORMS
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from ..record.statuses import GOOD
+from ..record.types import GOOD
 from .language import FIGURE, Text, _, shape
 from .layers import known, objections, scores, share
 from .words import ORDER, seconds, verdict

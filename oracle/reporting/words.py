@@ -6,7 +6,7 @@ import math
 
 from ..record.fields import Number
 from ..record.reader import Record
-from ..record.statuses import GOOD
+from ..record.types import GOOD
 from .language import Listing, Text, _, _n
 
 # From the worst to the best: the order in which statuses are listed.
