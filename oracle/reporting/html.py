@@ -24,7 +24,7 @@ import jinja2
 from ..model.errors import OracleError
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, read, split_id
-from ..record.statuses import STATUSES
+from ..record.types import STATUSES
 from . import words
 from .diff import Difference
 from .replay import command_for, suffix

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from ..model.platforms import PLATFORMS
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from ..record.statuses import GOOD
+from ..record.types import GOOD
 from .words import ORDER, seconds, verdict
 
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")

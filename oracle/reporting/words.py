@@ -6,7 +6,7 @@ import math
 
 from ..record.fields import Number
 from ..record.reader import Record
-from ..record.statuses import GOOD
+from ..record.types import GOOD
 
 # From the worst to the best: the order in which statuses are listed.
 ORDER = ("crash", "timeout", "error", "fail", "xpass", "notrun", "xfail", "skip", "pass")

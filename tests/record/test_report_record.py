@@ -11,7 +11,7 @@ import synthetic
 
 from oracle.model.errors import OracleError
 from oracle.record.reader import budget_of, read, split_id
-from oracle.record.statuses import STATUSES
+from oracle.record.types import STATUSES
 from oracle.reporting.words import percent, verdict
 
 

@@ -11,7 +11,7 @@ import pytest
 import synthetic
 
 from oracle.record.reader import read
-from oracle.record.statuses import GOOD, STATUSES
+from oracle.record.types import GOOD, STATUSES
 from oracle.reporting import diff
 
 ID = "softmax_backward/tails[float32-3]"

@@ -15,7 +15,7 @@ import pytest
 import synthetic
 
 from oracle.record.reader import Record, read
-from oracle.record.statuses import GOOD, STATUSES
+from oracle.record.types import GOOD, STATUSES
 from oracle.reporting import exchange, markdown
 
 NASTY = 'a|b `c` ``d`` <e> & "f" \x00\x0b\x1b[31m \ufffe line\nbreak 尾块,;\t]]>'

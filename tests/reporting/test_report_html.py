@@ -16,7 +16,7 @@ from pages import Page
 
 from oracle.model.errors import OracleError
 from oracle.record.reader import read
-from oracle.record.statuses import STATUSES
+from oracle.record.types import STATUSES
 from oracle.reporting import html
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \u2028 ]]>"

@@ -9,7 +9,7 @@ import pytest
 import synthetic
 
 from oracle.record.reader import Record, read
-from oracle.record.statuses import STATUSES
+from oracle.record.types import STATUSES
 from oracle.reporting.summary import Summary
 from oracle.reporting.words import equation, verdict
 
