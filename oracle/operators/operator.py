@@ -75,7 +75,7 @@ class Operator:
     ``points``: operand values, by symbol, near which the formula or a kernel changes its way. ``mean``: what a mean
     divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
-    otherwise.
+    otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Operator:
     mean: Callable[[Arguments], int] | None = None
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
     like: str = ""
+    undefined: Callable[[Arguments], str | None] | None = None
     kernel: KernelName | None = None
     aten: Aten | None = None
     published: Callable[[], Iterable[Any]] | None = None
@@ -239,4 +240,4 @@ def _constant(parameter: Parameter, value: Any) -> float:
 def float32(value: Any) -> float:
     """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
     with np.errstate(over="ignore"):
-        return float(np.float32(value))
+        return float(np.float32(value.real))
