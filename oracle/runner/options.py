@@ -77,7 +77,7 @@ OPTIONS: tuple[Option, ...] = (
           "up to 3 times the device time)"),
     _value("report", "FILE.html", "write the HTML report; its record is written beside it (.jsonl) unless --record "
            "says where", verdict=False),
-    _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line a case", verdict=False),
+    _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line per case", verdict=False),
     _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
     _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run",
           verdict=False),
