@@ -22,6 +22,12 @@ from .promotion import promoted
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
 
 
+def slug_of(name: str) -> str:
+    """Return what case ids and files call an operator: ``softmax_backward`` for ``aclnnSoftmaxBackward``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.removeprefix("aclnn"))
+    return words.lower()
+
+
 class Evaluation(Protocol):
     """How an operator that is not elementwise is computed: rows, class indices.
 
@@ -75,7 +81,7 @@ class Operator:
     ``points``: operand values, by symbol, near which the formula or a kernel changes its way. ``mean``: what a mean
     divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
-    otherwise.
+    otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
     """
 
     name: str
@@ -89,6 +95,7 @@ class Operator:
     mean: Callable[[Arguments], int] | None = None
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
     like: str = ""
+    undefined: Callable[[Arguments], str | None] | None = None
     kernel: KernelName | None = None
     aten: Aten | None = None
     published: Callable[[], Iterable[Any]] | None = None
@@ -99,8 +106,7 @@ class Operator:
     @cached_property
     def slug(self) -> str:
         """The name in case ids and files: ``softmax_backward`` of ``aclnnSoftmaxBackward``."""
-        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", self.name.removeprefix("aclnn"))
-        return words.lower()
+        return slug_of(self.name)
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:
@@ -239,4 +245,4 @@ def _constant(parameter: Parameter, value: Any) -> float:
 def float32(value: Any) -> float:
     """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
     with np.errstate(over="ignore"):
-        return float(np.float32(value))
+        return float(np.float32(value.real))
