@@ -145,8 +145,8 @@ class Graphs:
     @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
     def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
         """Where every order is the gradient times a function of one other operand: their names, and per unit of
-        gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where nothing runs,
-        or where rounding may decide a comparison (a table would allow that near it too)."""
+        gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where
+        nothing runs, or where rounding may decide a comparison (a table would allow that near it too)."""
         lost = self.bound(arithmetic)
         gradient = self.scheme.gradient
         names = set(names_of(*self.orders))
