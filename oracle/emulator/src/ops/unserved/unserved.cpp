@@ -58,4 +58,4 @@ int unserved(const char* api) {
 #define EMU_UNSERVED(api)                                                       \
   EMU_C aclnnStatus api##GetWorkspaceSize() { return unserved(#api); }          \
   EMU_C aclnnStatus api() { return unserved(#api); }
-#include "ops/unserved/names.inc"
+#include "unserved_names.inc"  // written by the build: names.txt without what the sources serve
