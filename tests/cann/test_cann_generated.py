@@ -15,7 +15,7 @@ from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, compute, operator
 
-PAGE = '''
+PAGE = """
 from oracle.numerics.elementwise import Elementwise
 from oracle.numerics.expressions import equal, maximum, minimum, ratio, sign, where
 from oracle.operators import Operator
@@ -55,7 +55,7 @@ OPERATOR = Operator(
     empty=("self",),
     computes=Elementwise(formula, {"950": formula, "tbe": other_order}),
 )
-'''
+"""
 
 
 @pytest.fixture(scope="module")
