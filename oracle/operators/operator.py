@@ -23,6 +23,12 @@ from .promotion import promoted
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
 
 
+def slug_of(name: str) -> str:
+    """Return what case ids and files call an operator: ``softmax_backward`` for ``aclnnSoftmaxBackward``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.removeprefix("aclnn"))
+    return words.lower()
+
+
 class Evaluation(Protocol):
     """How an operator that is not elementwise is computed: rows, class indices.
 
@@ -113,8 +119,7 @@ class Operator:
     @cached_property
     def slug(self) -> str:
         """The name in case ids and files: ``softmax_backward`` of ``aclnnSoftmaxBackward``."""
-        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", self.name.removeprefix("aclnn"))
-        return words.lower()
+        return slug_of(self.name)
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:

@@ -124,7 +124,7 @@ def of(**counts: int) -> list[dict[str, Any]]:
     ],
 )
 def test_the_verdict_sentence(record: Any, cases: list[dict[str, Any]], says: str) -> None:
-    assert verdict(record(cases)) == says
+    assert str(verdict(record(cases))) == says
 
 
 def test_the_equation_names_all_that_happened(record: Any) -> None:
