@@ -1,8 +1,8 @@
 """The second look at formulas with e^x: evaluated in pairs of float64 numbers, 100 bits and more, for whole arrays.
 
 An element that Ziv's test leaves in doubt lies next to a midpoint of the output's type, often because an operand is so
-small that its effect is lost beside 1. In pairs the effect is seen, and with it the side of the midpoint. What even that
-does not settle is left to MPFR. The errors follow from the graph by the rules of :mod:`.errorbounds`.
+small that its effect is lost beside 1. In pairs the effect is seen, and with it the side of the midpoint. What even
+that does not settle is left to MPFR. The errors follow from the graph by the rules of :mod:`.errorbounds`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .programs import program
 from .rounding import quantize
 
 Pair = tuple[Any, Any]
-# + and * lose less than 2^-102, a quotient less than 2^-99, e^x less than 2^-90 (reduction 2^-96, nine doublings 2^-94).
+# + and * lose less than 2^-102, a quotient less than 2^-99, e^x less than 2^-90 (reduction 2^-96, doublings 2^-94).
 ARITHMETIC = Arithmetic(2.0**-102, 106, 0.0, {"/": 8, "exp": 2.0**12})
 _SUPPORTED = frozenset(
     (
