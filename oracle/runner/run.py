@@ -104,7 +104,7 @@ def record_of(case: Case, settings: Settings, outcome: Outcome, *, device: str =
 class Prepared:
     """A case's data and reference, made once and judged many times (the detection score runs many devices on it).
 
-    ``reference`` is None where the call must be refused. Raises OracleError where there is no reference.
+    ``reference`` is None where the call must be refused, or asks for its status alone. Raises OracleError where there is no reference.
     """
 
     case: Case
@@ -116,7 +116,7 @@ class Prepared:
     def make(cls, case: Case, settings: Settings, memory: Memory | None = None) -> Prepared:
         memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed)
         expected = case.expected(settings.soc)
-        return cls(case, settings, memory, reference_of(memory.call) if expected == OK else None)
+        return cls(case, settings, memory, reference_of(memory.call) if expected == OK and not case.asks_status else None)
 
     def outcome(self, backend: Backend) -> Outcome:
         """Return run_case's verdict on a backend, less the detail and the rule that a case must be informative."""
@@ -163,7 +163,7 @@ class _Run:
         unsupported = getattr(self.backend, "unsupported", None)
         if unsupported is not None and (reason := _guarded(unsupported, self.memory.call)):
             return Outcome("skip", str(reason))
-        if self.case.expected(self.settings.soc) == OK:
+        if self.case.expected(self.settings.soc) == OK and not self.case.asks_status:
             with self.clock("golden_s"):
                 self.reference = reference_of(self.memory.call)
             if told := self.uninformative(self.reference):

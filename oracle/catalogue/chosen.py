@@ -1,0 +1,63 @@
+"""Which families an operator has: its file's own, and its classes' as the file chooses and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..model.errors import unknown
+from ..operators.operator import Operator
+from .reading import Document
+from .templates import Template, made_for
+
+_MERGED = ("inputs", "attrs", "output")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One family of an operator: what is written, in which document; ``from_class``: its statuses are asked for."""
+
+    document: Document
+    name: str
+    keys: Mapping[str, Any]
+    from_class: bool
+
+
+def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
+    """Yield a document's own families, then those of the operator's classes that it does not leave out or replace.
+
+    A family of the document that says no ``why`` changes keys of its class's family of the same name.
+    """
+    ofclass = made_for(operator)
+    for name, written in document.data["families"].items():
+        if "why" in written:
+            yield Chosen(document, name, written, False)
+        elif name in ofclass:
+            yield Chosen(document, name, _changed(written, ofclass[name]), True)
+        else:
+            told = f"family {name} has no why; only one that changes a family of a class ({', '.join(ofclass)}) needs none"
+            raise document.error(told, ("families", name))
+    for name in _taken(document, ofclass):
+        if name not in document.data["families"]:
+            yield Chosen(ofclass[name].document, name, ofclass[name].written, True)
+
+
+def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
+    """The class families a document takes: all, or those it names."""
+    rule = document.data.get("classes", {})
+    for key in ("only", "without"):
+        for name in rule.get(key, ()):
+            if name not in ofclass:
+                error = unknown("family of the operator's classes", name, ofclass)
+                raise document.error(str(error), ("classes", key))
+    return [name for name in rule.get("only", ofclass) if name not in rule.get("without", ())]
+
+
+def _changed(written: Mapping[str, Any], template: Template) -> dict[str, Any]:
+    """Lay a document's keys over a class's family: tensors and attributes by name, everything else replaced."""
+    keys = dict(template.written)
+    for key, value in written.items():
+        old = keys.get(key)
+        keys[key] = {**old, **value} if key in _MERGED and isinstance(old, dict) and isinstance(value, dict) else value
+    return keys
