@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .model.errors import OracleError
 
 # Modules of ``oracle.commands`` that offer add_parser(subparsers), in the order of --help.
-COMMANDS = ("run", "golden", "report", "power", "sweep", "convert", "coverage", "info", "judge", "emulate")
+COMMANDS = ("run", "golden", "report", "power", "sweep", "convert", "coverage", "info", "doctor", "judge", "emulate")
 DESCRIPTION = """\
 Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
 write a report. Start with:

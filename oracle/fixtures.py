@@ -31,6 +31,7 @@ from .model.call import Array, Call
 from .model.dtypes import DTYPES
 from .model.errors import OracleError, unknown
 from .model.platforms import platform
+from .numerics.rounding import unify_nans
 from .operators import reference
 
 LAYOUTS = ("npy", "ttk")
@@ -321,7 +322,16 @@ def _same_array(stored: bytes, computed: bytes, name: str) -> bool:
     if not name.endswith(".npy"):
         return False
     a, b = _load(stored), _load(computed)
-    return a is not None and b is not None and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if a is None or b is None or a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    return a.tobytes() == b.tobytes() or (name.startswith("golden_") and _one_nan(a, name) == _one_nan(b, name))
+
+
+def _one_nan(array: Array, name: str) -> bytes:
+    """The bytes of a golden whose NaNs have all the same bits: version 0.1 left them to the machine."""
+    values = np.array(array, order="C").view(DTYPES[name.removesuffix(".npy").rpartition("__")[2]].numpy)
+    unify_nans(values.view(values.real.dtype))  # of a complex one, both parts
+    return values.tobytes()
 
 
 def _load(content: bytes) -> Array | None:

@@ -38,6 +38,8 @@ RUNTIME: dict[str, Declaration] = {
     "aclrtGetSocName": (c_char_p, ()),
     "aclrtGetVersion": (c_int, (POINTER(c_int32),) * 3),
     "aclrtGetDeviceCount": (c_int, (POINTER(c_uint32),)),
+    "aclrtQueryDeviceStatus": (c_int, (c_int32, POINTER(c_int32))),
+    "aclrtGetMemInfo": (c_int, (c_int, POINTER(c_size_t), POINTER(c_size_t))),
     "aclrtSetDevice": (c_int, (c_int32,)),
     "aclrtResetDevice": (c_int, (c_int32,)),
     "aclrtResetDeviceForce": (c_int, (c_int32,)),
@@ -79,6 +81,7 @@ REPEAT_INITIALIZE = 100002
 MALLOC_HUGE_FIRST = 0
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 OPT_DETERMINISTIC = 0
+MEMORY = (1, 0)  # aclrtMemAttr: HBM, and DDR for the products that have none
 
 # The codes of the runtime that a run can meet, in words.
 ERRORS: dict[int, str] = {
@@ -95,6 +98,8 @@ ERRORS: dict[int, str] = {
     207000: "feature not supported",
     207001: "out of device memory",
     207004: "no device",
+    207005: "resource allocation failed",
+    207006: "no permission",
     207008: "no stream left",
     207018: "out of device memory",
     361001: "runtime error",
@@ -106,6 +111,8 @@ ERRORS: dict[int, str] = {
     507034: "vector core timeout",
     507035: "vector core exception",
     507046: "the stream did not finish in time",
+    507899: "driver error",
+    507901: "connection to the device lost",
 }
 # Failures that leave the context as it was: nothing has to be reset before the next case.
 HARMLESS = frozenset({200000, 207001, 207018})
@@ -119,7 +126,6 @@ def first_phase(parameters: tuple[Parameter, ...]) -> Declaration:
 
 def c_type(parameter: Parameter) -> str:
     """Return an attribute's C type. Raises OracleError for one that no first phase of this suite has."""
-    declared: str = getattr(parameter, "c", "int64")
-    if declared not in ATTRIBUTES:
-        raise unknown(f"C type of the attribute {parameter.name}", declared, ATTRIBUTES)
-    return declared
+    if parameter.c not in ATTRIBUTES:
+        raise unknown(f"C type of the attribute {parameter.name}", parameter.c, ATTRIBUTES)
+    return parameter.c

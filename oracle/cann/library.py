@@ -25,15 +25,20 @@ from .discovery import (
 )
 from .messages import Messages
 from .outside import offer_checks
+from .remedies import remedy
 
 
 class CannError(DeviceFault):
-    """A function of the runtime failed. ``code`` is what it returned (0: a null pointer); the text has CANN's words."""
+    """A function of the runtime failed. ``code`` is what it returned (0: a null pointer).
+
+    The text has CANN's words and, where one is known, the remedy.
+    """
 
     def __init__(self, function: str, code: int, message: str) -> None:
         words = abi.ERRORS.get(code)
         told = f"{function} returned {code or 'a null pointer'}" + (f" ({words})" if words else "")
-        super().__init__(f"{told}: {message}" if message else told)
+        told = f"{told}: {message}" if message else told
+        super().__init__(f"{told} — {advice}" if (advice := remedy(code)) else told)
         self.function, self.code = function, code
 
 
@@ -82,6 +87,10 @@ class Cann:
     def has(self, name: str) -> bool:
         """Whether the runtime has a function; older versions lack some."""
         return hasattr(self._runtime, name)
+
+    def home(self, name: str) -> str:
+        """Return the file name of the library in which an operator's function is found, "" for none."""
+        return next((Path(lib._name).name for lib in self.operator_libraries() if hasattr(lib, name)), "")
 
     def function(self, name: str) -> Any:
         """Return a declared function of the runtime, the objects or an operator. OracleError where there is none."""

@@ -1,0 +1,63 @@
+"""``aclnn-oracle doctor``: will the suite work on this machine's NPU, and if not, what to do."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..emulator import build, environment
+from ..model.platforms import DEFAULT_SOC
+
+if TYPE_CHECKING:
+    from ..doctor import Finding
+
+_DESCRIPTION = """\
+Look at CANN, the driver, the devices, the operators' libraries and torch_npu, make one tiny call per operator and
+backend, and say of each how it is: ok, warning or failed, with the remedy.
+
+Exit status 0 unless something that is there is broken (1).
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register ``doctor`` with argparse."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="say whether an NPU can be used here, and if not, what to do",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--emulate", action="store_true", help="examine the emulated CANN, built where needed")
+    parser.add_argument("--soc", default=DEFAULT_SOC, help=f"with --emulate: the device (default {DEFAULT_SOC})")
+    parser.add_argument(
+        "--pack", type=Path, metavar="FILE.tar.gz",
+        help="write the findings, a smoke record and CANN's newest logs, to send to somebody: no data, paths shortened",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings as they are made; return 1 if any failed."""
+    from ..doctor import examine, pack, worst
+
+    if args.emulate:
+        os.environ.update(environment(build(), soc=args.soc, torch_npu=True))
+    findings = []
+    for finding in examine(emulate=args.emulate):
+        findings.append(finding)
+        print("\n".join(finding.lines()), flush=True)
+    if args.pack is not None:
+        soc = _soc(findings)
+        pack(args.pack, findings, backend="aclnn" if soc else "", soc=soc, emulate=args.emulate)
+        print(f"written: {args.pack}")
+    return int(worst(findings) == "failed")
+
+
+def _soc(findings: list[Finding]) -> str:
+    """The --soc name that the examination found, "" where it met no device."""
+    told = next((finding.told for finding in findings if finding.topic == "SoC"), "")
+    found = re.search(r"--soc (\w+)", told)
+    return found[1] if found else ""

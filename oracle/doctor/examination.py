@@ -1,0 +1,48 @@
+"""The whole examination, in the order in which things are needed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+
+from ..emulator.toolkit import find_compiler
+from ..model.errors import OracleError
+from . import machine
+from .calls import calls
+from .findings import Finding, ok, warning
+from .probe import probe
+
+
+def examine(*, emulate: bool = False) -> Iterator[Finding]:
+    """Yield findings as they are made. ``emulate``: the environment is that of the emulated CANN."""
+    yield from machine.packages()
+    if not machine.present():
+        yield ok("NPU", "there is none on this machine: no device, no driver, no CANN")
+        yield _instead()
+        return
+    finding, toolkit = machine.toolkit()
+    yield finding
+    emulated = toolkit is not None and machine.is_emulated(toolkit)
+    if not emulated:
+        yield from machine.driver()
+    if toolkit is None:
+        yield _instead()
+        return
+    yield from machine.environment(emulated)
+    findings, soc = probe()
+    yield from findings
+    if not soc:
+        return
+    yield from calls("aclnn", soc, emulate=emulate)
+    if importlib.util.find_spec("torch_npu") is not None:
+        yield from calls("torch_npu", soc, emulate=emulate)
+
+
+def _instead() -> Finding:
+    """What can be done on a machine without an NPU."""
+    try:
+        return ok(
+            "instead", f"backends cpu and torch, and the emulated CANN: --emulate builds it with {find_compiler()}"
+        )
+    except OracleError as error:
+        return warning("instead", f"backends cpu and torch; {error}")

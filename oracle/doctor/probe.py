@@ -1,0 +1,212 @@
+"""CANN itself, called in a process of its own: libraries, devices, memory, operators' symbols, a forced reset.
+
+The process writes one JSON line before and after each step, so that one that dies or hangs names its step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from ctypes import byref, c_int32, c_size_t, c_void_p
+from queue import Empty, Queue
+
+from ..cann import Cann, CannError, Session, execute, load, soc_of
+from ..cann.abi import MEMORY
+from ..cann.discovery import OPERATOR_LIBRARIES
+from ..cann.remedies import remedy
+from ..model.errors import OracleError
+from ..operators import operators
+from ..runner.memory import Memory
+from .calls import cases
+from .findings import Finding, failed, ok, warning
+
+LIMIT = 120.0  # seconds a step may take: a device's first opening takes long
+MEGABYTE = 2**20
+ACLNN_ERR_PARAM_INVALID = 161002
+LITTLE = 1 << 30  # free device memory below this is worth a warning
+
+
+def probe() -> tuple[list[Finding], str]:
+    """Return what calling CANN shows, and the SoC's name ("" if none was told)."""
+    command = [sys.executable, "-c", "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+               "from oracle.doctor.probe import serve; serve()", json.dumps(sys.path)]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    lines: Queue[str] = Queue()
+    assert process.stdout is not None
+    reader = threading.Thread(target=_forward, args=(process, lines), daemon=True)
+    reader.start()
+    findings: list[Finding] = []
+    step, soc = "loading CANN", ""
+    while True:
+        try:
+            line = lines.get(timeout=LIMIT)
+        except Empty:
+            process.kill()
+            findings.append(
+                failed(step, f"did not answer in {LIMIT:.0f} s", "reset the device: `npu-smi set -t reset`")
+            )
+            break
+        if not line:
+            code = process.wait()
+            if code != 0:
+                died = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+                findings.append(failed(step, f"the process died: {died}", "the newest file in ~/ascend/log says more"))
+            break
+        told = json.loads(line)
+        step = told.get("step", step)
+        soc = told.get("soc", soc)
+        if "finding" in told:
+            findings.append(Finding(**told["finding"]))
+    return findings, soc
+
+
+def _forward(process: subprocess.Popen[str], lines: Queue[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    lines.put("")
+
+
+def serve() -> None:
+    """The process's life: each step's findings, as lines of JSON on the stdout that it began with."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a library prints is no answer
+
+    def say(**told: object) -> None:
+        out.write(json.dumps(told) + "\n")
+
+    try:
+        say(step="loading CANN")
+        cann = load()
+    except (OracleError, CannError) as error:
+        code = getattr(error, "code", 0)
+        say(finding=vars(failed("CANN libraries", str(error), remedy(code) and "see above")))
+        return
+    say(finding=vars(ok("CANN libraries", ", ".join(path.name for path in cann.paths.values()))))
+    steps: list[tuple[str, Callable[[Cann], Iterator[Finding]]]] = [
+        ("operators", _operators),
+        ("devices", _devices),
+        ("refusal", _refusal),
+        ("device reset", _reset),
+    ]
+    for name, examine in steps:
+        say(step=name)
+        try:
+            for finding in examine(cann):
+                say(finding=vars(finding))
+        except (OracleError, CannError) as error:
+            say(finding=vars(failed(name, str(error))))
+            continue
+        if name == "devices" and cann.device_count():
+            say(soc=soc_of(cann.soc_name()))
+
+
+def _operators(cann: Cann) -> Iterator[Finding]:
+    """Which library holds each operator's two functions."""
+    homes: dict[str, list[str]] = {}
+    for op in operators():
+        names = {phase: cann.home(name) for phase, name in (("first", f"{op}GetWorkspaceSize"), ("second", op))}
+        missing = [phase for phase, home in names.items() if not home]
+        if len(missing) == 2:
+            yield warning(
+                op, f"is in none of {', '.join(OPERATOR_LIBRARIES)}",
+                "install the operator package of this CANN; its cases end as errors",
+            )  # fmt: skip
+        elif missing:
+            yield failed(
+                op, f"its {missing[0]} phase is in no library", "the operator package is damaged: reinstall it"
+            )
+        elif names["first"] != names["second"]:
+            told = f"its first phase is in {names['first']}, its second in {names['second']}"
+            yield failed(op, told, "one of the two packages is half an operator: reinstall it")
+        else:
+            homes.setdefault(names["first"], []).append(op)
+    for home, ops in homes.items():
+        yield ok("operators", f"{home}: {', '.join(ops)}")
+
+
+def _devices(cann: Cann) -> Iterator[Finding]:
+    """The devices this process sees, what they are, and what each has free."""
+    count = cann.device_count()
+    if count == 0:
+        yield failed("devices", "CANN sees none", remedy(207004))
+        return
+    name = cann.soc_name()
+    yield ok("SoC", f"{name}: --soc {soc_of(name)}; {count} visible, --devices 0..{count - 1}")
+    for number in range(count):
+        try:
+            yield _device(cann, number)
+        except CannError as error:
+            yield failed(f"device {number}", str(error))
+
+
+def _device(cann: Cann, number: int) -> Finding:
+    cann.call("aclrtSetDevice", number)
+    try:
+        status = c_int32()
+        if cann.has("aclrtQueryDeviceStatus"):
+            cann.call("aclrtQueryDeviceStatus", number, byref(status))
+        free, total = _memory(cann)
+    finally:
+        cann.status("aclrtResetDevice", number)
+    told = f"{free // MEGABYTE} of {total // MEGABYTE} MiB free"
+    if status.value:
+        return failed(f"device {number}", f"CANN calls it abnormal; {told}", "`npu-smi info -t health -i N` says why")
+    if free < LITTLE:
+        return warning(f"device {number}", told, "`npu-smi info` lists who holds it; take another one with --devices")
+    return ok(f"device {number}", told)
+
+
+def _memory(cann: Cann) -> tuple[int, int]:
+    free, total = c_size_t(), c_size_t()
+    for kind in MEMORY:
+        if cann.status("aclrtGetMemInfo", kind, byref(free), byref(total)) == 0 and total.value:
+            break
+    else:
+        raise CannError("aclrtGetMemInfo", 0, cann.message())
+    return free.value, total.value
+
+
+def _refusal(cann: Cann) -> Iterator[Finding]:
+    """What CANN says of a wrong call: its words are the reason in every record."""
+    soc = soc_of(cann.soc_name())
+    for op in operators():
+        case = cases(op, soc)[1]
+        if case is None or not cann.home(f"{op}GetWorkspaceSize"):
+            continue
+        session = Session(cann, 0, LIMIT)
+        session.ready()
+        try:
+            status = execute(session, Memory.make(case, soc=soc, seed=0).call)
+        finally:
+            session.close()
+        told = f"{case.id}: {status.code} {status.reason}"
+        if status.code != ACLNN_ERR_PARAM_INVALID:
+            yield failed("refused call", f"{told}; 161002 was due", "send the pack: a rule of this suite is wrong here")
+        elif not status.reason:
+            yield warning("refused call", f"{told}without a word of CANN's")
+        else:
+            yield ok("refused call", told)
+        return
+
+
+def _reset(cann: Cann) -> Iterator[Finding]:
+    """A device that is reset by force must open again: after a kernel's fault everything hangs on it."""
+    cann.call("aclrtSetDevice", 0)
+    stream = c_void_p()
+    cann.call("aclrtCreateStream", byref(stream))
+    if not cann.has("aclrtResetDeviceForce"):
+        yield warning("device reset", "this CANN has no aclrtResetDeviceForce", "run with --isolate")
+        cann.call("aclrtResetDevice", 0)
+        return
+    cann.call("aclrtResetDeviceForce", 0)
+    cann.call("aclrtSetDevice", 0)
+    cann.call("aclrtCreateStream", byref(stream))
+    cann.call("aclrtDestroyStream", stream)
+    cann.call("aclrtResetDevice", 0)
+    yield ok("device reset", "device 0 was reset by force and opens again")

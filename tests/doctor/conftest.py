@@ -1,0 +1,36 @@
+"""An environment on the emulated CANN for the doctor's child processes, put back afterwards."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from oracle.doctor import machine
+from oracle.emulator import environment
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """Nothing of an NPU: no variables, no driver, no devices, no CANN in the default folders."""
+    for name in (*machine.NAMED, *(n for n in os.environ if n.startswith("ACLNN_EMULATOR_"))):
+        if name != "LD_LIBRARY_PATH":
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("oracle.cann.discovery.DEFAULT_ROOTS", (str(tmp_path / "nowhere"),))
+    monkeypatch.setattr("oracle.cann.remedies.DEVICES", tmp_path / "dev")
+    monkeypatch.setattr(machine, "DRIVER", tmp_path / "driver" / "version.info")
+    monkeypatch.setattr(machine, "FIRMWARE", tmp_path / "firmware" / "version.info")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    return monkeypatch
+
+
+@pytest.fixture
+def emulated(bare, tree):
+    """``emulated(soc, faults)`` puts child processes on the emulated CANN."""
+
+    def put(soc="ascend910b", faults="", **variables):
+        wanted = environment(tree, soc=soc, torch_npu=True) | variables
+        for name, value in (wanted | {"ACLNN_EMULATOR_FAULTS": faults} if faults else wanted).items():
+            bare.setenv(name, value)
+
+    return put

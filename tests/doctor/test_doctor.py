@@ -1,0 +1,296 @@
+"""The doctor on every SoC and in conditions that go wrong: each is one line with its remedy."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+
+import pytest
+
+from oracle.commands import doctor as command
+from oracle.doctor import calls, machine, probe
+from oracle.doctor.examination import examine
+from oracle.doctor.findings import Finding, failed, ok, warning, worst
+from oracle.doctor.packing import pack, shortened
+from oracle.model.platforms import PLATFORMS
+from oracle.operators import operators
+
+SOFTMAX = "aclnnSoftmaxBackward"
+
+
+def one(findings, topic):
+    (found,) = [finding for finding in findings if finding.topic == topic]
+    return found
+
+
+def test_without_an_npu_it_says_so_in_a_sentence_and_what_can_be_done_instead(bare):
+    found = list(examine())
+    assert one(found, "NPU") == ok("NPU", "there is none on this machine: no device, no driver, no CANN")
+    assert "--emulate" in one(found, "instead").told
+    assert worst(found) != "failed"
+
+
+@pytest.mark.parametrize("soc", PLATFORMS)
+def test_every_soc_of_the_emulated_cann_is_well(emulated, soc):
+    emulated(soc)
+    found, told = probe.probe()
+    assert told == soc
+    assert worst(found) == "ok", [f for f in found if f.state != "ok"]
+    assert f"--soc {soc}; 8 visible, --devices 0..7" in one(found, "SoC").told
+    for op in operators():
+        assert any(op in finding.told for finding in found if finding.topic == "operators")
+    assert "161002 EZ1001: " in one(found, "refused call").told
+    assert "reset by force and opens again" in one(found, "device reset").told
+
+
+def test_every_operator_is_called_once_rightly_and_once_wrongly(emulated):
+    emulated()
+    found = list(calls.calls("aclnn", "ascend910b", emulate=False))
+    assert [(f.state, f.topic, f.told) for f in found] == [
+        ("ok", f"aclnn: {op}", told) for op in operators() for told in ("pass", "pass: refused call")
+    ]
+
+
+# What goes wrong -> (the topic it is told under, words of the finding, words of the remedy).
+CONDITIONS = {
+    "a driver too old for CANN": ("aclrtSetDevice=507899", "device 0", "507899 (driver error)", "older than this CANN"),
+    "no permission": ("aclrtSetDevice=207006", "device 0", "207006 (no permission)", "join the group"),
+    "a busy device": ("aclrtCreateStream=207008", "device reset", "no stream left", "take another one"),
+    "another process holds it": ("aclrtSetDevice=207005", "device 0", "resource allocation failed", "wait, or take"),
+    "a device that is being reset": ("aclrtSetDevice=507033", "device 0", "device set-up error", "being reset"),
+    "no device": ("aclrtGetDeviceCount=0", "devices", "CANN sees none", "is the driver loaded"),
+    "a reset that fails": ("aclrtResetDeviceForce=507000", "device reset", "aclrtResetDeviceForce returned 507000", ""),
+    "a runtime that does not start": ("aclInit=507033", "CANN libraries", "aclInit returned 507033", "older than"),
+    "a first phase that forgets to check": (
+        "aclnn*GetWorkspaceSize=0",
+        "refused call",
+        "161002 was due",
+        "send the pack",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fault", "topic", "told", "remedy"), CONDITIONS.values(), ids=CONDITIONS)
+def test_a_condition_is_told_with_its_remedy(emulated, fault, topic, told, remedy):
+    emulated(faults=fault)
+    found, _ = probe.probe()
+    finding = next(f for f in found if f.topic == topic and f.state == "failed")
+    assert told in finding.told
+    assert remedy in finding.told + finding.remedy
+
+
+def test_little_free_memory_is_a_warning(emulated):
+    emulated(ACLNN_EMULATOR_MEMORY_MB="64")
+    found, _ = probe.probe()
+    assert one(found, "device 3") == warning("device 3", "64 of 64 MiB free", one(found, "device 3").remedy)
+    assert "lists who holds it" in one(found, "device 3").remedy
+
+
+CALLS = {
+    "no free memory": ("aclrtMalloc=207001", f"aclnn: {SOFTMAX}", "`npu-smi info` lists who holds it"),
+    "a wrong kernel": (f"{SOFTMAX}=wrong", f"aclnn: {SOFTMAX}", "fail: "),
+    "a kernel that crashes": (
+        f"{SOFTMAX}=crash",
+        f"aclnn: {SOFTMAX}",
+        "crash: the process running it died: signal 11 (SIGSEGV)",
+    ),
+    "a kernel that faults": (f"{SOFTMAX}=fault:507035", f"aclnn: {SOFTMAX}", "run with --isolate"),
+    "a missing kernel": (f"{SOFTMAX}GetWorkspaceSize=561003", f"aclnn: {SOFTMAX}", "ACLNN_ERR_INNER_FIND_KERNEL"),
+}
+
+
+@pytest.mark.parametrize(("fault", "topic", "told"), CALLS.values(), ids=CALLS)
+def test_a_call_that_goes_wrong_is_told_with_its_verdict(emulated, fault, topic, told):
+    emulated(faults=fault)
+    made = calls.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
+    found = [f for f in made if f.topic == topic and f.state == "failed"]
+    assert told in found[0].told
+    assert "aclnn-oracle replay" in found[0].remedy
+
+
+def test_a_kernel_that_hangs_is_told_in_time(emulated, monkeypatch):
+    monkeypatch.setattr(calls, "LIMIT", 3.0)
+    emulated(faults=f"{SOFTMAX}=hang")
+    made = calls.calls("aclnn", "ascend910b", emulate=False, ops=(SOFTMAX,))
+    found = [f for f in made if f.state == "failed"]
+    assert "timeout: no answer in 3 s" in found[0].told
+
+
+def test_a_probe_that_hangs_or_dies_is_told_with_its_step(emulated, monkeypatch, tmp_path):
+    emulated()
+    script = tmp_path / "python"
+    said = '{"step": "devices"}'
+    for end, told in (("kill -SEGV $$", "the process died: SIGSEGV"), ("sleep 60", "did not answer in 1 s")):
+        script.write_text(f"#!/bin/sh\necho '{said}'\n{end}\n")
+        script.chmod(0o755)
+        monkeypatch.setattr("sys.executable", str(script))
+        monkeypatch.setattr(probe, "LIMIT", 1.0)
+        found, soc = probe.probe()
+        assert (found[-1].topic, found[-1].told, soc) == ("devices", told, "")
+
+
+def test_a_variable_that_leads_nowhere_fails_and_no_cann_at_all_is_a_warning(bare, tmp_path):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "davinci0").write_text("")
+    assert machine.toolkit()[0].state == "warning"
+    bare.setenv("ASCEND_HOME_PATH", str(tmp_path))
+    finding, toolkit = machine.toolkit()
+    assert (finding.state, toolkit) == ("failed", None)
+    assert "set_env.sh" in finding.told
+
+
+def test_operators_that_no_library_has_and_libraries_that_do_not_load(bare, tree, tmp_path):
+    lib64 = tmp_path / "cann" / "lib64"
+    lib64.mkdir(parents=True)
+    for name in ("libascendcl.so", "libnnopbase.so"):
+        (lib64 / name).symlink_to(tree / "lib64" / name)
+    (lib64 / "libopapi_nn.so").symlink_to(tree / "lib64" / "libopapi_math.so")
+    bare.setenv("ASCEND_HOME_PATH", str(tmp_path / "cann"))
+    found, _ = probe.probe()
+    for op in operators():
+        assert one(found, op).state == "warning"
+        assert "install the operator package" in one(found, op).remedy
+    (lib64 / "libnnopbase.so").unlink()
+    (lib64 / "libnnopbase.so").write_text("not a library")
+    (broken,) = probe.probe()[0]
+    assert broken.state == "failed"
+    assert "libnnopbase.so could not be loaded" in broken.told
+
+
+DRIVER = """Version=25.3.rc1
+ascendhal_version=7.35.23
+compatible_version_fw=[7.0.0,8.9.9]
+package_version=25.3.rc1
+"""
+
+
+def install_driver(tmp_path, firmware="7.7.0.1.231", smi="", devices=2):
+    for name, text in (("driver", DRIVER), ("firmware", f"Version={firmware}\n")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "version.info").write_text(text)
+    for name in ("dev", "bin"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    for number in range(devices):
+        (tmp_path / "dev" / f"davinci{number}").write_text("")
+    (tmp_path / "dev" / "davinci_manager").write_text("")
+    (tmp_path / "bin" / "npu-smi").write_text(f"#!/bin/sh\n{smi}\n")
+    (tmp_path / "bin" / "npu-smi").chmod(0o755)
+
+
+ROW = "echo '| {}     910B1               | {}            | 90.1        37                0    / 0             |'"
+
+
+def test_a_driver_that_is_well(bare, tmp_path):
+    install_driver(tmp_path, smi=f"{ROW.format(0, 'OK')}\n{ROW.format(1, 'OK')}")
+    assert [(f.state, f.topic, f.told) for f in machine.driver()] == [
+        ("ok", "driver", f"25.3.rc1 ({tmp_path}/driver/version.info)"),
+        ("ok", "firmware", "7.7.0.1.231"),
+        ("ok", "devices", f"{tmp_path}/dev/davinci0, {tmp_path}/dev/davinci1"),
+        ("ok", "health", "`npu-smi info` calls 2 devices OK"),
+    ]
+
+
+def test_a_driver_that_is_ill(bare, tmp_path, monkeypatch):
+    install_driver(tmp_path, firmware="9.1.0", smi=f"{ROW.format(0, 'OK')}\n{ROW.format(1, 'Alarm')}")
+    monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("davinci1"))
+    found = list(machine.driver())
+    assert "9.1.0, and the driver works with 7.0.0 to 8.9.9" in one(found, "firmware").told
+    assert one(found, "devices").told == f"this user may not open {tmp_path}/dev/davinci1"
+    assert "HwHiAiUser" in one(found, "devices").remedy
+    assert one(found, "health").state == "failed"
+    assert "Alarm" in one(found, "health").told
+
+
+@pytest.mark.parametrize(
+    ("smi", "told"),
+    [("echo dcmi module initialize failed. ret is -8005; exit 1", "-8005"), ("sleep 9", "did not answer in 1 s")],
+)
+def test_an_npu_smi_that_fails_or_hangs(bare, tmp_path, monkeypatch, smi, told):
+    monkeypatch.setattr(machine, "SMI_LIMIT", 1.0)
+    install_driver(tmp_path, smi=f"exec {smi}" if smi.startswith("sleep") else smi, devices=1)
+    found = one(machine.driver(), "npu-smi")
+    assert found.state == "failed"
+    assert told in found.told
+
+
+def test_a_driver_without_devices(bare, tmp_path):
+    install_driver(tmp_path, smi="exit 0", devices=0)
+    assert "pass the devices to it" in one(machine.driver(), "devices").remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("ASCEND_OPP_PATH", None, "is not set"),
+        ("ASCEND_OPP_PATH", "/nowhere/opp", "is no folder"),
+        ("ASCEND_RT_VISIBLE_DEVICES", "1,0", "0 follows 1"),
+    ],
+)
+def test_variables_that_are_wrong(emulated, monkeypatch, name, value, told):
+    emulated()
+    assert list(machine.environment(emulated=True)) == []
+    monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+    assert told in one(machine.environment(emulated=True), name).told
+
+
+@pytest.mark.parametrize(
+    ("torch", "torch_npu", "state", "words"),
+    [
+        ("2.13.0+cpu", "2.13.0", "ok", "torch 2.13.0+cpu, torch_npu 2.13.0"),
+        ("2.5.1", "2.5.1.post1", "ok", ""),
+        ("2.6.0", "2.5.1.post1", "failed", "pip install torch_npu==2.6.0, or torch==2.5.1"),
+        ("", "2.5.1", "failed", "pip install torch==2.5.1"),
+        ("2.6.0+cpu", "", "warning", "pip install torch_npu==2.6.0"),
+    ],
+)
+def test_whether_torch_and_torch_npu_fit(monkeypatch, torch, torch_npu, state, words):
+    versions = {"torch": torch, "torch_npu": torch_npu}
+    monkeypatch.setattr(machine, "_version", lambda name: versions.get(name, "1"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: torch_npu or None)
+    found = one(machine.packages(), "torch_npu")
+    assert found.state == state
+    assert words in found.told + found.remedy
+
+
+def test_the_command_s_exit_status_and_its_pack(monkeypatch, tmp_path, capsys):
+    import argparse
+
+    for findings, code in (
+        ([ok("a", "fine")], 0),
+        ([warning("a", "missing")], 0),
+        ([failed("a", "broken", "mend")], 1),
+    ):
+        monkeypatch.setattr("oracle.doctor.examine", lambda emulate, findings=findings: iter(findings))
+        args = argparse.Namespace(emulate=False, soc="ascend910b", pack=tmp_path / "pack.tar.gz")
+        assert command.run(args) == code
+    assert "failed   a                          broken" in capsys.readouterr().out
+    with tarfile.open(tmp_path / "pack.tar.gz") as archive:
+        assert sorted(archive.getnames()) == ["doctor/doctor.txt", "doctor/environment.txt"]
+
+
+def test_a_pack_holds_findings_logs_and_the_named_variables_without_folders(emulated, monkeypatch, tmp_path):
+    emulated()
+    monkeypatch.setattr("oracle.doctor.packing._smoke", lambda *_, **__: {"smoke.jsonl": f"{tmp_path}/x\n"})
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("MY_SECRET", "do not tell")
+    monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", str(tmp_path / "logs"))
+    (tmp_path / "logs" / "debug").mkdir(parents=True)
+    (tmp_path / "logs" / "debug" / "plog-1.log").write_text(f"old {tmp_path}/z\n")
+    pack(tmp_path / "p.tar.gz", [Finding("ok", "a", f"{tmp_path}/y")], backend="aclnn", soc="ascend910b")
+    with tarfile.open(tmp_path / "p.tar.gz") as archive:
+        texts = {name: archive.extractfile(name).read().decode() for name in archive.getnames()}
+    assert set(texts) == {f"doctor/{name}" for name in (
+        "doctor.txt", "environment.txt", "logs/plog-1.log", "smoke.jsonl")}  # fmt: skip
+    assert "ASCEND_OPP_PATH=" in texts["doctor/environment.txt"]
+    assert not any(str(tmp_path) in text or "do not tell" in text for text in texts.values())
+    assert texts["doctor/logs/plog-1.log"] == "old <tmp>/z\n"
+
+
+def test_paths_are_shortened_longest_first(monkeypatch, tmp_path):
+    (tmp_path / "home" / "work").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "home" / "work")
+    assert shortened(f"{tmp_path}/home/work/a {tmp_path}/home/b") == "./a ~/b"
+    assert shortened(f"{tmp_path}/homes {tmp_path}/home") == f"{tmp_path}/homes ~".replace(
+        tempfile.gettempdir(), "<tmp>"
+    )
