@@ -54,7 +54,7 @@ class Case:
 
     @property
     def asks_status(self) -> bool:
-        """Whether the case has no data: it asks what GetWorkspaceSize answers, and computes nothing even if accepted."""
+        """Whether the case has no data: it asks what GetWorkspaceSize answers, and nothing is computed if accepted."""
         return any(plan is not None and plan.spec_only for plan in (*self.inputs.values(), *self.outputs.values()))
 
     @property

@@ -16,12 +16,16 @@ _MERGED = ("inputs", "attrs", "output")
 
 @dataclass(frozen=True)
 class Chosen:
-    """One family of an operator: what is written, in which document; ``from_class``: its statuses are asked for."""
+    """One family of an operator: what is written, and in which document.
+
+    ``from_class``: it is planned where the operator accepts it. ``source``: where the operator asks for it, if not there.
+    """
 
     document: Document
     name: str
     keys: Mapping[str, Any]
     from_class: bool
+    source: str = ""
 
 
 def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
@@ -36,11 +40,13 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
         elif name in ofclass:
             yield Chosen(document, name, _changed(written, ofclass[name]), True)
         else:
-            told = f"family {name} has no why; only one that changes a family of a class ({', '.join(ofclass)}) needs none"
+            told = (
+                f"family {name} has no why; only one that changes a family of a class ({', '.join(ofclass)}) needs none"
+            )
             raise document.error(told, ("families", name))
     for name in _taken(document, ofclass):
         if name not in document.data["families"]:
-            yield Chosen(ofclass[name].document, name, ofclass[name].written, True)
+            yield Chosen(ofclass[name].document, name, ofclass[name].written, True, document.where(("operator",)))
 
 
 def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:

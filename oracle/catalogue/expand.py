@@ -11,7 +11,8 @@ from ..model.dtypes import FLOATS, dtype_of
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
 from ..operators.operator import Operator
-from . import asked, attributes, generators, planning
+from . import attributes, generators, planning
+from .asked import Asker
 from .case import Case
 from .chosen import Chosen, chosen
 from .ecosystem import Design, Row, Volume
@@ -35,12 +36,13 @@ def expand(document: Document, volume: Volume | None = None) -> list[Case]:
     """
     operator = operator_of(document)
     defaults = defaults_of(document, operator)
+    asker = Asker(operator)
     cases: list[Case] = []
     first: dict[str, str] = {}
     for family in chosen(document, operator):
         if volume is not None and "generate" not in family.keys:
             continue
-        for case in _Expander(family, operator, defaults, volume).cases_of_family():
+        for case in _Expander(family, operator, defaults, volume, asker).cases_of_family():
             if case.id in first:
                 raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")
             first[case.id] = case.source
@@ -55,7 +57,7 @@ def designs(document: Document) -> list[Design]:
     found = []
     for family in chosen(document, operator):
         if "generate" in family.keys:
-            expander = _Expander(family, operator, defaults, None)
+            expander = _Expander(family, operator, defaults, None, Asker(operator))
             found.append(expander.design(expander.layered(), Volume("ecosystem", 1), ()))
     return found
 
@@ -82,13 +84,16 @@ def defaults_of(document: Document, operator: Operator) -> Layer:
 class _Expander:
     """Expands one family."""
 
-    def __init__(self, family: Chosen, operator: Operator, defaults: Layer, volume: Volume | None) -> None:
+    def __init__(
+        self, family: Chosen, operator: Operator, defaults: Layer, volume: Volume | None, asker: Asker
+    ) -> None:
         self.name, self.operator, self.defaults, self.volume = family.name, operator, defaults, volume
+        self.asker = asker
         self.attrs = operator.names("attr")
         self.document = family.document
         self.place: Where = ("families", family.name)
         self.reader = Reader(family.document, operator)
-        self.from_class = family.from_class
+        self.from_class, self.source = family.from_class, family.source
         self.own = self.reader.layer(family.keys, self.place)
 
     def layered(self) -> Layer:
@@ -135,7 +140,11 @@ class _Expander:
         whole = family.over(self.defaults)
         shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
         values = [listed(whole.keys["attrs"][a]) for a in shown]
-        free: list[list[Any]] = [self.dtypes(whole), list(main_shapes(whole.keys["shape"])), *values, *axes]
+        dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
+        if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
+            dtypes = [dtype for dtype in dtypes if self.accepted(whole, dtype, shapes[0])]
+            shapes = [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
+        free: list[list[Any]] = [dtypes, shapes, *values, *axes]
         for row in pairs([len(axis) for axis in free]):
             dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
             chosen = dict(zip(shown, rest, strict=False))
@@ -172,16 +181,23 @@ class _Expander:
     def case(
         self, title: str, layer: Layer, dtype: str, shape: Shape, attrs: Mapping[str, Any], shown: list[str]
     ) -> Case:
-        source = self.document.where(*layer.places)
+        source = self.source or self.document.where(*layer.places)
         return planning.case(self.operator, title, layer, dtype, shape, attrs, shown, source)
+
+    def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
+        """Whether some SoC accepts the family's plain call of a dtype and a shape, at the first of each attribute."""
+        first = {a: listed(layer.keys["attrs"][a])[0] for a in self.attrs}
+        attrs = next(attributes.values(self.operator, first, shape))
+        case = self.case(self.name, self.settled(layer), dtype, shape, attrs, [])
+        return self.asker.where_accepted(case) is not None
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
         """Yield the case with its statuses: as the family states them, or as oracle.validate answers."""
         if layer.keys["asked"]:
-            yield asked.expecting_the_answers(self.operator, case)
+            yield self.asker.with_answers(case)
         elif not self.from_class:
             yield planning.as_written(case)
-        elif (planned := asked.planned_where_accepted(self.operator, case)) is not None:
+        elif (planned := self.asker.where_accepted(case)) is not None:
             yield planned
 
     def settled(self, layer: Layer) -> Layer:
@@ -247,14 +263,18 @@ class _Expander:
             variants = {k: replace(v, keys={**v.keys, "uninformative": _BY_RULE}) for k, v in variants.items()}
         design = self.design(family, volume, tuple(variants))
         title = name if volume.rule == "ecosystem" else f"{name}_{volume.rule}"
-        for row in islice(design.rows(), volume.cases):
+        found = 0
+        for row in islice(design.rows(), 4 * volume.cases):  # of a class some rows may not be this operator's
             layer = _drawn(variants[row.variant], row, rule["draws"], self.reader.names["output"], volume.rule)
             try:
-                yield from self.asked(
-                    layer, self.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(self.attrs))
-                )
+                case = self.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(self.attrs))
+                for planned in self.asked(layer, case):
+                    found += 1
+                    yield planned
             except OracleError as error:
                 raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
+            if found == volume.cases:
+                return
 
     def design(self, family: Layer, volume: Volume, variants: tuple[str, ...]) -> Design:
         """Return the factors of a generated family."""

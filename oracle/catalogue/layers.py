@@ -1,4 +1,4 @@
-"""What a family says, as layers: variants lie over their family, the family over its class's, that over the defaults."""
+"""What a family says, as layers: variants lie over their family, the family over the defaults."""
 
 from __future__ import annotations
 

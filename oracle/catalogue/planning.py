@@ -11,7 +11,8 @@ from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS
 from ..operators.operator import Operator
 from ..operators.parameters import MUTUAL
-from . import asked, attributes
+from . import attributes
+from .asked import without_data
 from .case import Case, TensorPlan
 from .layers import Draft, Layer
 from .layout import arrange, shares_elements
@@ -58,9 +59,7 @@ def case(
     )
 
 
-def case_id(
-    operator: Operator, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str
-) -> str:
+def case_id(operator: Operator, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:
     dims = "x".join(map(str, shape)) or "scalar"
     parts = [dtype, dims, *attributes.words(attrs), *([variant] if variant else [])]
     return f"{operator.slug}/{family}[{'-'.join(parts)}]"
@@ -71,7 +70,7 @@ def as_written(case: Case) -> Case:
     if not case.expect and any(p is not None and p.dtype == "bfloat16" for p in _tensors(case)):
         return replace(case, soc=_with_bfloat16(case.soc))
     if case.expect and all(case.expected(soc) != SUCCESS.name for soc in case.soc or tuple(PLATFORMS)):
-        return asked.without_data(case)
+        return without_data(case)
     return case
 
 

@@ -1,4 +1,4 @@
-"""Named sets of sizes (sizes.yaml beside this module): lengths or shapes that many families share, each with its reason."""
+"""Named sets of sizes (sizes.yaml beside this module): lengths or shapes that many families share, with reasons."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from ..model.errors import OracleError, unknown
 from ..numerics.elementwise import Elementwise
 from ..operators.operator import Operator
 from ..operators.parameters import CLASS_INDEX, MUTUAL, Parameter
+from .layers import PLAN_KEYS
 from .reading import Document, read
 
 FOLDER = Path(__file__).with_name("classes")
@@ -93,10 +94,12 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "output": outputs,
         "tensor": (*inputs, *outputs),
         "optional": tuple(p.name for p in op.inputs() if p.optional),
+        "float": tuple(p.name for p in op.inputs() if p.role is not CLASS_INDEX),
         "unread": tuple(p.name for p in op.inputs() if not p.read),
         "class index": tuple(p.name for p in op.inputs(CLASS_INDEX)),
         "broadcast": broadcast,
         "spread": (*broadcast, *((op.main,) if mutual else ())),  # every input that may be the one that broadcasts
+        "spread main": (op.main,) if mutual else (),
         **{role: attributes.get(role, ()) for role in _ATTRIBUTES},
         "optional number": tuple(p.name for p in op.parameters if p.role == "number" and p.optional),
         "scalar": tuple(p.name for p in op.parameters if p.c == "aclScalar"),
@@ -193,7 +196,9 @@ class _Maker:
                 made[key] = value
         return made
 
-    def tensors(self, written: Mapping[str, Any], bound: Mapping[str, str], made: dict[str, Any], *, strict: bool) -> None:
+    def tensors(
+        self, written: Mapping[str, Any], bound: Mapping[str, str], made: dict[str, Any], *, strict: bool
+    ) -> None:
         named = self.by_name(written, bound, strict=strict)
         outputs = {n: v for n, v in named.items() if n in self.op.names("output")}
         if len(outputs) < len(named):
@@ -202,6 +207,7 @@ class _Maker:
             self.outputs(outputs, made)
 
     def outputs(self, given: Mapping[str, Any], made: dict[str, Any]) -> None:
+        given = {n: {k: v[k] for k in v if k in PLAN_KEYS} if isinstance(v, dict) else v for n, v in given.items()}
         several = len(self.op.names("output")) > 1
         made["output"] = {**made.get("output", {}), **given} if several else next(iter(given.values()))
 
