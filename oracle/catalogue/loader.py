@@ -20,6 +20,8 @@ from .schema import validate
 PathLike = str | os.PathLike[str]
 _MARKER = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*|---[ \t]*|%YAML[^\n]*)?\r?\n)*aclnn_oracle[ \t]*:")
 
+_OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*(\w+)", re.MULTILINE)
+
 
 def is_catalogue(path: PathLike) -> bool:
     """Tell whether a file is a catalogue of this project: its first key is ``aclnn_oracle``. Reads at most 4 KiB."""
@@ -31,6 +33,16 @@ def is_catalogue(path: PathLike) -> bool:
 
 
 @ieee_arithmetic
+def operator_of(path: PathLike) -> str:
+    """Return the operator that a catalogue file says it is about, or "" where its first 4 KiB do not say."""
+    try:
+        with Path(path).open("rb") as file:
+            found = _OPERATOR.search(file.read(4096))
+    except OSError:
+        return ""
+    return "" if found is None else found[1].decode()
+
+
 def load(path: PathLike, volume: Volume | None = None) -> list[Case]:
     """Return the cases of one YAML file; OracleError with ``file:line`` for the first fault.
 

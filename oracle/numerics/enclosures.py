@@ -207,19 +207,18 @@ def _corners(operation: str) -> Callable[[list[Interval], Any, Any], Interval]:
     def apply(args: list[Interval], down: Any, up: Any) -> Interval:
         a, b = args
         pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-        lows = [_finite(getattr(down, operation)(x, y), x, y, operation) for x, y in pairs]
-        highs = [_finite(getattr(up, operation)(x, y), x, y, operation) for x, y in pairs]
+        lows = [_known(getattr(down, operation)(x, y), operation, "-inf") for x, y in pairs]
+        highs = [_known(getattr(up, operation)(x, y), operation, "inf") for x, y in pairs]
         return Interval(min(lows), max(highs))
 
     return apply
 
 
-def _finite(result: mpfr, x: mpfr, y: mpfr, operation: str) -> mpfr:
-    """0 * infinity, where the infinity stands for a finite number beyond MPFR's range, is 0."""
+def _known(result: mpfr, operation: str, end: str) -> mpfr:
+    """An infinite end stands for a finite number beyond MPFR's range: times 0 it is 0, over another it may be anything
+    (write 1 / (1 + e^-x), not e^x / (1 + e^x))."""
     if gmpy2.is_nan(result):
-        if operation == "mul":
-            return mpfr(0)
-        raise Undefined(f"{operation} of {x} and {y}")
+        return mpfr(0) if operation == "mul" else mpfr(end)
     return result
 
 

@@ -294,7 +294,7 @@ def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> E
     made: dict[int, Expression] = {}
     for node in walk(root):
         args = tuple(made[id(a)] for a in node.args)
-        made[id(node)] = replaced.get(node) or (_node(node.op, *args) if args else node)
+        made[id(node)] = replaced[node] if node in replaced else _node(node.op, *args) if args else node
     return made[id(root)]
 
 

@@ -82,7 +82,9 @@ class Program:
             values[slot] = number
         for slot, name in self.symbols:
             given = operands[name]
-            if isinstance(given, np.ndarray):
+            if isinstance(given, np.ndarray) and given.dtype == np.float64:
+                values[slot] = given  # the caller's
+            elif isinstance(given, np.ndarray):
                 owned[slot] = True
                 values[slot] = buffer = free.pop() if free else aligned(shape)
                 np.copyto(buffer, given)
@@ -130,6 +132,20 @@ def _scalar(op: str, args: list[Any]) -> Any:
     if op == "where":
         return args[1] if args[0] else args[2]
     return UFUNCS[op](*args)
+
+
+def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, Values]:
+    """Return operands widened to float64, in buffers that :func:`release` gives back."""
+    free = pool_for(shape).free
+    found: dict[str, Values] = {}
+    for name, given in operands.items():
+        if isinstance(given, np.ndarray):
+            buffer = free.pop() if free else aligned(shape)
+            np.copyto(buffer, given)
+            found[name] = buffer
+        else:
+            found[name] = given
+    return found
 
 
 def release(*results: Values) -> None:

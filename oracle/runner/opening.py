@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
-from .settings import Settings
+from .settings import Settings, register
 
 
 def load_backend(settings: Settings) -> Backend:
     """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
+    register(settings.operators)  # a child process knows no operator from outside yet
     try:
         return _load(settings)
     except OracleError:
