@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..model.call import TensorSpec
-from ..model.dtypes import DTYPES, FLOATS
+from ..model.dtypes import DTYPES
+from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS
-from ..operators.api import COMPUTABLE, validate
+from ..operators.api import COMPUTABLE, served, validate
 from ..operators.operator import Operator
 from .case import Case, TensorPlan
 from .inputs import spec_of_plan
@@ -29,34 +30,32 @@ class Asker:
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        self._operands = tuple(p.name for p in operator.operands)
         self._agree: dict[Hashable, bool] = {}
 
     def where_accepted(self, case: Case) -> Case | None:
         """Return a case for the SoCs that accept it; None where none does, for the operator has no such call."""
-        found = self.answers(case)
+        given = arguments(case)
+        found = self.answers(case, given)
         accepting = tuple(soc for soc, name in found.items() if name == SUCCESS.name)
         if not accepting:
             return None
-        if not self._served(case):
+        if not self._served(case, given):
             case = without_data(case)
         return case if len(accepting) == len(found) else replace(case, soc=accepting)
 
     def with_answers(self, case: Case) -> Case:
         """Return a case that expects what each of its SoCs answers."""
-        found = self.answers(case)
+        given = arguments(case)
+        found = self.answers(case, given)
         most, _ = Counter(found.values()).most_common(1)[0]
         expect = {"default": most, **{soc: name for soc, name in found.items() if name != most}}
-        if SUCCESS.name not in expect.values() or not self._served(case):
+        if SUCCESS.name not in expect.values() or not self._served(case, given):
             case = without_data(case)
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
 
-    def answers(self, case: Case) -> dict[str, str]:
-        """Return the name of the status that each of a case's SoCs answers."""
-        tensors = {**case.inputs, **case.outputs}
-        specs = {name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}
-        given = {**specs, **case.attrs, **dict.fromkeys(case.null)}
-        socs, kind = case.soc or SOCS, _kind(specs, case)
+    def answers(self, case: Case, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return the name of the status that each of a case's SoCs answers to its arguments."""
+        socs, kind = case.soc or SOCS, _kind(given)
         if self._agree.get(kind, False):
             return dict.fromkeys(socs, self._answer(socs[0], given))
         found = {soc: self._answer(soc, given) for soc in socs}
@@ -67,19 +66,33 @@ class Asker:
     def _answer(self, soc: str, given: Mapping[str, Any]) -> str:
         return validate(self.operator.name, soc=soc, **given).name
 
-    def _served(self, case: Case) -> bool:
-        """Whether the golden serves a case's types."""
-        given = {name: plan.dtype for name, plan in case.inputs.items() if plan is not None}
-        if any(DTYPES[dtype].kind in _NO_DATA for dtype in given.values()):
+    def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
+        """Whether the golden serves a case's types and attributes."""
+        kinds = [DTYPES[plan.dtype].kind for plan in case.inputs.values() if plan is not None]
+        if any(kind in _NO_DATA for kind in kinds):
             return False
-        if any(given.get(name, FLOATS[0]) not in FLOATS for name in self._operands):
+        try:
+            served(self.operator, {**dict.fromkeys(self.operator.by_name), **given})
+        except OracleError:
             return False
         return all(plan is not None and plan.dtype in COMPUTABLE for plan in case.outputs.values())
 
 
-def _kind(specs: Mapping[str, TensorSpec | None], case: Case) -> Hashable:
-    tensors = tuple(s and (s.dtype_name, s.format, s.rank, 0 in s.shape) for s in specs.values())
-    return tensors, tuple(map(repr, case.attrs.values())), case.null
+def arguments(case: Case) -> dict[str, Any]:
+    """Return what ``validate`` is given for a case."""
+    tensors = {**case.inputs, **case.outputs}
+    specs = {name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}
+    return {**specs, **case.attrs, **dict.fromkeys(case.null)}
+
+
+def _kind(given: Mapping[str, Any]) -> Hashable:
+    """A call, less its lengths."""
+    return tuple(
+        (name, (value.dtype_name, value.format, value.rank, 0 in value.shape))
+        if isinstance(value, TensorSpec)
+        else (name, repr(value))
+        for name, value in given.items()
+    )
 
 
 def without_data(case: Case) -> Case:

@@ -57,6 +57,10 @@ class Case:
         """Whether the case has no data: it asks what GetWorkspaceSize answers, and nothing is computed if accepted."""
         return any(plan is not None and plan.spec_only for plan in (*self.inputs.values(), *self.outputs.values()))
 
+    def computes(self, soc: str) -> bool:
+        """Whether a right device of a SoC accepts the call and goes on to compute it."""
+        return self.expected(soc) == SUCCESS.name and not self.asks_status
+
     @property
     def output(self) -> TensorPlan | None:
         """The plan of the (first) output."""

@@ -18,7 +18,7 @@ _MERGED = ("inputs", "attrs", "output")
 class Chosen:
     """One family of an operator: what is written, and in which document.
 
-    ``from_class``: it is planned where the operator accepts it. ``source``: where the operator asks for it, if not there.
+    ``from_class``: it is planned where the operator accepts it. ``source``: where an operator's file asks for it.
     """
 
     document: Document
