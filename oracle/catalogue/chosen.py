@@ -29,29 +29,29 @@ class Chosen:
 
 
 def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
-    """Yield a document's own families, then those of the operator's classes that it does not leave out or replace.
+    """Yield a document's own families, then those of the operator's classes that it takes and does not replace.
 
     A family of the document that says no ``why`` changes keys of its class's family of the same name.
     """
-    ofclass = made_for(operator)
-    for name, written in document.data["families"].items():
+    families, ofclass = document.data["families"], made_for(operator) if "classes" in document.data else {}
+    for name, written in families.items():
         if "why" in written:
             yield Chosen(document, name, written, False)
         elif name in ofclass:
             yield Chosen(document, name, _changed(written, ofclass[name]), True)
         else:
-            told = (
-                f"family {name} has no why; only one that changes a family of a class ({', '.join(ofclass)}) needs none"
-            )
+            known = ", ".join(ofclass) or "none: the file has no key classes"
+            told = f"family {name}: 'why' is missing; a family without one changes that of a class, which are: {known}"
             raise document.error(told, ("families", name))
     for name in _taken(document, ofclass):
-        if name not in document.data["families"]:
-            yield Chosen(ofclass[name].document, name, ofclass[name].written, True, document.where(("operator",)))
+        if name not in families:
+            yield Chosen(ofclass[name].document, name, ofclass[name].written, True, document.where(("classes",)))
 
 
 def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
-    """The class families a document takes: all, or those it names."""
+    """The class families a document takes: none without the key, all, those it names, or all but those it names."""
     rule = document.data.get("classes", {})
+    rule = {} if rule == "all" else rule
     for key in ("only", "without"):
         for name in rule.get(key, ()):
             if name not in ofclass:

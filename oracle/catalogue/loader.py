@@ -74,17 +74,7 @@ def files(folder: PathLike) -> list[Path]:
 
 def catalogues() -> list[Path]:
     """Return the built-in catalogue's files, and those of operators from outside, which lie beside their modules."""
-    return [*files(default_dir()), *map(beside, outside())]
-
-
-def outside() -> list[str]:
-    """Return the names of the operators from outside that bring a catalogue file."""
-    return [name for name in OPERATORS.folders() if beside(name).is_file()]
-
-
-def beside(name: str) -> Path:
-    """Return where the catalogue file of an operator from outside lies: beside its module, called like its slug."""
-    return OPERATORS.folders()[name] / f"{OPERATORS[name].slug}.yaml"
+    return [*files(default_dir()), *(OPERATORS.catalogue_file(OPERATORS[name]) for name in OPERATORS.folders())]
 
 
 def load_all(folder: PathLike | None = None, volume: Volume | None = None) -> list[Case]:
