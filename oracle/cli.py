@@ -15,6 +15,7 @@ COMMANDS = (
     "run",
     "golden",
     "report",
+    "history",
     "power",
     "sweep",
     "convert",

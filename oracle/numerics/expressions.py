@@ -25,7 +25,7 @@ Operand = Union["Expression", int, float, Fraction]
 Formula = Callable[..., "Expression"]
 
 ARITHMETIC = ("+", "-", "*", "/")
-FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "sign")
+FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sign")
 COMPARISONS = ("<", "<=", "==", "!=")
 LOGIC = ("and", "or", "not")
 
@@ -206,6 +206,11 @@ def erf(x: Operand) -> Expression:
     return _node("erf", _operand(x))
 
 
+def erfc(x: Operand) -> Expression:
+    """Complementary error function, 1 - erf(x)."""
+    return _node("erfc", _operand(x))
+
+
 def sqrt(x: Operand) -> Expression:
     """Square root."""
     return _node("sqrt", _operand(x))
@@ -248,6 +253,11 @@ def is_nan(a: Operand) -> Expression:
     return _node("!=", _operand(a), _operand(a))
 
 
+def is_finite(a: Operand) -> Expression:
+    """Whether a value is neither NaN nor infinite."""
+    return equal(_node("-", _operand(a), _operand(a)), 0)
+
+
 # ---- graphs ----------------------------------------------------------------------------------------------------------
 
 
@@ -286,7 +296,8 @@ def operands(*roots: Expression) -> tuple[str, ...]:
 
 def is_rational(root: Expression) -> bool:
     """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
-    return not any(n.op in ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf") or n is PI for n in walk(root))
+    irrational = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
+    return not any(n.op in irrational or n is PI for n in walk(root))
 
 
 def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> Expression:
@@ -323,7 +334,7 @@ class Facts:
             return 1 if node.value == "pi" or (isinstance(node.value, Fraction) and node.value >= 0) else -1
         if op == "symbol":
             return 1 if node.value in self.positive else 0
-        if op in ("exp", "abs", "sqrt"):
+        if op in ("exp", "abs", "sqrt", "erfc"):
             return 1
         signs = [self.sign(a) for a in args if not a.is_condition]
         if op in ("log1p", "expm1", "tanh", "erf", "sign"):

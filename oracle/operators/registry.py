@@ -75,6 +75,10 @@ class Registry(Mapping[str, Operator]):
                     )
         self._found[found.name] = found
 
+    def remove(self, name: str) -> None:
+        """Forget an operator from outside."""
+        del self._folders[name], self._found[name]
+
     def catalogue_file(self, found: Operator) -> Path:
         """Return the YAML file of an operator from outside. Raises OracleError where there is none."""
         file = self._folders[found.name] / f"{found.slug}.yaml"

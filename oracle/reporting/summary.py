@@ -278,6 +278,17 @@ class Summary:
         return merge(cells) if cells else None
 
     @cached_property
+    def _by_cell(self) -> Mapping[tuple[str, str], list[CaseRecord]]:
+        found: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
+        for case in self.record.cases:
+            found[case.op, case.dtype].append(case)
+        return found
+
+    def scores_of(self, op: str, dtype: str) -> dict[str, tuple[int, int]]:
+        """Per layer (accepted, judged) of an operator's cases of a type."""
+        return scores(self._by_cell.get((op, dtype), []))
+
+    @cached_property
     def coverage(self) -> dict[str, dict[str, dict[str, Cell]]]:
         """Cells by operator, family and dtype."""
         by_op: defaultdict[str, list[CaseRecord]] = defaultdict(list)
