@@ -29,7 +29,8 @@ def test_a_table_holds_every_element_of_its_cells(name):
     (exact,) = program(BOUNDS[name])({"x": values}, values.shape)
     bound = table(BOUNDS[name])[cell_of(values)]
     assert (exact <= bound).all()
-    assert np.median(bound / exact) < 1.2
+    known = exact > 0
+    assert np.median(bound[known] / exact[known]) < 1.2
 
 
 def test_a_table_knows_no_bound_where_a_divisor_may_be_zero():
