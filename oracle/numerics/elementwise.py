@@ -71,7 +71,7 @@ class Elementwise:
     forms: Mapping[str, Form | Formula] | None = None
     gradient: str = "g"
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The operands that the formula names, the mean's divisor not among them."""
         return tuple(name for name in symbols_of(self.formula) if name != COUNT)

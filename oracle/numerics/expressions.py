@@ -19,6 +19,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Union
 
 Operand = Union["Expression", int, float, Fraction]
@@ -37,11 +38,12 @@ class Expression:
     ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, or ``where`` (condition, then, else).
     """
 
-    __slots__ = ("args", "op", "value")
+    __slots__ = ("args", "is_constant", "op", "value")
     __array_ufunc__ = None
     op: str
     args: tuple[Expression, ...]
     value: Fraction | str | None
+    is_constant: bool  # made of constants alone
 
     def __repr__(self) -> str:
         return text(self)
@@ -104,10 +106,6 @@ class Expression:
     def is_condition(self) -> bool:
         return self.op in COMPARISONS or self.op in LOGIC
 
-    @property
-    def is_constant(self) -> bool:
-        return self.op == "constant" or (bool(self.args) and all(a.is_constant for a in self.args))
-
 
 _NODES: dict[tuple[object, ...], Expression] = {}
 
@@ -118,6 +116,7 @@ def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = 
     if found is None:
         found = Expression.__new__(Expression)
         found.op, found.args, found.value = op, args, value
+        found.is_constant = op == "constant" or (bool(args) and all(a.is_constant for a in args))
         _NODES[key] = found
     return found
 
@@ -261,6 +260,7 @@ def is_finite(a: Operand) -> Expression:
 # ---- graphs ----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def symbols_of(formula: Formula) -> tuple[str, ...]:
     """Return the names of a formula's operands."""
     return tuple(inspect.signature(formula).parameters)
@@ -273,8 +273,13 @@ def trace(formula: Formula, known: Mapping[str, Operand] | None = None) -> Expre
     return _operand(result)
 
 
-def walk(*roots: Expression) -> Iterator[Expression]:
-    """Yield every node once, operands before what uses them."""
+@lru_cache(maxsize=4096)
+def walk(*roots: Expression) -> tuple[Expression, ...]:
+    """Return every node once, operands before what uses them."""
+    return tuple(_walked(roots))
+
+
+def _walked(roots: tuple[Expression, ...]) -> Iterator[Expression]:
     seen: set[int] = set()
     stack: list[tuple[Expression, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
