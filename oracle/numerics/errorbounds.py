@@ -72,6 +72,9 @@ FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
 FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "exp", "log", "sqrt"}))
 
 
+NARROW = {"float16": Arithmetic(2.0**-11, 11, 2.0**-24, _DEVICE)}  # kernels that do not widen
+
+
 @dataclass(frozen=True)
 class Loss:
     """The error of a node: relative to its own size (a number, and a graph), and two absolute terms."""
@@ -105,9 +108,11 @@ def losses(
     arithmetic: Arithmetic,
     facts: Facts | None = None,
     scalars: frozenset[str] = frozenset(),
+    rounded: frozenset[str] = frozenset(),
 ) -> list[Loss]:
-    """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow."""
-    rules = _Rules(arithmetic, facts or Facts(), scalars)
+    """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow. ``rounded``:
+    operands that the arithmetic's type may not hold."""
+    rules = _Rules(arithmetic, facts or Facts(), scalars, rounded)
     for node in walk(*roots):
         rules.found[id(node)] = rules.of(node)
     return [rules.found[id(root)] for root in roots]
@@ -118,11 +123,12 @@ class _Rules:
     arithmetic: Arithmetic
     facts: Facts
     scalars: frozenset[str]
+    rounded: frozenset[str] = frozenset()
     found: dict[int, Loss] = field(default_factory=dict)
 
     def of(self, node: Expression) -> Loss:
         if node.op == "symbol":
-            return EXACT
+            return Loss(self.arithmetic.unit, ZERO, self.quantum(node)) if node.value in self.rounded else EXACT
         if node.is_constant:
             rounded = node.op != "constant" or constant_bits(node.value) > self.arithmetic.digits
             return Loss(self.arithmetic.unit, ZERO, ZERO) if rounded else EXACT
@@ -193,6 +199,9 @@ class _Rules:
         if node.op == "*" and node.args[0] is node.args[1]:
             short = self._shortfall(node.args[0])
             return None if short is None else times(constant(8), short)
+        if node.op == "where":
+            shorts = [self._shortfall(a) for a in node.args[1:]]
+            return None if None in shorts else where(node.args[0], *(s for s in shorts if s is not None))
         if node.op == "/" and node.args[1].op == "+":  # a / (a + c), of positive terms
             a, (one, other) = node.args[0], node.args[1].args
             c = other if one is a else one if other is a else None
@@ -265,10 +274,10 @@ class _Rules:
         return Loss(self.accuracy("expm1") * SECOND_ORDER, absolute, underflow)
 
     def _tanh(self, node: Expression, a: Expression) -> Loss:
-        return self._function(node, a, ONE)
+        return self._function(node, a, minimum(ONE, times(constant(4), exp(constant(-2) * self.size(a)))))
 
     def _erf(self, node: Expression, a: Expression) -> Loss:
-        return self._function(node, a, constant(1.13))  # 2 / sqrt(pi)
+        return self._function(node, a, times(constant(1.13), exp(-(a * a))))  # 2 / sqrt(pi)
 
     def _erfc(self, node: Expression, a: Expression) -> Loss:
         """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a)."""
