@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import double_double
 from .envelopes import is_linear
 from .errorbounds import FLOAT64, NARROW, Arithmetic, Loss, larger, losses
 from .expressions import (
@@ -192,6 +193,10 @@ class Graphs:
             if any(name != COUNT for name in names_of(step)):
                 found = abs(step) if found is ZERO else maximum(found, abs(step))
         return found
+
+    @cached_property
+    def has_second_look(self) -> bool:
+        return is_rational(self.value) or double_double.supports(self.value)
 
     @cached_property
     def is_rational(self) -> bool:

@@ -1,9 +1,9 @@
 """Formulas that need a sum along an axis, evaluated by blocks of whole rows.
 
-A row's sum of products is computed once, with a rigorous bound, and its error enters every element of the row. What that
-leaves in doubt is looked at again with the sum in two parts, then exactly. The axis is moved last per block, never for
-the whole tensor; a row that is too long to be in memory at once is summed and evaluated in parts. docs/proof.md derives
-the bounds.
+A row's sum of products is computed once, with a rigorous bound, and its error enters every element of the row. What
+that leaves in doubt is looked at again with the sum in two parts, then exactly. The axis is moved last per block, never
+for the whole tensor; a row that is too long to be in memory at once is summed and evaluated in parts. docs/proof.md
+derives the bounds.
 """
 
 from __future__ import annotations
