@@ -13,7 +13,7 @@ from oracle.catalogue import load
 from oracle.catalogue.case import Case
 from oracle.emulator import build
 from oracle.model.errors import OracleError
-from oracle.runner.run import Prepared
+from oracle.runner.prepare import Prepared
 from oracle.runner.settings import Settings
 
 # A test's time says nothing on a shared machine.

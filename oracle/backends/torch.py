@@ -21,10 +21,10 @@ import ml_dtypes
 import numpy as np
 import torch
 
-from ..catalogue.layout import memory_of
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import Status
+from ..model.storage import address, memory_of
 from ..operators import validate, writes
 
 Operator = Callable[[dict[str, Any], dict[str, Any]], Any]
@@ -102,7 +102,7 @@ class Backend:
         if self.target.type == "cpu":
             return tensor
         memory, item = memory_of(array), array.itemsize
-        start = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+        start = address(array) - address(memory)
         if start % item or memory.nbytes % item or min(array.strides, default=0) < 0:  # torch has no such view
             return tensor.to(self.target)
         stored = from_numpy(memory.view(array.dtype)).to(self.target)

@@ -14,11 +14,12 @@ from typing import Any
 
 from ..model.platforms import DEFAULT_SOC
 from ..model.status import SUCCESS
+from ..model.storage import row_major
 from ..operators import OPERATORS
 from .case import Case, TensorPlan
 from .ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
 from .expand import designs
-from .layout import arrange, row_major
+from .layout import arrange
 from .loader import default_dir, files
 from .reading import read
 

@@ -6,15 +6,15 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..model.errors import OracleError
 from ..record.reader import Record, read
 from ..reporting import diff, exchange, html, markdown
 from ..reporting.save import save
 from ..reporting.words import verdict
+from . import Subparsers
 
-FORMATS: dict[str, Callable[[Sequence[Record]], str]] = {
+RENDERERS: dict[str, Callable[[Sequence[Record]], str]] = {
     "html": html.render,
     "md": markdown.render,
     "xml": exchange.to_junit,
@@ -22,12 +22,12 @@ FORMATS: dict[str, Callable[[Sequence[Record]], str]] = {
     "json": exchange.to_ctrf,
 }
 NAMES = {"html": "HTML", "md": "Markdown", "xml": "JUnit XML", "csv": "CSV", "json": "CTRF JSON"}
-_SUFFIXES = {f".{name}": name for name in FORMATS} | {".htm": "html", ".markdown": "md"}
+_SUFFIXES = {f".{name}": name for name in RENDERERS} | {".htm": "html", ".markdown": "md"}
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``report`` and ``diff`` with argparse."""
-    formats = ", ".join(f".{name} ({NAMES[name]})" for name in FORMATS)
+    formats = ", ".join(f".{name} ({NAMES[name]})" for name in RENDERERS)
     report = subparsers.add_parser(
         "report",
         help="make a report of one or more run records",
@@ -36,7 +36,9 @@ def add_parser(subparsers: Any) -> None:
     report.add_argument("records", nargs="+", type=Path, metavar="RUN.jsonl")
     report.add_argument("-o", "--output", type=Path, action="append", default=[], metavar="FILE",
                         help=f"where to write; the suffix says what: {formats}; may be repeated")  # fmt: skip
-    report.add_argument("--format", choices=FORMATS, help="the format, whatever the suffix; without -o to the terminal")
+    report.add_argument(
+        "--format", choices=RENDERERS, help="the format, whatever the suffix; without -o to the terminal"
+    )
     report.set_defaults(run=run_report)
 
     compare = subparsers.add_parser(
@@ -82,10 +84,10 @@ def run_report(args: argparse.Namespace) -> int:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
     records = [read(path) for path in args.records]
     for path, name in outputs:
-        save(path, FORMATS[name](records))
+        save(path, RENDERERS[name](records))
         print(f"{path}: {' '.join(verdict(record) for record in records)}")
     if not outputs:
-        sys.stdout.write(FORMATS[args.format](records))
+        sys.stdout.write(RENDERERS[args.format](records))
     return 0
 
 
@@ -110,6 +112,6 @@ def format_of(path: Path) -> str:
     """The format a file's suffix asks for; OracleError for one that none has."""
     name = _SUFFIXES.get(path.suffix.lower())
     if name is None:
-        known = ", ".join(f".{f} ({NAMES[f]})" for f in FORMATS)
+        known = ", ".join(f".{f} ({NAMES[f]})" for f in RENDERERS)
         raise OracleError(f"{path}: no report format has the suffix {path.suffix!r}; known: {known}; or say --format")
     return name

@@ -60,7 +60,8 @@ def null_weight_is_zero(a: Arguments, g: Any, x: Any, y: Any, w: Any, reduction:
 def saturated(values: Array, dtype: str, target: Platform) -> Array:
     """A store to float16 that saturates, and turns NaN into 0, on a product that must not."""
     if dtype == "float16":
-        values = np.clip(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf), -65504, 65504)
+        largest = FORMATS[dtype].max
+        values = np.clip(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf), -largest, largest)
     return store(values, dtype, target)
 
 

@@ -10,12 +10,13 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.platforms import Platform
 from ..model.status import SUCCESS, Status
+from ..model.storage import strides_of
 from ..operators import validate
 from .api import seed_of
 from .base import EVERY_SOC, Defect
 from .device import Arguments, Device, Kernel, Read, store
 from .kernels import BASE, SOFTMAX, F, row_sum, shaped, single, softmax_formula
-from .layouts import packed, strides_of
+from .layouts import packed
 
 BEYOND = 1 << 15  # the "2^31" of S11
 

@@ -31,9 +31,9 @@ def calls(backend: str, soc: str, *, emulate: bool, ops: tuple[str, ...] = ()) -
         for op in ops or operators():
             right, refused = cases(op, soc)
             if right is not None:
-                yield _told(bench.run(right), settings, "")
+                yield _told(bench.run_case(right), settings, "")
             if refused is not None and backend == "aclnn":
-                yield _told(bench.run(refused), settings, "refused call")
+                yield _told(bench.run_case(refused), settings, "refused call")
     finally:
         try:
             bench.close()

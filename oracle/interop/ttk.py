@@ -18,10 +18,11 @@ from typing import Any
 
 from ..catalogue.case import TensorPlan
 from ..catalogue.generators import size_of
-from ..catalogue.layout import as_view, row_major
+from ..catalogue.layout import as_view
 from ..catalogue.reading import display
 from ..model.call import FORMAT_ENUM
 from ..model.errors import OracleError
+from ..model.storage import row_major
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 from .foreign import LIMIT, Collector, Foreign, Loaded

@@ -62,9 +62,9 @@ class Elementwise:
         """The operands that the formula names, the mean's divisor not among them."""
         return tuple(name for name in symbols_of(self.formula) if name != COUNT)
 
-    def graphs(self, absent: frozenset[str], mean: bool) -> Graphs:
-        """Return the graphs of calls in which some operands are absent (they are 1), with or without a mean."""
-        return _graphs(self, absent, mean)
+    def graphs(self, known: frozenset[tuple[str, int]], mean: bool) -> Graphs:
+        """Return the graphs of calls in which some operands are constants, with or without a mean."""
+        return _graphs(self, known, mean)
 
     def __hash__(self) -> int:
         return id(self)
@@ -73,9 +73,9 @@ class Elementwise:
 class Graphs:
     """An operator's graphs for one kind of call."""
 
-    def __init__(self, scheme: Elementwise, absent: frozenset[str], mean: bool) -> None:
+    def __init__(self, scheme: Elementwise, constants: frozenset[tuple[str, int]], mean: bool) -> None:
         self.scheme = scheme
-        known: dict[str, Any] = dict.fromkeys(absent, ONE)
+        known: dict[str, Any] = dict(constants)
         self.count = symbol(COUNT) if mean else ONE
         self.facts = Facts([COUNT])
         self._known = known
@@ -143,14 +143,15 @@ class Graphs:
 
 
 @lru_cache(maxsize=1024)
-def _graphs(scheme: Elementwise, absent: frozenset[str], mean: bool) -> Graphs:
-    return Graphs(scheme, absent, mean)
+def _graphs(scheme: Elementwise, known: frozenset[tuple[str, int]], mean: bool) -> Graphs:
+    return Graphs(scheme, known, mean)
 
 
 def graphs_of(scheme: Elementwise, operands: Operands) -> Graphs:
-    """Return the graphs for the operands that are given."""
-    absent = frozenset(name for name in scheme.symbols if name not in operands)
-    return scheme.graphs(absent, COUNT in operands)
+    """Return the graphs for the operands that are given: absent ones are 1, and integers (flags) constants too."""
+    given = {name: operands.get(name, 1) for name in scheme.symbols}
+    known = frozenset((name, value) for name, value in given.items() if isinstance(value, int))
+    return scheme.graphs(known, COUNT in operands)
 
 
 # ---- the golden ------------------------------------------------------------------------------------------------------

@@ -227,13 +227,25 @@ def maximum(a: Operand, b: Operand) -> Expression:
 
 
 def where(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
-    """``then`` where the condition holds, else ``otherwise``. A comparison with NaN does not hold."""
-    return _node("where", condition, _operand(then), _operand(otherwise))
+    """``then`` where the condition holds, else ``otherwise``. A comparison with NaN does not hold.
+
+    A condition that is a value holds unless it is 0; a constant one decides at once, so that a formula may depend on a
+    flag.
+    """
+    if condition.op == "constant":
+        return _operand(otherwise if condition.value == 0 else then)
+    chosen = condition if condition.is_condition else _node("!=", condition, ZERO)
+    return _node("where", chosen, _operand(then), _operand(otherwise))
 
 
 def equal(a: Operand, b: Operand) -> Expression:
     """Whether two values are equal (``==`` compares the expressions themselves)."""
     return _node("==", _operand(a), _operand(b))
+
+
+def is_nan(a: Operand) -> Expression:
+    """Whether a value is NaN."""
+    return _node("!=", _operand(a), _operand(a))
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------

@@ -149,6 +149,14 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[
 
 def served(op: Operator, args: Arguments) -> None:
     """Refuse inputs the operator takes and no golden is made of. Raises OracleError."""
+    for parameter in op.parameters:
+        value = args.get(parameter.name)
+        if isinstance(value, (complex, np.complexfloating)):
+            raise OracleError(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
+        if parameter.role == "reduction" and not 0 <= args[parameter.name] < len(parameter.words):
+            raise OracleError(
+                f"{op.name}: {parameter.name} is {value}, which the host does not refuse; what it does is not specified"
+            )
     for parameter in op.operands:
         value = args.get(parameter.name)
         if value is not None and dtype_of(value.dtype).name not in FLOATS:

@@ -73,7 +73,9 @@ class Operator:
     ``computes``: an :class:`Elementwise` formula with its kernels' orders, or an :class:`Evaluation`. ``kernel_type``:
     what the host rounds a result to before the cast to the output; the main operand's dtype unless it says otherwise.
     ``points``: operand values, by symbol, near which the formula or a kernel changes its way. ``mean``: what a mean
-    divides by; the number of the main operand's elements unless it says otherwise.
+    divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
+    makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
+    otherwise.
     """
 
     name: str
@@ -85,6 +87,8 @@ class Operator:
     kernel_type: Callable[[Arguments, Platform], str] | None = None
     points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     mean: Callable[[Arguments], int] | None = None
+    scalars: Callable[[Arguments], Mapping[str, float]] | None = None
+    like: str = ""
     kernel: KernelName | None = None
     aten: Aten | None = None
     published: Callable[[], Iterable[Any]] | None = None
@@ -178,7 +182,7 @@ class Operator:
 
     def output_dtype(self, a: Arguments) -> str:
         """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
-        names = [self.main, *(p.name for p in self.inputs(MUTUAL))]
+        names = [self.like] if self.like else [self.main, *(p.name for p in self.inputs(MUTUAL))]
         kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
         return promoted(*kinds) or kinds[0]
 
@@ -196,10 +200,27 @@ class Operator:
             if not parameter.symbol or parameter.symbol not in self.computes.symbols:
                 continue
             if parameter.kind == "attr":
-                found[parameter.symbol] = float(np.float32(parameter.plain if value is None else value))
+                found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
                 found[parameter.symbol] = np.broadcast_to(value, shape)
         reduction = self.attribute("reduction")
         if reduction is not None and reduction.words[a[reduction.name]] == "mean":
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
+        if self.scalars is not None:
+            found.update(self.scalars(a))
         return found
+
+
+def _constant(parameter: Parameter, value: Any) -> float:
+    """An attribute as a formula gets it: a number as a float32, a flag or a choice as an integer."""
+    if parameter.role == "flag":
+        return int(value)
+    if parameter.role == "choice":
+        return parameter.words.index(value)
+    return float32(parameter.plain if value is None else value)
+
+
+def float32(value: Any) -> float:
+    """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))

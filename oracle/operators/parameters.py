@@ -131,10 +131,10 @@ def number(name: str, symbol: str, *, c: CType = "aclScalar", plain: float = 1.0
 
 
 def flag(name: str, symbol: str = "", *, plain: bool = False) -> Parameter:
-    """Yes or no."""
+    """Yes or no; in the formula a constant, 1 or 0."""
     return Parameter(name, "attr", "flag", symbol, c="bool", plain=plain)
 
 
-def choice(name: str, words: tuple[str, ...]) -> Parameter:
-    """One of some words."""
-    return Parameter(name, "attr", "choice", c="char*", words=words, plain=words[0])
+def choice(name: str, words: tuple[str, ...], symbol: str = "") -> Parameter:
+    """One of some words; in the formula a constant, the word's place among them."""
+    return Parameter(name, "attr", "choice", symbol, c="char*", words=words, plain=words[0])

@@ -1,4 +1,4 @@
-"""Opening and closing a backend as a run's settings ask; whatever goes wrong is told in one OracleError."""
+"""Opening and closing a backend as a run's settings ask; whatever goes wrong becomes one OracleError."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def load_backend(settings: Settings) -> Backend:
     except OracleError:
         raise
     except Exception as error:
-        told = f"backend {settings.backend} could not be opened: {type(error).__name__}: {error}"
-        raise OracleError(told) from error
+        message = f"backend {settings.backend} could not be opened: {type(error).__name__}: {error}"
+        raise OracleError(message) from error
 
 
 def _load(settings: Settings) -> Backend:
@@ -45,8 +45,8 @@ def release(backend: Backend) -> None:
     try:
         close()
     except Exception as error:
-        told = f"backend {backend.name} could not be closed: {type(error).__name__}: {error}"
-        raise OracleError(told) from error
+        message = f"backend {backend.name} could not be closed: {type(error).__name__}: {error}"
+        raise OracleError(message) from error
 
 
 def _check_devices(backend: Backend, settings: Settings) -> None:

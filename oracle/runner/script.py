@@ -104,7 +104,7 @@ def _numbers(array: Array, dtype: str) -> str:
 
 
 def _spec(name: str, spec: TensorSpec) -> str:
-    """What aclCreateTensor is told of a tensor."""
+    """What aclCreateTensor is given for a tensor."""
     how = {"format": spec.format, "strides": spec.strides, "offset": spec.offset, "storage_shape": spec.storage_shape}
     return f"    {name!r}: ({spec.shape!r}, {spec.dtype_name!r}, {how!r}),\n"
 

@@ -22,7 +22,7 @@ from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord
-from .run import run_case
+from .one_case import run_case
 from .settings import Settings
 
 RUNS, SECONDS = 500, 120.0

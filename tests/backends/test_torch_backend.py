@@ -57,7 +57,7 @@ def test_the_smoke_tier_differs_only_where_the_expectation_file_says_why():
     bench, cases = Bench(Settings(backend="torch")), load_all()
     expected = load_expectations(expectations_file(default_dir(), "torch"))
     expected.require_matches(cases)
-    lines = [bench.run(c, expected.of(c, "ascend910b")) for c in select(cases, tier="smoke", soc="ascend910b")]
+    lines = [bench.run_case(c, expected.of(c, "ascend910b")) for c in select(cases, tier="smoke", soc="ascend910b")]
     assert bench.about.versions["torch"] == torch.__version__
     assert [line.id for line in lines if not line.ok] == []
     assert sum(line.status == "pass" for line in lines) > 40

@@ -10,7 +10,7 @@ from oracle.defects.kernels import BASE
 from oracle.defects.pairs import FACTORS, impossible, mutants
 from oracle.operators import OPERATORS
 from oracle.power.share import size_of
-from oracle.runner.run import Prepared
+from oracle.runner.prepare import Prepared
 from oracle.runner.settings import Settings
 
 SMALL = 4000

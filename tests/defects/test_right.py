@@ -8,6 +8,7 @@ import pytest
 from oracle.defects.right import SOCS, fma, right_kernels, sequential, tree
 from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS
+from oracle.runner.one_case import outcome_on
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -16,7 +17,7 @@ from oracle.operators import OPERATORS
 def test_right_kernels_pass_every_layer_on_stated_inputs(op, soc, seed, prepared):
     for p in prepared(op, soc, seed):
         for right in right_kernels(op):
-            outcome = p.outcome(right.device)
+            outcome = outcome_on(p, right.device)
             assert outcome.status == "pass", (right.id, p.case.id, outcome.reason)
 
 

@@ -9,7 +9,7 @@ import pytest
 import stated
 
 from oracle.cli import main
-from oracle.commands.power import FORMATS
+from oracle.commands.power import RENDERERS
 from oracle.power.render import html, markdown, text
 from oracle.power.score import Plan, look_elsewhere, measure
 from oracle.power.summary import passed, summarise
@@ -136,7 +136,7 @@ def file(stated_files):
 
 
 def test_the_command_writes_every_format(file, tmp_path, capsys):
-    outputs = [tmp_path / f"power{suffix}" for suffix in FORMATS]
+    outputs = [tmp_path / f"power{suffix}" for suffix in RENDERERS]
     options = [word for path in outputs for word in ("-o", path)]
     assert power(file, "--only", ONLY, "--seeds", 0, "--jobs", 1, *options) == 0
     assert "9 of 9 wrong kernels (100 %)" in capsys.readouterr().out

@@ -198,7 +198,7 @@ def test_a_device_that_crashes_is_reduced_in_its_child(tmp_path, monkeypatch):
     bench = Bench(settings)
     case = next(c for c in CASES["aclnnSoftmaxBackward"] if "first_look" in c.id)
     try:
-        shrunk = shrink_with(bench.run, case, settings, runs=30)
+        shrunk = shrink_with(bench.run_case, case, settings, runs=30)
     finally:
         bench.close()
     assert shrunk.record.status == "crash"
