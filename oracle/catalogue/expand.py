@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice, product
 from typing import Any
 
+from ..model import limits
 from ..model.dtypes import FLOATS, dtype_of
 from ..model.errors import OracleError, unknown
 from ..model.platforms import PLATFORMS
@@ -19,12 +21,13 @@ from .layers import Draft, Layer
 from .layout import arrange, parse, shares_elements
 from .pairwise import pairs
 from .reading import Document, Where
-from .shapes import Shape, main_shapes, operand_shape, resolve
+from .shapes import Shape, main_shapes, operand_shape, resolve, shapes_in
 from .written import check_format, expectations, flat, listed, platforms, stand_in, word
 
 _PLAN_KEYS = ("shape", "dtype", "view", "format", "storage_shape")
 _INT64 = range(-(2**63), 2**63)
 SUCCESS = "ACLNN_SUCCESS"
+_TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
 _BY_RULE = (
     "values by the commercial standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
 )
@@ -50,6 +53,8 @@ def expand(document: Document, volume: Volume | None = None) -> list[Case]:
                 raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")
             first[case.id] = case.source
             cases.append(case)
+            if volume is None and len(cases) > limits.CASES:
+                raise OracleError(f"{case.source}: {_TOO_MANY}")
     return cases
 
 
@@ -142,10 +147,21 @@ class _Expander:
 
     def multiplied(self, name: str, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
         """Yield every combination of the axes."""
+        self.planned(math.prod(map(len, axes)), family, name)
         for combination in product(*axes):
             layer = self.combined(family, combination)
             shown = [a for a in self.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
             yield from self.cases(name, layer, shown)
+
+    def planned(self, count: int, layer: Layer, name: str) -> None:
+        """Refuse to begin what would make too many cases."""
+        if count > limits.CASES:
+            raise self.error(f"family {name}: {count:,} combinations: {_TOO_MANY}", layer, ())
+
+    def required(self, layer: Layer, name: str, *keys: str) -> None:
+        for key in keys:
+            if key not in layer.keys:
+                raise self.error(f"family {name} has no {key}", layer, ())
 
     def covered(self, name: str, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
         """Yield few combinations in which every pair of values of two axes occurs; the variants hold no axes here."""
@@ -154,10 +170,13 @@ class _Expander:
                 if key in layer.keys:
                     raise self.error(f"family {name}: with cover, {key} stands in the family alone", layer, (key,))
         whole = family.over(self.defaults)
+        self.required(whole, name, "dtype", "shape", "inputs")
         shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
         values = [listed(whole.keys["attrs"][a]) for a in shown]
+        sizes = [len(self.dtypes(whole)), shapes_in(whole.keys["shape"]), *map(len, values), *map(len, axes)]
+        self.planned(math.prod(sorted(sizes)[-2:]), family, name)
         free: list[list[Any]] = [self.dtypes(whole), list(main_shapes(whole.keys["shape"])), *values, *axes]
-        for row in pairs([len(axis) for axis in free]):
+        for row in pairs(sizes):
             dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
             chosen = dict(zip(shown, rest, strict=False))
             layer = self.combined(family, rest[len(shown) :])
@@ -177,11 +196,11 @@ class _Expander:
 
     def cases(self, family: str, layer: Layer, shown: list[str]) -> Iterator[Case]:
         keys = layer.keys
-        for key in ("dtype", "shape", "inputs"):
-            if key not in keys:
-                raise self.error(f"family {family} has no {key}", layer, ())
+        self.required(layer, family, "dtype", "shape", "inputs")
         layer = self.settled(layer)
         attributes = [listed(keys["attrs"][a]) if a in keys.get("attrs", {}) else [None] for a in self.attrs]
+        axes = (len(self.dtypes(layer)), shapes_in(keys["shape"]), *map(len, attributes))
+        self.planned(math.prod(axes), layer, family)
         for dtype, shape in product(self.dtypes(layer), main_shapes(keys["shape"])):
             for values in product(*attributes):
                 try:
@@ -253,6 +272,7 @@ class _Expander:
     def generated(self, name: str, family: Layer) -> Iterator[Case]:
         """Yield the first cases of a rule's sequence: as many as the family says, or the volume that is asked for."""
         rule, place = family.keys["generate"], ("families", name)
+        self.required(family, name, "dtype", "inputs", *(["attrs"] if self.attrs else []))
         volume = self.volume or Volume("ecosystem", rule["cases"])
         for key, why in (("shape", "makes the shapes"), ("cover", "chooses the combinations")):
             if key in family.keys:
@@ -339,6 +359,8 @@ class _Expander:
             return None
         plan = draft.plan
         shape = operand_shape(plan.get("shape"), main, attrs)
+        if len(shape) > limits.RANK or generators.size_of(shape) > limits.ELEMENTS:
+            raise OracleError(f"a tensor of shape {_short(shape)}: at most rank {limits.RANK} and 2^32 elements")
         view = plan.get("view", "contiguous")
         if view != "contiguous":
             arrange(shape, view)
@@ -374,6 +396,10 @@ def _drawn(layer: Layer, row: Row, operands: list[str], rule: str) -> Layer:
     keys = {**layer.keys, "inputs": inputs, "output": Draft({**form, **output.plan}, null=output.null)}
     words = (row.format if form else "", row.distribution, row.variant)
     return Layer(keys, layer.places, "-".join(filter(None, words)))
+
+
+def _short(shape: Shape) -> str:
+    return f"{list(shape)}" if len(shape) <= limits.RANK else f"{list(shape[:4])} and {len(shape) - 4} dims more"
 
 
 def _with_bfloat16(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -108,9 +108,16 @@ def reduction(value: Any) -> int:
 
 def integer(name: str, value: Any) -> int:
     """Return an attribute's value as the int64 it must be."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or int(value) != value:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -(2**63) <= value < 2**63:
+        raise OracleError(f"{name} is {_short(value)}; it must be an int64")
+    if int(value) != value:
         raise OracleError(f"{name} is {value!r}; it must be an integer")
     return int(value)
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**60 else "an integer of more than 60 digits"
+    return text if len(text) < 60 else text[:57] + "..."
 
 
 def socs_named(names: Iterable[str]) -> tuple[str, ...]:
