@@ -10,6 +10,7 @@ from ..model import limits
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
+from ..operators.operator import Operator
 from . import generators
 from .case import Case, TensorPlan
 from .inputs import spec_of_plan
@@ -22,7 +23,7 @@ def case_to_json(case: Case) -> dict[str, Any]:
     return {
         "op": case.op,
         "dtype": case.dtype,
-        "attrs": dict(case.attrs),
+        "attrs": _plain(case.attrs),
         **{k: {n: p and _plan_to_json(p) for n, p in tensors.items()} for k, tensors in plans.items()},
         "expect": dict(case.expect),
         "null": sorted(case.null),
@@ -45,8 +46,8 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
             raise ValueError(str(unknown("operator", data["op"], OPERATORS)))
         op = OPERATORS[data["op"]]
         plans = {k: {n: p and _plan_from_json(p) for n, p in data[k].items()} for k in ("inputs", "outputs")}
-        attrs, expect = dict(data["attrs"]), dict(data["expect"])
-        for names, kind in ((plans["inputs"], "input"), (plans["outputs"], "output"), (attrs, "attr")):
+        expect = dict(data["expect"])
+        for names, kind in ((plans["inputs"], "input"), (plans["outputs"], "output"), (data["attrs"], "attr")):
             if set(names) != set(op.names(kind)):
                 raise ValueError(f"{kind}s {sorted(map(str, names))}; {op.name} has {', '.join(op.names(kind))}")
         dtype_of(data["dtype"] or "float32")  # empty: a case whose main operand is a null pointer
@@ -54,10 +55,17 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
             raise ValueError("expect and null are texts")
         return Case(
             id=case_id, op=op.name, family="", why="", tier="full", dtype=data["dtype"], inputs=plans["inputs"],
-            attrs=attrs, outputs=plans["outputs"], expect=expect, null=frozenset(data["null"]), source=source,
+            attrs=_attributes(op, data["attrs"]), outputs=plans["outputs"], expect=expect,
+            null=frozenset(data["null"]), source=source,
         )  # fmt: skip
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{source}: case {case_id}: not a description of a case ({error!r})") from None
+
+
+def _attributes(op: Operator, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as a call has them; in a word ``.nan`` is a word."""
+    parameters = op.by_name
+    return {name: value if parameters[name].c == "char*" else _number(value) for name, value in data.items()}
 
 
 def _plan_from_json(data: Mapping[str, Any]) -> TensorPlan:

@@ -98,7 +98,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
         values["oracle_report"] = f"reports/{name}-{settings.soc}.html"
     arguments = [*_load_plugin(), *spell(values, prefixed=True), *rest]
     if not _names_paths(rest):
-        arguments += _default_catalogue(rest)
+        arguments += _outside_catalogues(settings.operators) or _default_catalogue(rest)
     # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none to rewrite
     arguments += ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
     return int(pytest.main(arguments, plugins=[Invocation(["aclnn-oracle", "run", *args.words])]))
@@ -116,6 +116,13 @@ def _names_paths(rest: Sequence[str]) -> bool:
         if not word.startswith("-") and before not in _TAKE_VALUE and Path(word.partition("::")[0]).exists():
             return True
     return False
+
+
+def _outside_catalogues(operators: Sequence[str]) -> list[str]:
+    """The YAML files of the operators that ``--operator`` names. Raises OracleError where one is missing."""
+    from ..operators import OPERATORS
+
+    return [str(OPERATORS.catalogue_file(OPERATORS.add(text))) for text in operators]
 
 
 def _default_catalogue(rest: Sequence[str]) -> list[str]:

@@ -257,7 +257,7 @@ def _torch(op: str) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
         import torch
 
-        from ..backends.torch import OPERATORS
+        from ..backends.torch import called
 
         if torch.get_num_threads() > 1:
             torch.set_num_threads(1)  # the score has its own processes
@@ -274,7 +274,9 @@ def _torch(op: str) -> Kernel:
             if a["self"].ndim == 1:
                 ready["target"] = ready["target"].reshape(-1)[0]
                 ready["gradOutput"] = ready["gradOutput"].reshape(())
-        return shaped(OPERATORS[op](ready, dict(a)).numpy(), a[MAIN[op]])
+        declared = operator(op)
+        assert declared.aten is not None
+        return shaped(called(declared.aten.call, declared, ready, dict(a))[0].numpy(), a[MAIN[op]])
 
     return kernel
 

@@ -16,14 +16,28 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat
-from . import enclosures, fractions64
+from . import double_double, enclosures, fractions64
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
-from .errorbounds import FLOAT32, FLOAT32_FLUSHING, FLOAT64, SECOND_ORDER, Arithmetic, larger, losses
-from .expressions import ONE, ZERO, Expression, Facts, Formula, is_rational, maximum, symbol, symbols_of, trace, walk
+from .envelopes import cell_of, is_linear, table
+from .errorbounds import FLOAT32, FLOAT32_FLUSHING, FLOAT64, SECOND_ORDER, Arithmetic, Loss, larger, losses
+from .expressions import (
+    ONE,
+    ZERO,
+    Expression,
+    Facts,
+    Formula,
+    is_rational,
+    maximum,
+    substitute,
+    symbol,
+    symbols_of,
+    trace,
+    walk,
+)
 from .expressions import operands as names_of
-from .programs import Values, program, release, simulate
-from .ranges import stays_inside
+from .programs import Values, loaded, program, release, simulate
+from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ
 
@@ -57,7 +71,7 @@ class Elementwise:
     forms: Mapping[str, Form | Formula] | None = None
     gradient: str = "g"
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The operands that the formula names, the mean's divisor not among them."""
         return tuple(name for name in symbols_of(self.formula) if name != COUNT)
@@ -115,17 +129,37 @@ class Graphs:
     def evaluation(self) -> tuple[float, Expression]:
         """What the float64 evaluation may lose: relative, and absolute."""
         (lost,) = losses([self.value], FLOAT64, self.facts)
-        return lost.relative, lost.absolute
+        return lost.relative, lost.running(abs(self.value))
 
     @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
-    def bound(self, arithmetic: Arithmetic) -> tuple[float, Expression]:
-        """What a right kernel may lose before its last rounding: relative, and absolute."""
+    def bound(self, arithmetic: Arithmetic) -> Loss:
+        """What a right kernel may lose before its last rounding: the worst of all orders."""
         found = losses(list(self.orders), arithmetic, self.facts, frozenset([COUNT]))
         relative = max(lost.relative for lost in found)
-        absolute = underflow = ZERO
+        absolute = underflow = scaled = ZERO
         for lost in found:
             absolute, underflow = larger(absolute, lost.absolute), larger(underflow, lost.underflow)
-        return relative, absolute + underflow if absolute is not ZERO else underflow
+            scaled = larger(scaled, lost.scaled)
+        return Loss(relative, absolute, underflow, scaled)
+
+    @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
+    def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
+        """Where every order is the gradient times a function of one other operand: their names, and per unit of
+        gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where
+        nothing runs, or where rounding may decide a comparison (a table would allow that near it too)."""
+        lost = self.bound(arithmetic)
+        gradient = self.scheme.gradient
+        names = set(names_of(*self.orders))
+        if lost.absolute is ZERO is lost.scaled or len(names) != 2:
+            return None
+        if not all(is_linear(order, gradient) for order in self.orders):
+            return None
+        known = {id(node) for node in walk(*self.orders)}
+        if any(n.is_condition and id(n) not in known for n in walk(lost.absolute, lost.scaled)):
+            return None
+        (other,) = names - {gradient}
+        unit = {symbol(gradient): ONE}
+        return gradient, other, substitute(lost.scaled, unit), substitute(lost.absolute, unit)
 
     @cached_property
     def reach(self) -> Expression:
@@ -136,6 +170,10 @@ class Graphs:
             if any(name != COUNT for name in names_of(step)):
                 found = abs(step) if found is ZERO else maximum(found, abs(step))
         return found
+
+    @cached_property
+    def has_second_look(self) -> bool:
+        return is_rational(self.value) or double_double.supports(self.value)
 
     @cached_property
     def is_rational(self) -> bool:
@@ -174,7 +212,7 @@ def evaluate(scheme: Elementwise, operands: Operands, sink: Sink, *, rank: int =
                     part.put(block, region)
             else:
                 part.compiled(engine, region)
-            region.finish(part.exact, part.refine if is_rational(graphs.value) else None)
+            region.finish(part.exact, part.refine if graphs.has_second_look else None)
 
     run_blocks(blocks(sink.out.shape, region_size()), fill)
 
@@ -194,11 +232,11 @@ class _Work:
 
     def put(self, block: Index, region: Region) -> None:
         """Evaluate, round and prove a block; with its bound if the sink is judged."""
-        part, shape = self.at(block), region.target[block].shape
+        shape = region.target[block].shape
+        wide = loaded(pick(self.operands, block), shape)
+        part = replace(self, operands=wide)
         relative, absolute = self.graphs.evaluation
-        roots = [self.graphs.value, absolute]
-        lost, more = self.graphs.bound(self.device) if region.sink.judged else (0.0, ZERO)
-        value, error, allowed = program(*roots, more)(part.operands, shape)
+        value, error = program(self.graphs.value, absolute)(wide, shape)
         assert isinstance(value, np.ndarray)
         if absolute is ZERO:
             region.put_relative(block, value, relative)
@@ -209,9 +247,8 @@ class _Work:
                 region.sink.value[block] = value
         part.leave_undefined(value, region.start(region.target[block]), region)
         if region.sink.judged:
-            bound = np.abs(value) * ((lost + self.mean) * SECOND_ORDER) + allowed
-            region.sink.put_bound(block, value, *part.freedom(value, bound, region.sink))
-        release(value, error, allowed)
+            region.sink.put_bound(block, value, *part.freedom(value, region.sink))
+        release(value, error, *wide.values())
 
     def leave_undefined(self, value: Array, start: int, region: Region) -> None:
         """A value that overflows float64 from finite operands is settled exactly. ``start``: of the block."""
@@ -220,7 +257,7 @@ class _Work:
         where = np.flatnonzero(~np.isfinite(value))
         for operand in self.operands.values():
             if isinstance(operand, np.ndarray):
-                where = where[np.isfinite(operand.reshape(-1)[where].astype(np.float64))]
+                where = where[np.isfinite(operand.reshape(-1)[where])]
         if where.size:
             nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
             region.leave(where + start, nothing, -end, end)
@@ -241,22 +278,56 @@ class _Work:
         return float(value)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """The formula for some elements with its exact ties made certain; a rational formula alone has any."""
+        """The formula for some elements, its ties told from near ties: on fractions, or in pairs of float64."""
         few = {n: widen(v) if isinstance(v, np.ndarray) else v for n, v in pick(self.operands, where).items()}
         relative, absolute = self.graphs.evaluation
         value, error = program(self.graphs.value, absolute)(few, where[0].shape)
         slack = np.abs(value) * relative + error * SECOND_ORDER
+        if not is_rational(self.graphs.value):
+            return double_double.refined(self.graphs.value, few, self.dtype, slack)
         exact = fractions64.evaluate(self.graphs.value, few)
         return fractions64.refined(np.asarray(value), exact, self.dtype, slack)
 
     # ---- the strict bound ----
 
-    def freedom(self, value: Array, bound: Array, sink: Sink) -> tuple[Array, Array, Array | None]:
+    def freedom(self, value: Array, sink: Sink) -> tuple[Array, Array, Array | None]:
         """Return the bound, the elements on which right kernels disagree, and those on which they cannot."""
+        ranges = ranges_of(self.operands)
+        bound = self._bound(value, ranges)
         unspecified = np.zeros(value.shape, bool)
-        if not stays_inside(self.graphs.orders, self.operands):
+        if not stays_inside(self.graphs.orders, ranges):
             self._overflows(value, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
+
+    def _bound(self, value: Array, ranges: Ranges | None) -> Array:
+        """What a right kernel may lose, per element. What underflows is looked at as a whole where it is far below
+        every element's relative error."""
+        lost = self.graphs.bound(self.device)
+        bound = np.abs(value)
+        smooth = self.graphs.smooth(self.device) if self.mean == 0 else None
+        running: tuple[Expression, ...] = ()
+        if smooth is not None:  # |gradient| times a function of the other operand
+            gradient, other, scaled, absolute = smooth
+            cells = cell_of(np.asarray(self.operands[other]))
+            bound *= (table(scaled)[cells] + lost.relative) * SECOND_ORDER
+            bound += table(absolute)[cells] * np.abs(self.operands[gradient])
+        else:
+            bound *= (lost.relative + self.mean) * SECOND_ORDER
+            running = (lost.running(abs(self.graphs.value)),)
+        for more in (*running, lost.underflow):
+            if more is not ZERO and not (more is lost.underflow and self._vanishes(more, ranges, bound)):
+                (found,) = program(more)(self.operands, value.shape)
+                bound += found
+                release(found)
+        return bound
+
+    def _vanishes(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> bool:
+        """Add what underflows to a bound as one number where it is far below every element's; else say no."""
+        most = np.inf if ranges is None else largest(underflow, ranges)
+        if not most * 2.0**30 <= bound.min():
+            return False
+        bound += most
+        return True
 
     def _overflows(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where a step may overflow, or an operand is not finite, every order is run."""
@@ -283,10 +354,12 @@ class _Work:
         ties = np.flatnonzero(is_halfway(value, fmt))
         if not ties.size:
             return None
-        flat = {n: widen(v.reshape(-1)[ties]) if isinstance(v, np.ndarray) else v for n, v in self.operands.items()}
+        flat = {n: v.reshape(-1)[ties] if isinstance(v, np.ndarray) else v for n, v in self.operands.items()}
+        single = {n: v.astype(np.float32) if isinstance(v, np.ndarray) else v for n, v in flat.items()}
+        likely = simulate(self.graphs.orders[0], single, np.float32) == value.reshape(-1)[ties]
+        ties, flat = ties[likely], {n: v[likely] if isinstance(v, np.ndarray) else v for n, v in flat.items()}
         exact = np.zeros(value.size, bool)
-        every = [fractions64.is_exact_in(order, flat, FORMATS["float32"]) for order in self.graphs.orders]
-        exact[ties] = np.logical_and.reduce([np.broadcast_to(e, ties.shape) for e in every])
+        exact[ties] = fractions64.is_exact_in(self.graphs.orders, flat, FORMATS["float32"])
         return np.asarray(exact.reshape(value.shape))
 
     # ---- the compiled engine ----

@@ -1,13 +1,14 @@
 """What an evaluation in floating point may lose, derived from a formula's graph.
 
-For every node n the computed value differs from the exact one by at most ``relative * |n| + absolute + underflow``.
-``relative`` is a number; the other two are graphs themselves, built by the rules below and simplified as they grow, so
-that a product of exact operands costs nothing and a cancellation costs exactly its operands' errors. They are
-evaluated beside the value (a *running* bound: every element has its own). docs/bounds.md derives the rules.
+For every node n the computed value differs from the exact one by at most ``(relative + scaled) * |n| + absolute +
+underflow``. ``relative`` is a number; the others are graphs themselves, built by the rules below and simplified as
+they grow, so that a product of exact operands costs nothing and a cancellation costs exactly its operands' errors. They
+are evaluated beside the value (a *running* bound: every element has its own). docs/bounds.md derives the rules.
 
     a + b, signs known to be equal    relative = max + u
     a + b otherwise                   absolute = the errors of a and of b, relative = u
-    a * b, a / b                      relative adds up; absolute errors are scaled by the other operand
+    a * b, a / b                      relative and scaled add up; absolute errors are multiplied by the other operand
+    exp(a)                            scaled = e^(the error of a) - 1
     f(a)                              absolute = |f'| times the error of a, relative = the function's accuracy
     where(c, a, b)                    the larger of both; where rounding may decide c, the distance of a and b too
 """
@@ -56,12 +57,12 @@ FLOAT64 = Arithmetic(
     53,
     0.0,
     # NumPy's functions, the C library's and the compiled engine's own exp stay within these (tests/numerics).
-    {"/": 1, "exp": 4, "log": 4, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "sqrt": 1},
+    {"/": 1, "exp": 4, "log": 4, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 16, "sqrt": 1},
 )
 
 
 # A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
-_DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "sqrt": 2}
+_DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
 FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
 # ascend950: Exp, Ln, Sqrt and Div answer 0 for subnormal results unless a kernel asks for others (device documents).
 FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "exp", "log", "sqrt"}))
@@ -69,15 +70,20 @@ FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "ex
 
 @dataclass(frozen=True)
 class Loss:
-    """The error of a node: relative to its own size, and two absolute terms."""
+    """The error of a node: relative to its own size (a number, and a graph), and two absolute terms."""
 
     relative: float
     absolute: Expression
     underflow: Expression
+    scaled: Expression = ZERO
 
     @property
     def is_zero(self) -> bool:
-        return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO
+        return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO and self.scaled is ZERO
+
+    def running(self, size: Expression) -> Expression:
+        """What is not merely relative, less what underflows, of a node of a size."""
+        return plus(times(size, self.scaled), self.absolute)
 
 
 EXACT = Loss(0.0, ZERO, ZERO)
@@ -132,8 +138,8 @@ class _Rules:
 
     def error(self, node: Expression) -> Expression:
         """The whole error of a node, less what underflows."""
-        lost = self.loss(node)
-        return plus(times(constant(lost.relative), self.size(node)), lost.absolute)
+        lost, size = self.loss(node), self.size(node)
+        return plus(times(constant(lost.relative), size), lost.running(size))
 
     def accuracy(self, op: str) -> float:
         return self.arithmetic.unit * self.arithmetic.accuracy.get(op, 1)
@@ -156,7 +162,8 @@ class _Rules:
         signs = self.facts.sign(a) * self.facts.sign(b) * (1 if node.op == "+" else -1)
         if signs > 0:
             relative = (max(one.relative, other.relative) + unit) * SECOND_ORDER
-            return Loss(relative, plus(one.absolute, other.absolute), underflow)
+            scaled = larger(one.scaled, other.scaled)
+            return Loss(relative, plus(one.absolute, other.absolute), underflow, scaled)
         absolute = times(constant(SECOND_ORDER), plus(self.error(a), self.error(b)))
         return Loss(unit * SECOND_ORDER if absolute is not ZERO else unit, absolute, underflow)
 
@@ -170,6 +177,7 @@ class _Rules:
             relative,
             plus(times(self.size(b), one.absolute), times(self.size(a), other.absolute)),
             plus(plus(times(self.size(b), one.underflow), times(self.size(a), other.underflow)), self.quantum(node)),
+            _together(one.scaled, other.scaled),
         )
 
     def _quotient(self, node: Expression, a: Expression, b: Expression) -> Loss:
@@ -182,7 +190,8 @@ class _Rules:
             return over(plus(top, times(self.size(node), bottom)), self.size(b))
 
         absolute = scaled(one.absolute, other.absolute)
-        return Loss(relative, absolute, plus(scaled(one.underflow, other.underflow), self.quantum(node)))
+        underflow = plus(scaled(one.underflow, other.underflow), self.quantum(node))
+        return Loss(relative, absolute, underflow, _together(one.scaled, other.scaled))
 
     def _same(self, node: Expression, a: Expression) -> Loss:
         """Exact operations of one operand."""
@@ -201,12 +210,15 @@ class _Rules:
 
     def _exp(self, node: Expression, a: Expression) -> Loss:
         error, lost = self.error(a), self.loss(a)
-        absolute = ZERO if error is ZERO else times(node, times(constant(SECOND_ORDER), expm1(error)))
+        scaled = ZERO if error is ZERO else times(constant(SECOND_ORDER), expm1(error))
         underflow = plus(times(constant(2), times(node, lost.underflow)), self.quantum(node))
-        return Loss(self.accuracy("exp") * SECOND_ORDER, absolute, underflow)
+        return Loss(self.accuracy("exp") * SECOND_ORDER, ZERO, underflow, scaled)
 
     def _log(self, node: Expression, a: Expression) -> Loss:
-        return self._function(node, a, over(ONE, self.size(a)))
+        lost, size = self.loss(a), self.size(a)
+        error = plus(plus(constant(lost.relative), lost.scaled), over(lost.absolute, size))  # of a, relative
+        underflow = plus(over(lost.underflow, size), self.quantum(node))
+        return Loss(self.accuracy("log") * SECOND_ORDER, times(constant(SECOND_ORDER), error), underflow)
 
     def _log1p(self, node: Expression, a: Expression) -> Loss:
         return self._function(node, a, over(ONE, self.size(ONE + a)))
@@ -223,6 +235,10 @@ class _Rules:
 
     def _erf(self, node: Expression, a: Expression) -> Loss:
         return self._function(node, a, constant(1.13))  # 2 / sqrt(pi)
+
+    def _erfc(self, node: Expression, a: Expression) -> Loss:
+        """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a)."""
+        return self._function(node, a, times(node, plus(times(constant(2), self.size(a)), constant(1.4143))))
 
     def _sqrt(self, node: Expression, a: Expression) -> Loss:
         return self._function(node, a, over(constant(0.75), node))
@@ -243,6 +259,7 @@ class _Rules:
             max(one.relative, other.relative),
             larger(one.absolute, other.absolute),
             larger(one.underflow, other.underflow),
+            larger(one.scaled, other.scaled),
         )
 
     def _where(self, node: Expression, condition: Expression, a: Expression, b: Expression) -> Loss:
@@ -252,12 +269,14 @@ class _Rules:
             max(one.relative, other.relative),
             _chosen(condition, one.absolute, other.absolute),
             _chosen(condition, one.underflow, other.underflow),
+            _chosen(condition, one.scaled, other.scaled),
         )
         if doubt is None:
             return chosen
         both = plus(plus(self.error(a), self.error(b)), plus(one.underflow, other.underflow))
         apart = plus(abs(a - b), both)
-        return Loss(chosen.relative, plus(chosen.absolute, where(doubt, apart, ZERO)), chosen.underflow)
+        absolute = plus(chosen.absolute, where(doubt, apart, ZERO))
+        return Loss(chosen.relative, absolute, chosen.underflow, chosen.scaled)
 
     def doubt(self, condition: Expression) -> Expression | None:
         """Where rounding may decide a condition; None if it never does."""
@@ -275,7 +294,7 @@ class _Rules:
 _NAMES = {
     "+": "sum", "-": "sum", "*": "product", "/": "quotient", "neg": "same", "abs": "same", "min": "extreme",
     "max": "extreme", "where": "where", "sign": "sign", "sqrt": "sqrt", "exp": "exp", "log": "log", "log1p": "log1p",
-    "expm1": "expm1", "tanh": "tanh", "erf": "erf",
+    "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc",
 }  # fmt: skip
 
 
@@ -300,6 +319,11 @@ def over(a: Expression, b: Expression) -> Expression:
 def larger(a: Expression, b: Expression) -> Expression:
     """The larger of two bounds."""
     return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
+
+
+def _together(a: Expression, b: Expression) -> Expression:
+    """Two relative errors of a product, their own product included."""
+    return plus(a, b) if a is ZERO or b is ZERO else times(constant(SECOND_ORDER), plus(a, b))
 
 
 def _chosen(condition: Expression, a: Expression, b: Expression) -> Expression:

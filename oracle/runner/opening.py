@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
-from .settings import Settings
+from .settings import Settings, register
 
 
 def load_backend(settings: Settings) -> Backend:
     """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
+    register(settings.operators)  # a child process knows no operator from outside yet
     try:
         return _load(settings)
     except OracleError:
@@ -23,6 +24,7 @@ def _load(settings: Settings) -> Backend:
         from ..emulator import activate
 
         activate(settings.soc)
+        _emulate_outside(settings)
     backend = load(settings.backend, dict(settings.backend_options))
     _check_devices(backend, settings)
     if settings.device is not None:
@@ -35,6 +37,17 @@ def _load(settings: Settings) -> Backend:
         raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
     getattr(backend, "versions", None)  # a device that does not open says so now
     return backend
+
+
+def _emulate_outside(settings: Settings) -> None:
+    """Give operators from outside a kernel in the emulated CANN, unless a package of theirs has one."""
+    from ..cann.generated import source
+    from ..emulator import add_custom, build_custom
+    from ..operators import OPERATORS
+
+    for text in settings.operators:
+        found = OPERATORS.add(text)
+        add_custom(build_custom(found.slug, {f"{found.slug}.cpp": source(found)}))
 
 
 def release(backend: Backend) -> None:

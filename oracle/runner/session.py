@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..catalogue import digest, load, load_all, select
 from ..catalogue.case import Case
+from ..catalogue.loader import operator_of
 from ..catalogue.reading import display
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
@@ -50,11 +51,14 @@ class Run:
 
     def cases(self, file: Path, *, every_tier: bool = False) -> list[Case]:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
+        if self.settings.only and operator_of(file) not in ("", *self.settings.only):
+            return []  # nothing of it is expanded
         if file not in self._cases:
             foreign = is_foreign_catalogue(file)
             self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
         every_tier |= self.settings.volume is not None
-        return select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
+        cases = select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
+        return [case for case in cases if not self.settings.only or case.op in self.settings.only]
 
     def foreign(self, file: Path) -> Loaded:
         """Return what another tool's catalogue file holds; how many of its cases cannot be run is said at the end."""
