@@ -37,7 +37,13 @@ def main_shapes(axis: list[Any]) -> Iterator[Shape]:
 
 def shapes_in(axis: list[Any]) -> int:
     """Return how many shapes the axis stands for, without making them."""
-    return sum(math.prod(len(_lengths(entry)) for entry in i["product"]) if isinstance(i, dict) else 1 for i in axis)
+    return sum(_shapes_of(item) if isinstance(item, dict) else 1 for item in axis)
+
+
+def _shapes_of(item: Any) -> int:
+    if "sizes" in item:
+        return len(sizes.shapes(item["sizes"]))
+    return math.prod(len(_lengths(entry)) for entry in item["product"])
 
 
 def _lengths(entry: Any) -> list[int]:
