@@ -23,6 +23,7 @@ from typing import Any, TypedDict, cast
 
 import numpy as np
 
+from . import fixtures_readme
 from .catalogue.case import Case
 from .catalogue.inputs import make_buffer, spec_of_plan
 from .catalogue.portable import case_from_json, case_to_json
@@ -197,6 +198,7 @@ def write(
         "seed_scheme": SCHEME,
         "counts": counts,
     }
+    _store(directory / fixtures_readme.NAME, fixtures_readme.readme(layout))
     _store(directory / MANIFEST, manifest_bytes(head, entries))
     return counts
 
@@ -308,7 +310,7 @@ def _check_entry(path: Path, entry: object) -> None:
 
 def _strays(directory: Path, entries: Sequence[Entry]) -> Iterator[str]:
     """Name the files that no manifest entry accounts for."""
-    known = {MANIFEST} | {f"{e['folder']}/{name}" for e in entries for name in e["files"]}
+    known = {MANIFEST, fixtures_readme.NAME} | {f"{e['folder']}/{name}" for e in entries for name in e["files"]}
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory).as_posix()
         if not path.is_dir() and name not in known:
