@@ -16,7 +16,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat
-from . import enclosures, fractions64
+from . import double_double, enclosures, fractions64
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, is_linear, table
@@ -71,7 +71,7 @@ class Elementwise:
     forms: Mapping[str, Form | Formula] | None = None
     gradient: str = "g"
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The operands that the formula names, the mean's divisor not among them."""
         return tuple(name for name in symbols_of(self.formula) if name != COUNT)
@@ -172,6 +172,10 @@ class Graphs:
         return found
 
     @cached_property
+    def has_second_look(self) -> bool:
+        return is_rational(self.value) or double_double.supports(self.value)
+
+    @cached_property
     def is_rational(self) -> bool:
         return all(is_rational(order) for order in self.orders)
 
@@ -208,7 +212,7 @@ def evaluate(scheme: Elementwise, operands: Operands, sink: Sink, *, rank: int =
                     part.put(block, region)
             else:
                 part.compiled(engine, region)
-            region.finish(part.exact, part.refine if is_rational(graphs.value) else None)
+            region.finish(part.exact, part.refine if graphs.has_second_look else None)
 
     run_blocks(blocks(sink.out.shape, region_size()), fill)
 
@@ -274,11 +278,13 @@ class _Work:
         return float(value)
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """The formula for some elements with its exact ties made certain; a rational formula alone has any."""
+        """The formula for some elements, its ties told from near ties: on fractions, or in pairs of float64."""
         few = {n: widen(v) if isinstance(v, np.ndarray) else v for n, v in pick(self.operands, where).items()}
         relative, absolute = self.graphs.evaluation
         value, error = program(self.graphs.value, absolute)(few, where[0].shape)
         slack = np.abs(value) * relative + error * SECOND_ORDER
+        if not is_rational(self.graphs.value):
+            return double_double.refined(self.graphs.value, few, self.dtype, slack)
         exact = fractions64.evaluate(self.graphs.value, few)
         return fractions64.refined(np.asarray(value), exact, self.dtype, slack)
 

@@ -57,12 +57,12 @@ FLOAT64 = Arithmetic(
     53,
     0.0,
     # NumPy's functions, the C library's and the compiled engine's own exp stay within these (tests/numerics).
-    {"/": 1, "exp": 4, "log": 4, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "sqrt": 1},
+    {"/": 1, "exp": 4, "log": 4, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 16, "sqrt": 1},
 )
 
 
 # A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
-_DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "sqrt": 2}
+_DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
 FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
 # ascend950: Exp, Ln, Sqrt and Div answer 0 for subnormal results unless a kernel asks for others (device documents).
 FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "exp", "log", "sqrt"}))
@@ -236,6 +236,10 @@ class _Rules:
     def _erf(self, node: Expression, a: Expression) -> Loss:
         return self._function(node, a, constant(1.13))  # 2 / sqrt(pi)
 
+    def _erfc(self, node: Expression, a: Expression) -> Loss:
+        """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a)."""
+        return self._function(node, a, times(node, plus(times(constant(2), self.size(a)), constant(1.4143))))
+
     def _sqrt(self, node: Expression, a: Expression) -> Loss:
         return self._function(node, a, over(constant(0.75), node))
 
@@ -290,7 +294,7 @@ class _Rules:
 _NAMES = {
     "+": "sum", "-": "sum", "*": "product", "/": "quotient", "neg": "same", "abs": "same", "min": "extreme",
     "max": "extreme", "where": "where", "sign": "sign", "sqrt": "sqrt", "exp": "exp", "log": "log", "log1p": "log1p",
-    "expm1": "expm1", "tanh": "tanh", "erf": "erf",
+    "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc",
 }  # fmt: skip
 
 
