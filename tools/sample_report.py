@@ -1,9 +1,9 @@
 """The small sample in ``reports/``, in both languages, and the README's pictures of it.
 
-    python tools/sample_report.py              render reports/sample.* again from reports/sample.jsonl
-    python tools/sample_report.py --run        run the sample first: a kernel that computes in 16 bits
-    python tools/sample_report.py --check      exit status 1 where a rendered file is not what the record gives
-    python tools/sample_report.py --pictures   also take docs/images/report-*.png (needs Chromium and Playwright)
+python tools/sample_report.py              render reports/sample.* again from reports/sample.jsonl
+python tools/sample_report.py --run        run the sample first: a kernel that computes in 16 bits
+python tools/sample_report.py --check      exit status 1 where a rendered file is not what the record gives
+python tools/sample_report.py --pictures   also take docs/images/report-*.png (needs Chromium and Playwright)
 """
 
 from __future__ import annotations

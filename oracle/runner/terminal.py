@@ -75,8 +75,10 @@ def summary(counts: Mapping[str, int], language: Language) -> list[str]:
     rest = ", ".join(f"{status} {n}" for status, n in counts.items() if n)
     lines = [f"Total Task: {total}, success {total - failed - lost}, failed {failed} ({rest or 'nothing planned'})"]
     if lost:
-        after = _n("stopped after {n} failure; {lost} not run", "stopped after {n} failures; {lost} not run", failed,
-                   lost=lost)  # fmt: skip
+        after = _("stopped early; {lost} not run", lost=lost)
+        if failed:
+            after = _n("stopped after {n} failure; {lost} not run", "stopped after {n} failures; {lost} not run",
+                       failed, lost=lost)  # fmt: skip
         lines.append(language.say(after))
     if language.code != "en":
         ended = [(status, counts[status]) for status in reversed(ORDER) if counts.get(status)]
