@@ -75,9 +75,10 @@ class Manifest(TypedDict):
 def case_files(case: Case, *, soc: str, seed: int, layout: str = "npy") -> dict[str, bytes]:
     """Return the files of one case by name inside its folder; empty for a case without data.
 
-    A case that must be refused on the SoC has no files, and one that leaves its output unwritten has no golden.
+    A case that the SoC refuses, or that asks for its status alone, has no files; one that leaves its output unwritten
+    has no golden.
     """
-    if case.expected(soc) != "ACLNN_SUCCESS":
+    if not case.computes(soc):
         return {}
     buffers = {n: None if p is None else make_buffer(p, case.id, n, seed) for n, p in case.inputs.items()}
     golden = _golden(case, soc, {n: None if b is None else b.view for n, b in buffers.items()})
@@ -208,8 +209,8 @@ def manifest_bytes(head: Mapping[str, object], entries: Iterable[Entry]) -> byte
 
 
 def _kind(case: Case, files: Mapping[str, bytes], soc: str) -> str:
-    if case.expected(soc) != "ACLNN_SUCCESS":
-        return "refused"
+    if not case.computes(soc):
+        return "refused" if case.expected(soc) != "ACLNN_SUCCESS" else "status"
     return "golden" if any(name.startswith("golden_") for name in files) else "unwritten"
 
 

@@ -69,6 +69,8 @@ class Backend:
         status = validate(call)
         if not status.ok:
             return f"aten has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to it"
+        if not call.has_data:
+            return "aten has no GetWorkspaceSize: a call that asks for its status alone does not apply to it"
         if not writes(call):
             return "aten has no early return on empty input"
         op = OPERATORS[call.op]

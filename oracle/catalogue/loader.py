@@ -11,6 +11,7 @@ from pathlib import Path
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
 from ..numerics.environment import ieee_arithmetic
+from ..operators import OPERATORS
 from .case import TIERS, Case
 from .ecosystem import Volume
 from .expand import expand
@@ -71,11 +72,19 @@ def files(folder: PathLike) -> list[Path]:
     return sorted(p for p in Path(folder).iterdir() if p.suffix in (".yaml", ".yml") and is_catalogue(p))
 
 
+def catalogues() -> list[Path]:
+    """Return the built-in catalogue's files, and those of operators from outside, which lie beside their modules."""
+    return [*files(default_dir()), *(OPERATORS.catalogue_file(OPERATORS[name]) for name in OPERATORS.folders())]
+
+
 def load_all(folder: PathLike | None = None, volume: Volume | None = None) -> list[Case]:
-    """Return the cases of every catalogue file in a folder (default: the built-in one); no id appears twice."""
+    """Return the cases of every catalogue file in a folder; no id appears twice.
+
+    Without a folder those of the built-in catalogue and of the operators from outside.
+    """
     cases: list[Case] = []
     first: dict[str, str] = {}
-    for path in files(default_dir() if folder is None else folder):
+    for path in catalogues() if folder is None else files(folder):
         for case in load(path, volume):
             if case.id in first:
                 raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")

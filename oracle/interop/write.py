@@ -124,7 +124,7 @@ def _refused(case: Case) -> str:
         return "with null workspaceSize or executor"
     if any(case.expected(soc) != SUCCESS.name for soc in case.soc or PLATFORMS):
         return "that must be refused"
-    return ""
+    return "that asks for its status alone" if case.asks_status else ""
 
 
 def _plans(case: Case) -> list[TensorPlan]:

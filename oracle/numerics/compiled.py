@@ -123,7 +123,7 @@ def exp(x):
 
 
 ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": 96})
-_FUNCTIONS = {"log": math.log, "log1p": math.log1p, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf}
+_FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
 _SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
 
 

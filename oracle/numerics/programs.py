@@ -20,7 +20,7 @@ from ..model.dtypes import dtype_of
 from .blocks import aligned, pool_for
 from .enclosures import constant_value, round_constant
 from .expressions import Expression, walk
-from .special import erf
+from .special import erf, erfc
 
 Number = float | np.floating[Any]
 Values = Array | Number
@@ -28,6 +28,7 @@ Values = Array | Number
 UFUNCS: dict[str, Any] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs,
     "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "log1p": np.log1p, "expm1": np.expm1, "tanh": np.tanh, "erf": erf,
+    "erfc": erfc,
     "sign": np.sign, "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal,
     "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
 }  # fmt: skip
@@ -195,8 +196,8 @@ def _rounded(node: Expression, dtype: str) -> float:
 def _simulated(op: str, args: list[Any], kind: np.dtype[Any]) -> Any:
     if op == "where":
         return np.where(*args)
-    if op == "erf":  # NumPy has none: the device's is taken for accurate
-        return erf(np.asarray(args[0], np.float64)).astype(kind)
+    if op in ("erf", "erfc"):  # NumPy has none: the device's is taken for accurate
+        return UFUNCS[op](np.asarray(args[0], np.float64)).astype(kind)
     return UFUNCS[op](*args)
 
 

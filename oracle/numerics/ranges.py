@@ -98,6 +98,8 @@ def _range(node: Expression, args: list[Range], given: Mapping[str, Range]) -> R
     if op in ("log", "log1p"):
         function = math.log if op == "log" else math.log1p
         return function(low), function(high)
+    if op == "erfc":
+        return math.erfc(high), math.erfc(low)
     return _FUNCTIONS[op](low), _FUNCTIONS[op](high)
 
 

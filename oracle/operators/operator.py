@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
+from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .parameters import MAIN, MUTUAL, Attributes, Parameter, Role, Shape
@@ -68,6 +69,18 @@ class Aten:
     index_types: tuple[str, ...] = ("int64", "uint8")
     npu: Callable[[Any, Mapping[str, Any]], Any] | None = None
     mixed: bool = False
+
+
+def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
+    """Return the number of elements of the shape that some tensors broadcast to."""
+    return math.prod(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
+
+
+def torch_npu(name: str) -> Any:
+    """Return one of torch_npu's own operators, which aten does not have."""
+    import torch
+
+    return getattr(torch.ops.npu, name)
 
 
 @dataclass(frozen=True, eq=False)

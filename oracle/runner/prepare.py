@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from .. import verdict
 from ..catalogue.case import Case
-from ..model.status import SUCCESS
 from ..operators import Reference
 from ..operators import reference as reference_of
 from .memory import Memory
@@ -17,7 +16,7 @@ from .settings import Settings
 class Prepared:
     """A case's data and reference, made once and judged many times (the detection score runs many devices on it).
 
-    ``reference`` is None where the call must be refused.
+    ``reference`` is None where the call must be refused, or asks for its status alone.
     """
 
     case: Case
@@ -29,8 +28,7 @@ class Prepared:
     def make(cls, case: Case, settings: Settings, memory: Memory | None = None) -> Prepared:
         """Make the data, unless it is given, and the reference. Raises OracleError where there is no reference."""
         memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed)
-        accepted = case.expected(settings.soc) == SUCCESS.name
-        return cls(case, settings, memory, reference_of(memory.call) if accepted else None)
+        return cls(case, settings, memory, reference_of(memory.call) if case.computes(settings.soc) else None)
 
     def again(self) -> Prepared:
         """Return the same case with its inputs restored and a new output, for another device."""

@@ -19,7 +19,7 @@ from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
 from ..numerics import enclosures
-from ..numerics.elementwise import Elementwise, graphs_of
+from ..numerics.graphs import Elementwise, graphs_of
 from ..numerics.proof import round_enclosures
 from ..numerics.rounding import round_rational
 from ..operators import OPERATORS
