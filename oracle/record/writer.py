@@ -58,6 +58,7 @@ class RecordWriter:
         self.path = path
         self.planned = 0
         self.statuses: dict[str, str] = {}
+        self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
         self.started = time.monotonic()
         self.kept: Path | None = None  # where the record that was there has gone
         self._file: IO[str] | None = None
@@ -87,6 +88,8 @@ class RecordWriter:
         """
         line = json.loads(text)
         self.statuses[line["id"]] = line["status"]
+        reason = line["reason"] if line["status"] == "skip" else None
+        self._reasons.setdefault(line["op"], {})[line["id"]] = reason
         self._write(text)
         return line["id"], line["status"]
 
@@ -95,6 +98,18 @@ class RecordWriter:
         counted = Counter(self.statuses.values())
         counted["notrun"] += max(0, self.planned - len(self.statuses))
         return {status: counted[status] for status in STATUSES}
+
+    def unrun(self) -> list[str]:
+        """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""
+        told = []
+        for op, reasons in self._reasons.items():
+            given = [reason for reason in reasons.values() if reason is not None]
+            if len(given) == len(reasons):
+                ((reason, _),) = Counter(given).most_common(1)
+                others = len(set(given)) - 1
+                more = f" (and {others} other {'reason' if others == 1 else 'reasons'})" if others else ""
+                told.append(f"{op}: all {len(given)} cases were skipped, nothing was tested: {reason}{more}")
+        return told
 
     @property
     def good(self) -> bool:

@@ -81,8 +81,9 @@ OPTIONS: tuple[Option, ...] = (
            verdict=False),
     _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line per case", verdict=False),
     _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
-    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run",
-          verdict=False),
+    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run (the default "
+          "of aclnn and torch_npu on a real NPU)", verdict=False),
+    _flag("no-isolate", "run the cases in this very process, also on a real NPU", verdict=False),
     _value("timeout-per-case", "S", "kill a case that does not answer in S seconds, golden included (runs the cases in "
            "a child process, as --isolate does)", verdict=False),
     _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",

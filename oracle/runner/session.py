@@ -152,6 +152,7 @@ class Run:
             self.problems.append(str(error))
         lines = [f"ERROR: {problem}" for problem in self.problems]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        lines += self.recorder.unrun()
         lines += summary(self.recorder.counts(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
