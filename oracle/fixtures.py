@@ -23,6 +23,7 @@ from typing import Any, TypedDict, cast
 
 import numpy as np
 
+from . import fixtures_readme
 from .catalogue.case import Case
 from .catalogue.generators import size_of
 from .catalogue.inputs import make_buffer, spec_of_plan, stored_shape
@@ -200,6 +201,7 @@ def write(
         "seed_scheme": SCHEME,
         "counts": counts,
     }
+    _store(directory / fixtures_readme.NAME, fixtures_readme.readme(layout))
     _store(directory / MANIFEST, manifest_bytes(head, entries))
     return counts
 
@@ -311,7 +313,7 @@ def _check_entry(path: Path, entry: object) -> None:
 
 def _strays(directory: Path, entries: Sequence[Entry]) -> Iterator[str]:
     """Name the files that no manifest entry accounts for."""
-    known = {MANIFEST} | {f"{e['folder']}/{name}" for e in entries for name in e["files"]}
+    known = {MANIFEST, fixtures_readme.NAME} | {f"{e['folder']}/{name}" for e in entries for name in e["files"]}
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory).as_posix()
         if (path.is_symlink() or not path.is_dir()) and name not in known:
