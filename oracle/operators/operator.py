@@ -14,7 +14,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
+from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .parameters import MAIN, MUTUAL, Attributes, Parameter, Role, Shape
