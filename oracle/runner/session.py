@@ -23,11 +23,13 @@ from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.errors import OracleError
 from ..record.types import SCHEMA, CaseRecord, RunHeader
-from ..record.writer import RecordWriter, summary
+from ..record.writer import RecordWriter
+from ..reporting.language import ENGLISH, Language
 from .bench import Bench
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .terminal import summary
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Run:
     settings: Settings
     record: Path | None = None
     command: Sequence[str] = ()
+    language: Language = ENGLISH
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
@@ -157,9 +160,12 @@ class Run:
             self.problems.append(str(error))
         lines = [f"ERROR: {problem}" for problem in self.problems]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines.append(summary(self.recorder.counts()))
+        lines += self.recorder.unrun()
+        lines += summary(self.recorder.counts(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
+        if self.recorder.kept is not None:
+            lines.append(f"the record that was there is kept: {self.recorder.kept}")
         return lines
 
     @property
