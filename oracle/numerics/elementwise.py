@@ -125,7 +125,10 @@ class _Work:
         value, error = program(self.graphs.value, absolute)(few, where[0].shape)
         slack = np.abs(value) * relative + error * SECOND_ORDER
         if not is_rational(self.graphs.value):
-            return double_double.refined(self.graphs.value, few, self.dtype, slack)
+            ends = double_double.refined(self.graphs.value, few, self.dtype, slack)
+            known = np.isfinite(ends[0])  # pairs do not compute with infinities
+            plain = (value, value - slack, value + slack)
+            return tuple(np.where(known, e, p) for e, p in zip(ends, plain, strict=True))  # type: ignore[return-value]
         exact = fractions64.evaluate(self.graphs.value, few)
         return fractions64.refined(np.asarray(value), exact, self.dtype, slack)
 
