@@ -42,7 +42,7 @@ class Pairs:
         self.dtype = DTYPES[dtype]
         self.first, self.second = varying(op)
         self.attributes = {p.name: attributes.get(p.name, p.plain) for p in op.parameters if p.kind == "attr"}
-        reduction = op.attribute("reduction")
+        reduction = op.reduction
         if reduction is not None and self.attributes[reduction.name] == MEAN:
             raise OracleError(
                 f"sweep: {reduction.name}=mean divides by the number of a call's elements, and a sweep makes many "
