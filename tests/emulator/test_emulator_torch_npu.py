@@ -17,7 +17,14 @@ from emulated import HERE
 from oracle.emulator import environment
 
 PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
-CHECKS = ("tensors_on_the_device", "streams_and_events", "backward_operators", "autograd", "errors")
+CHECKS = (
+    "tensors_on_the_device",
+    "streams_and_events",
+    "backward_operators",
+    "autograd",
+    "autograd_in_low_precision",
+    "errors",
+)
 
 if sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None:
     pytest.skip(

@@ -174,6 +174,34 @@ def just_in_time_off() -> None:
     both(softmax(1), y, y, dtype=torch.float16)
 
 
+def autograd_in_low_precision() -> None:
+    """The losses in float16, bfloat16 and under autocast, on two streams: as exact as the type allows."""
+    torch.manual_seed(2)
+    x, classes = torch.rand(SHAPE) * 0.8 + 0.1, torch.randint(0, SHAPE[1], SHAPE[:1])
+    losses = (
+        lambda a: F.logsigmoid(a).sum(),
+        lambda a: torch.sigmoid(a).sum(),
+        lambda a: F.cross_entropy(a, classes.to(a.device)),
+    )
+    stream = torch.npu.Stream()
+    for dtype, rtol in ((torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
+        for loss in losses:
+            wanted = x.to(dtype).double().requires_grad_()
+            loss(wanted).backward()
+            leaves = [x.to(dtype).npu().requires_grad_() for _ in range(2)]
+            loss(leaves[0]).backward()
+            with torch.npu.stream(stream):
+                stream.wait_stream(torch.npu.default_stream())
+                loss(leaves[1]).backward()
+            stream.synchronize()
+            for leaf in leaves:
+                torch.testing.assert_close(leaf.grad.cpu().double(), wanted.grad, rtol=rtol, atol=rtol)
+        with torch.autocast("npu", dtype=dtype):
+            leaf = x.npu().requires_grad_()
+            losses[0](leaf).backward()
+        assert leaf.grad.dtype == torch.float32
+
+
 def unserved() -> None:
     """An operator that is not served is one error with both names, and the process goes on."""
     x = torch.rand(4, 4).npu()
