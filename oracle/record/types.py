@@ -193,12 +193,12 @@ class CaseRecord:
     duration_s: Number | None = field(default=None, metadata=NUMBER)
     golden_s: Number | None = field(default=None, metadata=NUMBER)
     backend_s: Number | None = field(default=None, metadata=NUMBER)
-    elements: int | None = field(default=None, metadata=beside("elements", COUNT))
-    reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
-    magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
     worker: str = field(default="", metadata=TEXT)
     device: str = field(default="", metadata=TEXT)
     detail: Detail | None = field(default=None, metadata=beside("detail", object_of(Detail)))
+    elements: int | None = field(default=None, metadata=beside("elements", COUNT))
+    reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
+    magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
 
     @property
     def ok(self) -> bool:
