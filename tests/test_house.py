@@ -18,7 +18,7 @@ FLOORS = (
     {"model"},
     {"numerics", "record", "emulator"},
     {"operators", "reporting"},
-    {"standards", "catalogue"},
+    {"standards", "catalogue", "fixtures_readme"},
     {"verdict", "cann", "fixtures"},
     {"backends", "sweep"},
     {"interop", "defects"},
