@@ -164,6 +164,11 @@ def _node(op: str, *args: Expression) -> Expression:
     return _make(op, args)
 
 
+def operation(op: str, *args: Expression) -> Expression:
+    """Return the node of an operation by its name."""
+    return _node(op, *args)
+
+
 def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
     """The constant that an operation on two constants is; None for a division by zero."""
     if op == "neg":
@@ -282,7 +287,7 @@ def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> E
     made: dict[int, Expression] = {}
     for node in walk(root):
         args = tuple(made[id(a)] for a in node.args)
-        made[id(node)] = replaced.get(node) or (_node(node.op, *args) if args else node)
+        made[id(node)] = replaced[node] if node in replaced else _node(node.op, *args) if args else node
     return made[id(root)]
 
 
