@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from ..model.call import Call, TensorSpec
 from ..model.dtypes import FLOATS
 from ..model.errors import OracleError
-from ..model.platforms import PLATFORMS
-from ..operators import validate
+from ..model.platforms import PLATFORMS, platform
+from ..operators import operator, validate
+from ..operators.checks import Check
 from ..operators.operator import Operator
 from ..operators.parameters import (
     BROADCAST,
@@ -56,6 +57,13 @@ def call_of(
         specs[p.name] = TensorSpec(outer.get(p.name, op.shape_of(p.name, shape, own)), kinds.get(p.name, kind))
     outputs = {n: TensorSpec(outer.get(n, shape), kinds.get(n, dtype)) for n in op.names("output")}
     return Call(op.name, soc, specs, own, outputs)
+
+
+def checks_of(call: Call) -> Iterator[Check]:
+    """Yield every check of a call's validator, in order."""
+    found = operator(call.op)
+    specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
+    yield from found.checks({**call.attrs, **specs}, platform(call.soc))
 
 
 @cache
@@ -133,8 +141,9 @@ def accepted_values(op: Operator, name: str, values: tuple[Any, ...]) -> tuple[A
 
 
 def takes_complex(op: Operator) -> bool:
-    """Whether a complex output is accepted beside real inputs."""
-    return accepts(op, dtypes={op.output: "complex64"})
+    """Whether the checks ask for a cast to the output, and take one from real numbers to complex ones."""
+    asked = any(check.name.endswith(f"casts to {op.output}") for check in checks_of(usual(op)))
+    return asked and accepts(op, dtypes={op.output: "complex64"})
 
 
 def broadcasting(op: Operator) -> tuple[Parameter, ...]:

@@ -12,12 +12,11 @@ from itertools import product
 
 from ..model.call import POINTERS, Call
 from ..model.dtypes import DTYPES
-from ..model.platforms import PLATFORMS, platform
+from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS, Status, invalid, nullptr
-from ..operators import operator, validate
-from ..operators.checks import Check
+from ..operators import validate
 from ..operators.operator import Operator
-from .asking import call_of, kinds, usual, usual_shape
+from .asking import call_of, checks_of, usual, usual_shape
 from .base import Defect
 from .device import Device
 from .kernels import plain
@@ -25,22 +24,21 @@ from .kernels import plain
 Validator = Callable[[Call], Status]
 
 
-def answers(call: Call) -> Iterator[Check]:
-    """Yield every check of a call's validator, in order."""
-    op = operator(call.op)
-    specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    yield from op.checks({**call.attrs, **specs}, platform(call.soc))
-
-
 @cache
 def names(op: Operator) -> dict[str, tuple[str, ...]]:
-    """Return the checks of an operator and the SoCs that make them, found by walking its validator over valid calls."""
+    """Return the checks of an operator and the SoCs that make them, found by walking its validator over usual calls.
+
+    A check that has something to say against some dtype is only made where it has.
+    """
     found: dict[str, dict[str, None]] = {}
+    refused: dict[str, dict[str, None]] = {}
     for soc in PLATFORMS:
-        for dtype in kinds(op):
-            for check in answers(usual(op, soc, dtype)):
+        for dtype in DTYPES:
+            for check in checks_of(usual(op, soc, dtype)):
                 found.setdefault(check.name, {})[soc] = None
-    return {name: tuple(socs) for name, socs in found.items()}
+                if check.status is not None and not check.status.ok:
+                    refused.setdefault(check.name, {})[soc] = None
+    return {name: tuple(refused.get(name, socs)) for name, socs in found.items()}
 
 
 def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -> Validator:
@@ -50,7 +48,7 @@ def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -
         for name in pointers:
             if name in call.null:
                 return nullptr(f"{name} is a null pointer")
-        return next((s for name, s in answers(call) if s is not None and keep(name)), SUCCESS)
+        return next((s for name, s in checks_of(call) if s is not None and keep(name)), SUCCESS)
 
     return check
 
@@ -64,7 +62,7 @@ def last_decides(call: Call) -> Status:
     if call.null:
         return validate(call)
     try:
-        failures = [s for _, s in answers(call) if s is not None and not s.ok]
+        failures = [s for _, s in checks_of(call) if s is not None and not s.ok]
     except AttributeError:  # a check looked at a null pointer
         return invalid("a null pointer was looked at")
     return failures[-1] if failures and not validate(call).ok else validate(call)
@@ -97,7 +95,7 @@ def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
     """What a check answers for a call and for one of empty tensors."""
     shape = usual_shape(op)
     for call in (usual(op), call_of(op, (0, *shape[1:]) if shape else ())):
-        yield from (s for n, s in answers(call) if n == name)
+        yield from (s for n, s in checks_of(call) if n == name)
 
 
 def _witness(op: Operator, check: str, name: str, soc: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, substitute, symbol, text, walk
+from ..numerics.expressions import ONE, Expression, operands, substitute, symbol, text, walk
 from ..numerics.programs import simulate
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS
@@ -44,8 +44,21 @@ def _factors(op: Operator) -> dict[str, Expression]:
     else:
         graphs = [rows.Formula(op).value if rows.fits(op) else samples.Formula(op).mean]
     names = {symbol(p.symbol): symbol(p.name) for p in op.parameters if p.symbol}
-    found = dict.fromkeys(f for graph in graphs for f in factors(graph))
+    found = dict.fromkeys(f for graph in graphs for f in factors(graph) if _may_be_infinite(graph, f))
     return {text(substitute(f, names)): f for f in found if any(node.op == "symbol" for node in walk(f))}
+
+
+SPECIAL = tuple(F(v) for v in (np.inf, -np.inf, 3e38, -3e38, 0.0, 1.0, -0.5))
+
+
+def _may_be_infinite(graph: Expression, factor: Expression) -> bool:
+    """Whether what a factor is multiplied with may be infinite; where it is bounded only a NaN could tell, and kernels
+    that lose those are among the numeric mutants."""
+    others = substitute(graph, {factor: ONE})
+    names = operands(others)
+    places = np.meshgrid(*(np.array(SPECIAL) for _ in names)) if names else []
+    values = simulate(others, dict(zip(names, places, strict=True)), F)
+    return not np.isfinite(values).all()
 
 
 def _given(op: Operator, factor: Expression) -> Zero:

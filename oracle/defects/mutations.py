@@ -82,8 +82,9 @@ def _operations(node: Expression) -> Iterator[Expression]:
     op, args = node.op, node.args
     if op in ARITHMETIC:
         left, right = args
+        by_one = right.op == "constant" and right.value in (1, -1)  # * and / are then one and the same
         for other in ARITHMETIC:
-            if other != op:
+            if other != op and not (by_one and {op, other} == {"*", "/"}):
                 yield operation(other, left, right)
         yield left
         yield right
