@@ -25,7 +25,7 @@ import numpy as np
 
 from oracle.model.call import Call
 from oracle.operators import Reference, reference
-from oracle.runner.run import judge_values
+from oracle.runner.judge import judge_values
 from oracle.runner.settings import Settings
 
 DTYPES = {"float32": np.float32, "bfloat16": ml_dtypes.bfloat16, "float16": np.float16}

@@ -11,7 +11,22 @@ from collections.abc import Sequence
 from .model.errors import OracleError
 
 # Modules of ``oracle.commands`` that offer add_parser(subparsers), in the order of --help.
-COMMANDS = ("run", "golden", "report", "power", "sweep", "convert", "coverage", "info", "doctor", "judge", "emulate")
+COMMANDS = (
+    "run",
+    "golden",
+    "report",
+    "history",
+    "power",
+    "sweep",
+    "convert",
+    "coverage",
+    "new_operator",
+    "info",
+    "doctor",
+    "judge",
+    "emulate",
+)
+OF_OPERATORS = ("golden", "power", "sweep", "convert", "coverage", "info")  # take --operator as run and replay do
 DESCRIPTION = """\
 Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
 write a report. Start with:
@@ -30,6 +45,10 @@ def parser() -> argparse.ArgumentParser:
     subparsers = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in COMMANDS:
         importlib.import_module(f"oracle.commands.{name}").add_parser(subparsers)
+    for name, command in subparsers.choices.items():
+        if name in OF_OPERATORS:
+            told = "an operator from outside, repeatable"
+            command.add_argument("--operator", action="append", default=[], metavar="module:NAME", help=told)
     return made
 
 
@@ -42,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if rest and not getattr(args, "passes_on", False):
             made.error(f"{args.command}: unrecognised arguments: {' '.join(rest)}")
         args.rest, args.words = rest, words[1:]
+        _register(getattr(args, "operator", ()))
         return int(args.run(args))
     except OracleError as error:
         print(f"aclnn-oracle: {error}", file=sys.stderr)
@@ -52,6 +72,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def _register(operators: Sequence[str]) -> None:
+    if operators:
+        from .operators import OPERATORS
+
+        for text in operators:
+            OPERATORS.add(text)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import pytest
 from .runner.options import OPTIONS, Invocation
 
 if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
     from .catalogue.case import Case
     from .record.types import CaseRecord
     from .runner.session import Run
@@ -44,8 +46,8 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, obje
         taken = _taken(parser, option.flag, option.kind == "flag")
         if not taken:
             group.addoption(option.flag, **option.arguments())
-        told = f"{option.help} ({option.flag} is another plug-in's here)" if taken else argparse.SUPPRESS
-        group.addoption(option.prefixed, **{**option.arguments(), "help": told})
+        text = f"{option.help} ({option.flag} is another plug-in's here)" if taken else argparse.SUPPRESS
+        group.addoption(option.prefixed, **{**option.arguments(), "help": text})
     return result
 
 
@@ -59,7 +61,7 @@ def _taken(parser: pytest.Parser, flag: str, is_flag: bool) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the options at once where any was given: a wrong one is told before anything runs."""
+    """Check the options at once where any was given: a wrong one is refused before anything runs."""
     if any(_given(config, option.dest) for option in OPTIONS):
         run_of(config)
 
@@ -87,8 +89,7 @@ def run_of(config: pytest.Config) -> Run:
         settings = replace(settings, devices=settings.devices or tuple(devices))
         run = Run(
             settings.for_worker(str(worker.get("workerid", "main"))),
-            record=None if worker else _path(given.get("oracle_record")),
-            report=None if worker else _path(given.get("oracle_report")),
+            record=None if worker else _record_path(config),
             command=_command(config),
             backend_name=name,
         )
@@ -96,8 +97,17 @@ def run_of(config: pytest.Config) -> Run:
     return config.stash[_RUN]
 
 
-def _path(text: str | None) -> Path | None:
+def _report_path(config: pytest.Config) -> Path | None:
+    text = getattr(config.option, "oracle_report", None)
     return None if text is None else Path(text)
+
+
+def _record_path(config: pytest.Config) -> Path | None:
+    """The record of --record; a report alone has one beside it."""
+    text, report = getattr(config.option, "oracle_record", None), _report_path(config)
+    if text is None:
+        return None if report is None else report.with_suffix(".jsonl")
+    return Path(text)
 
 
 def _command(config: pytest.Config) -> list[str]:
@@ -184,7 +194,7 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         run = run_of(self.config)
         ignored = bool(self.config.getoption("runxfail", False))
-        record = run.run(self.case, self.path.parent, ignore_expectations=ignored)
+        record = run.run_case(self.case, self.path.parent, ignore_expectations=ignored)
         others = [pair for pair in self.user_properties if pair[0] != PROPERTY]  # of a run before, when rerun
         self.user_properties = [*others, (PROPERTY, _dumps(record))]
         _raise_for(record)
@@ -230,7 +240,7 @@ _THREE_PHASES: pytest.StashKey[bool] = pytest.StashKey()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Run a case in one phase: it has no fixtures, and three reports a case would cost more than most cases do.
+    """Run a case in one phase: it has no fixtures, and three reports per case would cost more than most cases do.
 
     Where another plug-in takes part in the phases (reruns, timeouts, random seeds ...) pytest's own protocol is used.
     """
@@ -273,7 +283,7 @@ def _usage_errors() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """As xdist's controller, load the backend once before the workers do: a wrong one is told once."""
+    """As xdist's controller, load the backend once before the workers do: a wrong one is refused once."""
     config = session.config
     if _RUN in config.stash and not _is_worker(config) and config.pluginmanager.hasplugin("dsession"):
         with _usage_errors():
@@ -312,7 +322,7 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 def _begin(config: pytest.Config, planned: list[tuple[Path, str]]) -> None:
     run = run_of(config)
     run.begin(planned)
-    config.pluginmanager.register(Recording(run), "aclnn_oracle_recording")
+    config.pluginmanager.register(ControllerHooks(run, _report_path(config)), "aclnn_oracle_controller")
 
 
 def _cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, str]]:
@@ -356,17 +366,19 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Note what a worker said at its end."""
-    told = getattr(node, "workeroutput", {}).get(PROPERTY)
-    if told:
-        run_of(node.config).problems.append(f"{node.gateway.id}: {told}")
+    problem = getattr(node, "workeroutput", {}).get(PROPERTY)
+    if problem:
+        run_of(node.config).problems.append(f"{node.gateway.id}: {problem}")
 
 
-class Recording:
-    """Registered once cases are planned: writes the record as reports arrive, sums up at the end."""
+class ControllerHooks:
+    """Hooks of the process that owns the terminal, registered once cases are planned: it writes the record as the
+    cases' reports arrive, sums up at the end, and writes the report."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, report: Path | None) -> None:
         self.run = run
-        self.told: list[str] = []
+        self.report = report
+        self.summary: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when in ("setup", "teardown"):
@@ -379,16 +391,24 @@ class Recording:
         from .model.errors import OracleError
 
         try:
-            self.told = self.run.finish()
+            self.summary += self.run.finish()
+            self._write_report()
         except (OracleError, OSError) as error:
-            self.told = [f"ERROR: {error}"]
+            self.summary.append(f"ERROR: {error}")
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+    def _write_report(self) -> None:
+        if self.report is not None and self.run.record is not None:
+            from .reporting import html
+
+            html.write([self.run.record], self.report)
+            self.summary.append(f"report: {self.report}")
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         terminalreporter.section("aclnn-oracle")
-        for line in self.told:
+        for line in self.summary:
             terminalreporter.write_line(line)
 
 

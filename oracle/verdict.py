@@ -33,9 +33,9 @@ RULES = {
 }
 
 
-@dataclass
-class Layer:
-    """What one layer says. ``bad`` marks the offending elements, None where no element is to blame."""
+@dataclass(frozen=True)
+class Judgement:
+    """What one layer says of an output. ``bad`` marks the offending elements, None where no element is to blame."""
 
     passed: bool
     reason: str = ""
@@ -233,27 +233,27 @@ def _compare_complex(reference: Reference, actual: Array, saturates: bool) -> Co
     return result
 
 
-def values_structure(comparison: Comparison, shape: tuple[int, ...]) -> Layer:
+def values_structure(comparison: Comparison, shape: tuple[int, ...]) -> Judgement:
     """The structure layer's part that reads values: NaN mask, infinities, exact zeros."""
     metrics: dict[str, float] = {"unspecified": comparison.unspecified} if comparison.unspecified else {}
     if comparison.codes is None:
-        return Layer(True, metrics=metrics)
+        return Judgement(True, metrics=metrics)
     counts = {code: int(np.count_nonzero(comparison.codes == code)) for code in RULES}
     broken = [code for code in RULES if counts[code]]
     reason = "; ".join(f"{RULES[code]}: {_elements(counts[code])} not so" for code in broken)
-    return Layer(False, reason, RULES[broken[0]], metrics, (comparison.codes != 0).reshape(shape))
+    return Judgement(False, reason, RULES[broken[0]], metrics, (comparison.codes != 0).reshape(shape))
 
 
-def strict(comparison: Comparison, shape: tuple[int, ...]) -> Layer:
+def strict(comparison: Comparison, shape: tuple[int, ...]) -> Judgement:
     """The strict layer: every element within its bound."""
     metrics = {"budget_used": comparison.budget_used}
     if comparison.strict_bad is None:
-        return Layer(True, metrics=metrics)
+        return Judgement(True, metrics=metrics)
     bad = comparison.strict_bad.reshape(shape)
     count = int(np.count_nonzero(bad))
     used = f"{comparison.budget_used:.4g} times the bound" if comparison.budget_used < math.inf else "unbounded"
     reason = f"{_elements(count)} of {bad.size} outside the error bound, the worst {used}"
-    return Layer(False, reason, "|actual - value| <= bound", metrics, bad)
+    return Judgement(False, reason, "|actual - value| <= bound", metrics, bad)
 
 
 @ieee_arithmetic
@@ -265,7 +265,7 @@ def standard(
     *,
     third: Array | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Layer:
+) -> Judgement:
     """The standard layer: the named accuracy standard on every specified element."""
     from .standards import judge
 
@@ -289,7 +289,7 @@ def standard(
         with np.errstate(over="ignore", invalid="ignore"):
             actual, third = actual.astype(narrow), None if third is None else third.astype(narrow)
     found = judge(name, golden=value, actual=actual, dtype=actual.dtype, third=third, **(options or {}))
-    return Layer(found.passed, found.reason, f"standard {name}", dict(found.metrics))
+    return Judgement(found.passed, found.reason, f"standard {name}", dict(found.metrics))
 
 
 @ieee_arithmetic

@@ -13,7 +13,8 @@ from oracle.catalogue import load
 from oracle.catalogue.case import Case
 from oracle.emulator import build
 from oracle.model.errors import OracleError
-from oracle.runner.run import Prepared
+from oracle.operators import OPERATORS
+from oracle.runner.prepare import Prepared
 from oracle.runner.settings import Settings
 
 # A test's time says nothing on a shared machine.
@@ -29,6 +30,15 @@ def tree() -> Path:
         if "did not compile" in str(error):
             raise
         pytest.skip(f"no emulated CANN here: {error}")
+
+
+@pytest.fixture
+def blended(monkeypatch):
+    """Register an operator with an attribute of every C type, for one test."""
+    import blended
+
+    monkeypatch.setitem(OPERATORS._all(), blended.OPERATOR.name, blended.OPERATOR)
+    return blended
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import json
 from html.parser import HTMLParser
 from typing import Any
 
-VOID = frozenset({"meta", "input", "br", "hr", "link", "img"})
-FOREIGN = frozenset({"rect"})  # self-closing inside svg
+VOID = frozenset({"meta", "input", "br", "hr", "link", "img", "wbr"})
+FOREIGN = frozenset({"rect", "path"})  # self-closing inside svg
 
 
 class Page(HTMLParser):

@@ -28,7 +28,7 @@ class Backend:
     def run(self, call: Call) -> Status | None:
         """Validate as GetWorkspaceSize does, then compute."""
         status = validate(call)
-        if status.ok and writes(call):
+        if status.ok and call.has_data and writes(call):
             (output,) = call.outputs
             call.outputs[output][...] = compute(call, numerics=self.numerics)  # type: ignore[arg-type]
         return status

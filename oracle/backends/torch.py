@@ -4,16 +4,15 @@ Views stay views: a tensor shares the NumPy array's memory and strides (on a dev
 lies). What aten cannot do is skipped with the reason, not imitated.
 
 * aten has no GetWorkspaceSize: calls that must be refused are skipped, and so are calls the host ends early.
-* BinaryCrossEntropy: operands that broadcast are passed as expanded views, because aten's CPU kernel squeezes each
-  operand on its own; mixed dtypes are skipped.
-* LogSigmoid: on CPU aten reads ``buffer`` as exp(-|self|), which aclnn never does; it gets the buffer that aten's own
-  forward makes of self, not the case's.
-* A result of another dtype than ``out`` is cast at the end, which is what the host does.
+* Which function of aten an operator is, what it wants expanded (aten's CPU kernels may squeeze each operand on its own)
+  and whether it takes mixed dtypes stands with the operator (``Aten`` in ``oracle.operators.operator``).
+* A null scalar is its usual value.
+* A result of another dtype than the output is cast at the end, which is what the host does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -21,13 +20,14 @@ import ml_dtypes
 import numpy as np
 import torch
 
-from ..catalogue.layout import memory_of
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import Status
-from ..operators import validate, writes
+from ..model.storage import address, memory_of
+from ..operators import OPERATORS, validate, writes
+from ..operators.operator import Aten, Operator
 
-Operator = Callable[[dict[str, Any], dict[str, Any]], Any]
+Function = Callable[[Any, Mapping[str, Any]], Any]
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -36,7 +36,6 @@ class Backend:
     """PyTorch on ``device=cpu`` (default) or ``cuda[:n]``, with ``threads`` intra-op threads (1)."""
 
     name = "torch"
-    index_types: tuple[str, ...] = ("int64", "uint8")  # of class indices
 
     def __init__(self, *, device: str = "cpu", threads: str = "1") -> None:
         kind = device.partition(":")[0]
@@ -47,7 +46,6 @@ class Backend:
         if not threads.isdigit() or int(threads) < 1:
             raise OracleError(f"backend torch: threads={threads!r} must be a positive integer")
         torch.set_num_threads(int(threads))
-        self.operators = OPERATORS
         self.target = torch.device(device)
         self.name = self.name if kind == "cpu" else f"{self.name}_{kind}"  # expectations go by it, and they differ
         self.versions = {"torch": str(torch.__version__)}  # a type of its own otherwise: its pickle imports torch
@@ -71,30 +69,43 @@ class Backend:
         status = validate(call)
         if not status.ok:
             return f"aten has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to it"
+        if not call.has_data:
+            return "aten has no GetWorkspaceSize: a call that asks for its status alone does not apply to it"
         if not writes(call):
             return "aten has no early return on empty input"
-        dtypes = {
-            v.dtype.name for n, v in call.inputs.items() if isinstance(v, np.ndarray) and n not in ("target", "buffer")
-        }
-        target = call.inputs.get("target")
-        if call.op == "aclnnBinaryCrossEntropyBackward":
-            dtypes |= {target.dtype.name}  # type: ignore[union-attr]
-        elif target is not None and target.dtype.name not in self.index_types:
-            return f"aten takes class indices of {' or '.join(self.index_types)}, not {target.dtype.name}"
-        if len(dtypes) > 1:
-            return f"aten needs one dtype, not {' and '.join(sorted(dtypes))}"
-        return _not_implemented(self.operators.get(call.op), call.op, dtypes.pop(), str(self.target))
+        op = OPERATORS[call.op]
+        if op.aten is None:
+            return f"no function of aten is known for {op.name}: its declaration has no aten=Aten(...)"
+        index = None if op.class_index is None else call.inputs[op.class_index]
+        if index is not None and index.dtype.name not in self.index_types(op.aten):
+            return f"aten takes class indices of {' or '.join(self.index_types(op.aten))}, not {index.dtype.name}"
+        operands = [call.inputs[p.name] for p in op.inputs() if p.holds("values")]
+        dtypes = sorted({a.dtype.name for a in operands if isinstance(a, np.ndarray)})
+        if len(dtypes) > 1 and not op.aten.mixed:
+            return f"aten needs one dtype, not {' and '.join(dtypes)}"
+        reasons = (_not_implemented(self.function(op.aten), op, dtype, str(self.target)) for dtype in dtypes)
+        return next(filter(None, reasons), None)
+
+    def index_types(self, aten: Aten) -> tuple[str, ...]:
+        """Return the dtypes of class indices that a function takes here."""
+        return aten.index_types
+
+    def function(self, aten: Aten) -> Function:
+        """Return how a function of aten is called here."""
+        return aten.call
 
     def run(self, call: Call) -> Status | None:
-        """Call aten and store the result as the host's last cast would."""
-        inputs = {n: None if v is None else self._tensor(v) for n, v in call.inputs.items()}
-        result = self.operators[call.op](inputs, call.attrs)
-        (name,) = call.outputs
-        given = call.outputs[name]
-        if tuple(result.shape) != given.shape:
-            call.outputs[name] = to_numpy(result)
-        else:
-            given[...] = to_numpy(result.cpu().to(_torch_dtype(given.dtype)))
+        """Call aten and store the results as the host's last cast would."""
+        op = OPERATORS[call.op]
+        if op.aten is None:
+            raise LookupError(f"no function of aten is known for {op.name}")
+        tensors = {n: None if v is None else self._tensor(v) for n, v in call.inputs.items()}
+        results = called(self.function(op.aten), op, tensors, call.attrs)
+        for (name, given), result in zip(tuple(call.outputs.items()), results, strict=True):
+            if tuple(result.shape) != given.shape:
+                call.outputs[name] = to_numpy(result)
+            else:
+                given[...] = to_numpy(result.cpu().to(_torch_dtype(given.dtype)))
         return None
 
     def _tensor(self, array: Array) -> Any:
@@ -102,60 +113,42 @@ class Backend:
         if self.target.type == "cpu":
             return tensor
         memory, item = memory_of(array), array.itemsize
-        start = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+        start = address(array) - address(memory)
         if start % item or memory.nbytes % item or min(array.strides, default=0) < 0:  # torch has no such view
             return tensor.to(self.target)
         stored = from_numpy(memory.view(array.dtype)).to(self.target)
         return stored.as_strided(tensor.shape, tensor.stride(), start // item)
 
 
-def _binary_cross_entropy(t: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    shape = t["self"].shape
-    grad, target = t["gradOutput"].expand(shape), t["target"].expand(shape)
-    weight = None if t.get("weightOptional") is None else t["weightOptional"].expand(shape)
-    return torch.ops.aten.binary_cross_entropy_backward(grad, t["self"], target, weight, attrs["reduction"])
+def called(function: Function, op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Any]:
+    """Call aten with an aclnn operator's tensors and attributes; return its results."""
+    assert op.aten is not None
+    given = dict(tensors)
+    for name in op.aten.expanded:
+        given[name] = None if given[name] is None else given[name].expand(given[op.main].shape)
+    for name in op.names("attr"):
+        given[name] = op.by_name[name].plain if attributes[name] is None else attributes[name]
+    result = function(torch.ops.aten, given)
+    return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
-def _nll_loss(t: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    return torch.ops.aten.nll_loss_backward(
-        t["gradOutput"], t["self"], t["target"], t["weight"], attrs["reduction"], attrs["ignoreIndex"], t["totalWeight"]
-    )
-
-
-def _softmax(t: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    grad = t["gradOutput"]
-    return torch.ops.aten._softmax_backward_data(grad, t["output"], attrs["dim"], grad.dtype)
-
-
-def _log_sigmoid(t: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    buffer = torch.ops.aten.log_sigmoid_forward(t["self"])[1]
-    return torch.ops.aten.log_sigmoid_backward(t["gradOutput"], t["self"], buffer)
-
-
-# What calls aten with an aclnn operator's tensors and attributes.
-OPERATORS: dict[str, Operator] = {
-    "aclnnBinaryCrossEntropyBackward": _binary_cross_entropy,
-    "aclnnNLLLossBackward": _nll_loss,
-    "aclnnSoftmaxBackward": _softmax,
-    "aclnnLogSigmoidBackward": _log_sigmoid,
-}
-
-
-@lru_cache(maxsize=64)
-def _not_implemented(call: Operator | None, op: str, dtype: str, device: str) -> str | None:
+@lru_cache(maxsize=256)
+def _not_implemented(function: Function, op: Operator, dtype: str, device: str) -> str | None:
     """Ask aten with one element whether it has a kernel; its own words if it has none. Other failures are raised."""
-    if call is None:
-        return f"no aten operator is known for {op}"
-    one = torch.full((1, 1), 0.5, dtype=getattr(torch, dtype), device=device)
-    tensors = {"gradOutput": one, "self": one, "output": one, "weightOptional": None, "target": one, "buffer": one}
-    if op == "aclnnNLLLossBackward":
-        index = torch.zeros(1, dtype=torch.int64, device=device)
-        tensors |= {"gradOutput": one[0], "target": index, "weight": one[0], "totalWeight": one[0]}
+    attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    tensors: dict[str, Any] = {}
+    for parameter in op.inputs():
+        shape = op.shape_of(parameter.name, (1, 1), attributes)
+        one = torch.full(shape, 0.5, dtype=getattr(torch, dtype), device=device)
+        tensors[parameter.name] = None if parameter.optional else one
+    if op.class_index is not None:
+        tensors[op.class_index] = torch.zeros_like(tensors[op.class_index], dtype=torch.int64)
     try:
-        call(tensors, {"reduction": 0, "ignoreIndex": -100, "dim": 0})
-    except RuntimeError as error:  # NotImplementedError is one; CPU kernels say it in words only
+        called(function, op, tensors, attributes)
+    except (RuntimeError, AttributeError) as error:  # NotImplementedError is the first; CPU kernels say it in words
         told = str(error).splitlines()[0]
-        if not isinstance(error, NotImplementedError) and "not implemented" not in told:
+        absent = isinstance(error, AttributeError) and "_OpNamespace" in told  # an older PyTorch
+        if not absent and not isinstance(error, NotImplementedError) and "not implemented" not in told:
             raise
         return f"aten: {told}"
     return None

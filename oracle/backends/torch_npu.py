@@ -4,10 +4,10 @@ device=npu:N    this process's device (npu:0; --devices sets it for every worker
 jit_compile=0   torch_npu calls aclnn; 1: the older aclop, compiled when called (default: torch_npu's own, which is 0
                 since Atlas A2 and 1 on ascend910 and ascend310p)
 
-As ``torch`` does, with these differences: an absent weight is None and torch_npu makes what aclnn needs of it;
-LogSigmoid gets the case's own buffer, which the device never reads; float64 is skipped, because torch_npu turns it into
-float32. After a fault torch_npu cannot be used again in this process: every later call is an error that says so, and
-``--isolate`` gives it a new process. ``--emulate`` runs it on the emulated CANN.
+As ``torch`` does, with these differences: an absent tensor is None and torch_npu makes what aclnn needs of it; an
+operator may be called in another way than on a CPU (``Aten.npu``); class indices may be int32; float64 is skipped,
+because torch_npu turns it into float32. After a fault torch_npu cannot be used again in this process: every later call
+is an error that says so, and ``--isolate`` gives it a new process. ``--emulate`` runs it on the emulated CANN.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 
@@ -24,7 +23,8 @@ from ..cann.discovery import check_visible_devices
 from ..model.call import Call
 from ..model.errors import DeviceFault, OracleError
 from ..model.status import Status
-from . import torch as aten
+from ..operators.operator import Aten
+from . import torch as on_cpu
 
 _EVERYWHERE = ("Since the operator is called async", "Note: ASCEND_LAUNCH_BLOCKING", "[ERROR] ", "Rectify the fault")
 
@@ -40,15 +40,10 @@ except Exception as error:
     ) from None
 
 
-def _log_sigmoid(t: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    return torch.ops.aten.log_sigmoid_backward(t["gradOutput"], t["self"], t["buffer"])
-
-
-class Backend(aten.Backend):
+class Backend(on_cpu.Backend):
     """torch_npu on one device."""
 
     name = "torch_npu"
-    index_types = ("int64", "int32", "uint8")
     broken = ""  # the case whose fault has broken this process's torch_npu
 
     def __init__(self, *, device: str = "npu:0", jit_compile: str | None = None) -> None:
@@ -60,7 +55,6 @@ class Backend(aten.Backend):
         if jit_compile not in (None, "0", "1"):
             raise OracleError(f"backend torch_npu: jit_compile={jit_compile!r} must be 0 or 1")
         self._jit_compile = jit_compile
-        self.operators = {**aten.OPERATORS, "aclnnLogSigmoidBackward": _log_sigmoid}
         self.use_device(int(number))
 
     def devices(self) -> int:
@@ -97,6 +91,15 @@ class Backend(aten.Backend):
     @property
     def device(self) -> str:
         return self._device
+
+    def index_types(self, aten: Aten) -> tuple[str, ...]:
+        """The device takes int32 too."""
+        first, *others = aten.index_types
+        return (first, "int32", *others)
+
+    def function(self, aten: Aten) -> on_cpu.Function:
+        """Return how a function of aten is called on an NPU."""
+        return aten.npu or aten.call
 
     def unsupported(self, call: Call) -> str | None:
         """Say what aten or torch_npu cannot do with this call."""

@@ -126,7 +126,6 @@ def first_phase(parameters: tuple[Parameter, ...]) -> Declaration:
 
 def c_type(parameter: Parameter) -> str:
     """Return an attribute's C type. Raises OracleError for one that no first phase of this suite has."""
-    declared: str = getattr(parameter, "c", "int64")
-    if declared not in ATTRIBUTES:
-        raise unknown(f"C type of the attribute {parameter.name}", declared, ATTRIBUTES)
-    return declared
+    if parameter.c not in ATTRIBUTES:
+        raise unknown(f"C type of the attribute {parameter.name}", parameter.c, ATTRIBUTES)
+    return parameter.c

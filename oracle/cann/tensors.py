@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.layout import memory_of, reach, row_major
+from ..catalogue.layout import reach
 from ..model.call import FORMAT_ENUM, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import find
+from ..model.storage import address, memory_of, row_major, strides_of
 from . import abi
 from .device import Session
+from .guarded import Guarded
 from .library import CannError
 
 ALIGNMENT = 32  # of tensorData (documents)
@@ -30,7 +32,7 @@ def unsupported(name: str, array: Array) -> str | None:
         return f"{name}: {array.dtype} is not in the machine's byte order"
     if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         return f"{name}: an aclTensor has no negative strides"
-    if any(s % array.itemsize for s in array.strides) or _address(array) % array.itemsize:
+    if any(s % array.itemsize for s in array.strides) or address(array) % array.itemsize:
         return f"{name}: its elements do not lie at multiples of {array.itemsize} bytes"
     if array.size and not np.may_share_memory(array, memory_of(array)):
         return f"{name}: the memory of this view cannot be found"
@@ -38,17 +40,19 @@ def unsupported(name: str, array: Array) -> str | None:
 
 
 class Mirror:
-    """A host memory (``host``: its bytes) and the block on the device that holds the same."""
+    """A host memory (``host``: its bytes) and the guarded block on the device that holds the same."""
 
     def __init__(self, session: Session, host: Array, size: int) -> None:
         self.session, self.host = session, host
-        self.block = session.allocate(max(size, host.nbytes))
         self.size = max(size, host.nbytes)
+        self.memory = Guarded(session, max(self.size, 1))
 
     def upload(self) -> None:
+        self.memory.arm(self.memory.capacity)
         if self.host.nbytes:
             n = self.host.nbytes
-            self.session.call("aclrtMemcpy", self.block, self.size, _address(self.host), n, abi.HOST_TO_DEVICE)
+            to = c_void_p(self.memory.address)
+            self.session.call("aclrtMemcpy", to, self.size, address(self.host), n, abi.HOST_TO_DEVICE)
 
     def download(self) -> None:
         """Bring back what the device has changed. Raises ValueError where the host's memory is read-only."""
@@ -56,7 +60,7 @@ class Mirror:
             return
         found = np.empty_like(self.host)
         n = self.host.nbytes
-        self.session.call("aclrtMemcpy", _address(found), n, self.block, n, abi.DEVICE_TO_HOST)
+        self.session.call("aclrtMemcpy", address(found), n, c_void_p(self.memory.address), n, abi.DEVICE_TO_HOST)
         if not np.array_equal(found, self.host):
             self.host[...] = found
 
@@ -110,10 +114,10 @@ class Tensors:
             if placed.key not in self.mirrors:
                 mirror = Mirror(self.session, placed.memory, sizes[placed.key])
                 self.mirrors[placed.key] = mirror
-                self._blocks.append(mirror.block)
+                self._blocks.append(mirror.memory.block)
                 mirror.upload()
         for name, placed in self._placed.items():
-            base = self.mirrors[placed.key].block.value or 0
+            base = self.mirrors[placed.key].memory.address
             self.handles[name] = self._create(placed.spec, base + placed.start)
         for name, spec in self._specs.items():
             self.handles[name] = None if spec is None else self._create(spec, self._placeholder())
@@ -135,6 +139,15 @@ class Tensors:
             raise CannError("aclCreateTensor", abi.SUCCESS, f"for {spec!r}; {self.session.cann.message()}")
         return c_void_p(handle)
 
+    def trespasses(self) -> list[str]:
+        """Say of each memory what was written beside it on the device, beyond what the host's memory holds."""
+        told = []
+        for key, mirror in self.mirrors.items():
+            if where := mirror.memory.trespass():
+                names = " and ".join(name for name, placed in self._placed.items() if placed.key == key)
+                told.append(f"beside the memory of {names}: {where}")
+        return told
+
     def download(self) -> None:
         """Bring every memory back, inputs too: a kernel may have written where it must not."""
         for mirror in self.mirrors.values():
@@ -146,10 +159,10 @@ class Placed:
 
     def __init__(self, array: Array, told: TensorSpec | None) -> None:
         self.memory = memory_of(array)
-        self.key = _address(self.memory)
+        self.key = address(self.memory)
         item = array.itemsize
         spec = told or spec_of(array)
-        start = _address(array) - self.key - spec.offset * item
+        start = address(array) - self.key - spec.offset * item
         if told is None or start % ALIGNMENT:
             spec, start = _described(array, start + spec.offset * item, spec.format)
         self.spec, self.start = spec, start
@@ -160,7 +173,7 @@ def _described(array: Array, position: int, format: str) -> tuple[TensorSpec, in
     """Describe an array whose first element lies ``position`` bytes into its memory: begin at an aligned byte."""
     start = position // ALIGNMENT * ALIGNMENT
     offset = (position - start) // array.itemsize
-    strides = row_major(array.shape) if array.flags.c_contiguous else tuple(s // array.itemsize for s in array.strides)
+    strides = row_major(array.shape) if array.flags.c_contiguous else strides_of(array)
     span = reach(array.shape, strides, offset)
     contiguous = offset == 0 and array.flags.c_contiguous
     storage = array.shape if contiguous else (span,)
@@ -170,7 +183,3 @@ def _described(array: Array, position: int, format: str) -> tuple[TensorSpec, in
 
 def _int64s(values: tuple[int, ...]) -> Any:
     return (c_int64 * len(values))(*values)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])

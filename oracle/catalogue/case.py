@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..model.status import SUCCESS
+
 TIERS = ("smoke", "standard", "full")  # each contains the ones before it
 
 
@@ -15,7 +17,7 @@ class TensorPlan:
 
     ``data`` names a generator and its parameters (``{"gen": "uniform", "low": -5, "high": 5}``); None for outputs.
     ``view`` names the memory layout (``contiguous``, ``transposed``, ``strided``, ``expanded``, ``offset`` ...).
-    ``spec_only``: a case that must be refused needs no array, only what aclCreateTensor is told.
+    ``spec_only``: no array, only what aclCreateTensor is told: the case must be refused, or asks for the status alone.
     """
 
     shape: tuple[int, ...]
@@ -38,7 +40,7 @@ class Case:
     tier: str
     dtype: str  # the main dtype, for the report's matrix
     inputs: Mapping[str, TensorPlan | None]  # None: a null pointer
-    attrs: Mapping[str, int]
+    attrs: Mapping[str, Any]
     outputs: Mapping[str, TensorPlan | None]
     expect: Mapping[str, str] = field(default_factory=dict)  # SoC (or "default") -> status name
     soc: tuple[str, ...] = ()  # empty: every SoC
@@ -48,4 +50,18 @@ class Case:
 
     def expected(self, soc: str) -> str:
         """Return the name of the status GetWorkspaceSize must answer on a SoC."""
-        return self.expect.get(soc) or self.expect.get("default") or "ACLNN_SUCCESS"
+        return self.expect.get(soc) or self.expect.get("default") or SUCCESS.name
+
+    @property
+    def asks_status(self) -> bool:
+        """Whether the case has no data: it asks what GetWorkspaceSize answers, and nothing is computed if accepted."""
+        return any(plan is not None and plan.spec_only for plan in (*self.inputs.values(), *self.outputs.values()))
+
+    def computes(self, soc: str) -> bool:
+        """Whether a right device of a SoC accepts the call and goes on to compute it."""
+        return self.expected(soc) == SUCCESS.name and not self.asks_status
+
+    @property
+    def output(self) -> TensorPlan | None:
+        """The plan of the (first) output."""
+        return next(iter(self.outputs.values()))

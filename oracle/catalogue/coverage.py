@@ -13,13 +13,14 @@ from itertools import product
 from typing import Any
 
 from ..model.platforms import DEFAULT_SOC
-from ..model.status import SUCCESS
+from ..model.storage import row_major
 from ..operators import OPERATORS
+from .attributes import words
 from .case import Case, TensorPlan
 from .ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
 from .expand import designs
-from .layout import arrange, row_major
-from .loader import default_dir, files
+from .layout import arrange
+from .loader import catalogues
 from .reading import read
 
 SHAPES_PER_FILL = 4  # "each dtype x each value kind with different shapes", four as in the commercial standard
@@ -71,7 +72,7 @@ def coverage(cases: Iterable[Case]) -> list[Dimension]:
 def required() -> dict[str, Design]:
     """Return the design of each operator, from the built-in catalogue."""
     found = {}
-    for path in files(default_dir()):
+    for path in catalogues():
         document = read(path)
         for design in designs(document):
             found[str(document.data["operator"])] = design
@@ -81,17 +82,17 @@ def required() -> dict[str, Design]:
 def _needed(op: str, design: Design) -> dict[str, list[Point]]:
     """Return the points of every dimension; a dimension's name says what a point is made of."""
     dtypes, ranks = design.dtypes, tuple(design.attributes)
-    values = sorted({item for rows in design.attributes.values() for attrs in rows for item in attrs.items()})
     powers = sorted({n for k in range(LONGEST + 1) for n in (2**k, 2**k - 1)} - {0})
     shares = tuple(SHARES["ecosystem"])
     operator = OPERATORS[op]
     inputs, tensors = operator.names("input"), operator.names("input", "output")
     crossed = [
-        (dtype, form, rank, *_values(attrs))
+        (dtype, form, rank, *words(attrs))
         for rank, rows in design.attributes.items()
         for dtype, form, attrs in product(dtypes, FORMATS.get(rank, ("ND",)), rows)
     ]
-    written = [f"{name}={value}" for name, value in values]
+    combinations = (attrs for rows in design.attributes.values() for attrs in rows)
+    written = list(dict.fromkeys(word for attrs in combinations for word in words(attrs)))
     needed: dict[str, list[Point]] = {
         "dtype": [(d,) for d in dtypes],
         "rank": [(r,) for r in ranks],
@@ -119,18 +120,14 @@ def _optional(op: str, name: str) -> bool:
     return any(p.name == name and p.optional for p in OPERATORS[op].parameters)
 
 
-def _values(attrs: Mapping[str, int]) -> list[str]:
-    return [f"{name}={value}" for name, value in attrs.items()]
-
-
 def _points(case: Case) -> Iterator[tuple[str, Point]]:
     """Yield (dimension, point) of everything a case shows; of a call that must be refused only its empty tensors."""
-    (out,) = case.outputs.values()
-    dtype, tensors = case.dtype, {n: p for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
+    out, dtype = case.output, case.dtype
+    tensors = {n: p for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
     for name, plan in tensors.items():
         if 0 in plan.shape:  # refused or not: some tensors must not be empty
             yield "scene: dtype x empty tensor", (dtype, name)
-    if out is None or case.expected(DEFAULT_SOC) != SUCCESS.name:
+    if out is None or not case.computes(DEFAULT_SOC):
         return
     shape, rank = out.shape, len(out.shape)
     for name in case.inputs:
@@ -140,7 +137,7 @@ def _points(case: Case) -> Iterator[tuple[str, Point]]:
             yield "view: dtype x tensor not contiguous", (dtype, name)
     if 0 in shape:
         return
-    values, kinds, forms = _values(case.attrs), _distributions(case), _forms(shape)
+    values, kinds, forms = words(case.attrs), _distributions(case), _forms(shape)
     yield "dtype", (dtype,)
     yield "rank", (rank,)
     yield "dtype x format x rank x attributes", (dtype, out.format, rank, *values)

@@ -23,6 +23,7 @@ import numpy as np
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError, unknown
+from ..model.storage import row_major
 
 GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
 # name -> (default number or None where the name takes none, least rank)
@@ -170,16 +171,6 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
     return Buffer(base, base[guard : guard + layout.span], inside, layout)
 
 
-def memory_of(array: Array) -> Array:
-    """Return the bytes of the memory that a view looks into: the array that owns it, as uint8."""
-    while True:
-        base: Any = array.base
-        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided puts a holder between
-        if not isinstance(base, np.ndarray):
-            return array.ravel(order="K").view(np.uint8)
-        array = base
-
-
 def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage: tuple[int, ...] | None) -> TensorSpec:
     """Return what aclCreateTensor is told of a tensor; a view that is not contiguous has a 1-D storage shape."""
     if view == "contiguous":
@@ -193,15 +184,6 @@ def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage
         offset=layout.offset,
         storage_shape=(layout.span,) if storage is None else storage,
     )
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides, in elements, of a contiguous tensor."""
-    strides, step = [], 1
-    for dim in reversed(shape):
-        strides.append(step)
-        step *= dim
-    return tuple(reversed(strides))
 
 
 def _size(shape: tuple[int, ...]) -> int:

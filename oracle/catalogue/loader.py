@@ -11,6 +11,7 @@ from pathlib import Path
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
 from ..numerics.environment import ieee_arithmetic
+from ..operators import OPERATORS
 from .case import TIERS, Case
 from .ecosystem import Volume
 from .expand import expand
@@ -19,6 +20,8 @@ from .schema import validate
 
 PathLike = str | os.PathLike[str]
 _MARKER = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*|---[ \t]*|%YAML[^\n]*)?\r?\n)*aclnn_oracle[ \t]*:")
+
+_OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*(\w+)", re.MULTILINE)
 
 
 def is_catalogue(path: PathLike) -> bool:
@@ -31,6 +34,16 @@ def is_catalogue(path: PathLike) -> bool:
 
 
 @ieee_arithmetic
+def operator_of(path: PathLike) -> str:
+    """Return the operator that a catalogue file says it is about, or "" where its first 4 KiB do not say."""
+    try:
+        with Path(path).open("rb") as file:
+            found = _OPERATOR.search(file.read(4096))
+    except OSError:
+        return ""
+    return "" if found is None else found[1].decode()
+
+
 def load(path: PathLike, volume: Volume | None = None) -> list[Case]:
     """Return the cases of one YAML file; OracleError with ``file:line`` for the first fault.
 
@@ -59,11 +72,19 @@ def files(folder: PathLike) -> list[Path]:
     return sorted(p for p in Path(folder).iterdir() if p.suffix in (".yaml", ".yml") and is_catalogue(p))
 
 
+def catalogues() -> list[Path]:
+    """Return the built-in catalogue's files, and those of operators from outside, which lie beside their modules."""
+    return [*files(default_dir()), *(OPERATORS.catalogue_file(OPERATORS[name]) for name in OPERATORS.folders())]
+
+
 def load_all(folder: PathLike | None = None, volume: Volume | None = None) -> list[Case]:
-    """Return the cases of every catalogue file in a folder (default: the built-in one); no id appears twice."""
+    """Return the cases of every catalogue file in a folder; no id appears twice.
+
+    Without a folder those of the built-in catalogue and of the operators from outside.
+    """
     cases: list[Case] = []
     first: dict[str, str] = {}
-    for path in files(default_dir() if folder is None else folder):
+    for path in catalogues() if folder is None else files(folder):
         for case in load(path, volume):
             if case.id in first:
                 raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")

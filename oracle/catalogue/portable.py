@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..model.errors import OracleError
+from ..operators import operator
 from .case import Case, TensorPlan
 from .inputs import spec_of_plan
 
@@ -17,7 +18,7 @@ def case_to_json(case: Case) -> dict[str, Any]:
     return {
         "op": case.op,
         "dtype": case.dtype,
-        "attrs": dict(case.attrs),
+        "attrs": _plain(case.attrs),
         **{k: {n: p and _plan_to_json(p) for n, p in tensors.items()} for k, tensors in plans.items()},
         "expect": dict(case.expect),
         "null": sorted(case.null),
@@ -40,11 +41,17 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
         outputs = {n: p and _plan_from_json(p) for n, p in data["outputs"].items()}
         return Case(
             id=case_id, op=data["op"], family="", why="", tier="full", dtype=data["dtype"], inputs=inputs,
-            attrs=dict(data["attrs"]), outputs=outputs, expect=dict(data["expect"]), null=frozenset(data["null"]),
-            source=source,
+            attrs=_attributes(data["op"], data["attrs"]), outputs=outputs, expect=dict(data["expect"]),
+            null=frozenset(data["null"]), source=source,
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{source}: case {case_id}: not a description of a case ({error!r})") from None
+
+
+def _attributes(op: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as a call has them; in a word ``.nan`` is a word."""
+    parameters = operator(op).by_name
+    return {name: value if parameters[name].c == "char*" else _number(value) for name, value in data.items()}
 
 
 def _plan_from_json(data: Mapping[str, Any]) -> TensorPlan:

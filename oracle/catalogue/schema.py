@@ -41,6 +41,10 @@ def _told(document: Document, error: Any) -> OracleError:
         missing = next(k for k in error.validator_value if k not in error.instance)
         return document.error(f"{missing!r} is missing{inside}", place)
     if rule == "pattern":
+        if place == ("classes",):
+            return document.error(
+                f"classes must be all, or a mapping with only or without, not {error.instance!r}", place
+            )
         return document.error(
             f"{error.instance!r}{inside}: a name must match {error.validator_value}", (*place, error.instance)
         )

@@ -14,10 +14,11 @@ from itertools import product
 from typing import Any
 
 from ..model.errors import OracleError, unknown
+from . import sizes
 from .generators import size_of
 
 Shape = tuple[int, ...]
-Attrs = Mapping[str, int]
+Attrs = Mapping[str, Any]
 _REFERENCE = re.compile(r"(?P<minus>-?)\$(?:(?P<dim>-?\d+)|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d+)?\Z")
 WORDS = ("same", "leading", "last")
 
@@ -25,13 +26,17 @@ WORDS = ("same", "leading", "last")
 def main_shapes(axis: list[Any]) -> Iterator[Shape]:
     """Expand the ``shape`` axis of a family in the order it is written."""
     for item in axis:
-        if isinstance(item, dict):
+        if isinstance(item, dict) and "sizes" in item:
+            yield from sizes.shapes(item["sizes"])
+        elif isinstance(item, dict):
             yield from product(*(_lengths(entry) for entry in item["product"]))
         else:
             yield tuple(item)
 
 
 def _lengths(entry: Any) -> list[int]:
+    if isinstance(entry, dict) and "sizes" in entry:
+        return sizes.lengths(entry["sizes"])
     if isinstance(entry, dict):
         low, high = entry["near_powers"]
         return sorted({n for k in range(low, high + 1) for n in (2**k - 1, 2**k, 2**k + 1) if n > 0})

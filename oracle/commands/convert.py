@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
+from . import Subparsers
+
+if TYPE_CHECKING:
+    from ..catalogue.case import Case
 
 _EPILOG = """\
 examples:
@@ -18,7 +22,7 @@ What a format cannot say is counted: the cases left out, and those whose data be
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``convert`` with argparse."""
     parser = subparsers.add_parser(
         "convert",
@@ -67,7 +71,7 @@ def convert(args: argparse.Namespace) -> int:
     return 0 if any(file.count for file in files) else 1
 
 
-def _read(path: Path, limit: int) -> list[Any]:
+def _read(path: Path, limit: int) -> list[Case]:
     from ..catalogue import load as load_yaml
     from ..catalogue import load_all
     from ..interop import is_foreign_catalogue, load

@@ -6,9 +6,10 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
+from . import Subparsers
 
 if TYPE_CHECKING:
     from ..catalogue.case import Case
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 8  # holes named in the text table
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``coverage`` with argparse."""
     parser = subparsers.add_parser(
         "coverage",
@@ -42,10 +43,10 @@ def add_parser(subparsers: Any) -> None:
         metavar="N",
         help="--information leaves out larger outputs (default 65536)",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=show_coverage)
 
 
-def run(args: argparse.Namespace) -> int:
+def show_coverage(args: argparse.Namespace) -> int:
     """Print the table; exit status 1 where --require is not met."""
     from ..catalogue.coverage import coverage
     from ..catalogue.information import information
@@ -91,8 +92,8 @@ def _table(table: list[Dimension], form: str) -> str:
         for d in table
     ]
     title = ("operator", "dimension", "covered", "percent", "holes")
-    told = "\n".join(f"not generated, not counted: {text}" for text in NOT_GENERATED)
-    return f"{_grid(title, cells, form)}\n\n{told}"
+    left_out = "\n".join(f"not generated, not counted: {text}" for text in NOT_GENERATED)
+    return f"{_grid(title, cells, form)}\n\n{left_out}"
 
 
 def _floor(percent: float) -> str:

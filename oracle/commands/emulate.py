@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
-from typing import Any
 
 from ..emulator import DEVICES, build, environment
 from ..model.platforms import DEFAULT_SOC
+from . import Subparsers
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Add the ``emulator`` command with its actions ``build`` and ``env``."""
     parser = subparsers.add_parser("emulator", help="build the emulated CANN, print its environment")
     actions = parser.add_subparsers(dest="action", required=True)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ..catalogue import TIERS, default_dir, digest, files, is_catalogue, load, select
 from ..catalogue.case import Case
-from ..fixtures import LAYOUTS, verify, write
+from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
+from . import Subparsers
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``golden`` with argparse."""
     parser = subparsers.add_parser(
         "golden",
@@ -34,10 +35,10 @@ def add_parser(subparsers: Any) -> None:
         "--catalogue", type=Path, action="append", default=[], metavar="FILE",
         help="a catalogue file or folder instead of the built-in one; may be repeated",
     )  # fmt: skip
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=golden)
 
 
-def run(args: argparse.Namespace) -> int:
+def golden(args: argparse.Namespace) -> int:
     """Write or verify; return 0, or 1 when something differs."""
     return _verify(args.directory) if args.verify else _write(args)
 
@@ -72,7 +73,7 @@ def _write(args: argparse.Namespace) -> int:
     return 0
 
 
-def unique(cases: Any) -> list[Case]:
+def unique(cases: Iterable[Case]) -> list[Case]:
     """Return the cases after checking that their ids differ."""
     by_id: dict[str, Case] = {}
     for case in cases:
@@ -98,7 +99,7 @@ def catalogue_files(paths: list[Path]) -> list[Path]:
     return found
 
 
-def _progress(word: str) -> Any:
+def _progress(word: str) -> Progress | None:
     """Return a progress line for people; nothing where the output is not a terminal."""
     if not sys.stderr.isatty():
         return None

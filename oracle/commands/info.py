@@ -7,7 +7,6 @@ import importlib.util
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from ..backends import BUILTIN, installed, load
 from ..cann.describe import describe
@@ -17,23 +16,24 @@ from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import OPERATORS
 from ..runner.session import versions
 from ..standards import STANDARDS
+from . import Subparsers
 
 # Products of the public documents on which none of the four operators is supported; no SoC of this project.
 UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
 _NEEDS = {"torch": "torch", "torch_npu": "torch_npu"}  # what a built-in backend imports, and the extra that brings it
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``info`` with argparse."""
     parser = subparsers.add_parser(
         "info",
         help="show versions, backends, SoCs and documented support, the catalogue and devices",
         description="Show what is installed and what can be run. Loads every backend that is there.",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=show_info)
 
 
-def run(args: argparse.Namespace) -> int:
+def show_info(args: argparse.Namespace) -> int:
     """Print everything."""
     for title, lines in (
         ("versions", _versions()),
@@ -84,8 +84,8 @@ def _state(name: str) -> str:
     close = getattr(backend, "close", None)
     if close is not None:
         close()
-    told = [f"device {device}" if device else "", "" if count is None else f"{count} visible"]
-    return ", ".join(["ready", *filter(None, told)])
+    words = [f"device {device}" if device else "", "" if count is None else f"{count} visible"]
+    return ", ".join(["ready", *filter(None, words)])
 
 
 def _socs() -> Iterator[str]:

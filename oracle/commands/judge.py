@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -13,9 +12,10 @@ import numpy as np
 from ..model.errors import OracleError
 from ..standards import STANDARDS, Verdict, judge
 from ..standards.base import OUTPUT_TYPES, Array, OutputType
+from . import Subparsers
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Add the ``judge`` command; its ``run`` returns the exit status: 0 passed, 1 failed, OracleError for bad input."""
     parser = subparsers.add_parser(
         "judge",
@@ -36,10 +36,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the standard; repeatable"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=judge_files)
 
 
-def run(args: argparse.Namespace) -> int:
+def judge_files(args: argparse.Namespace) -> int:
     """Judge, print the verdict and its metrics, and return the exit status."""
     options = _options(args.option)
     stored = _load(args.actual)
@@ -93,8 +93,8 @@ def _dtype(name: str | None, path: Path, stored: Array) -> OutputType:
         return OUTPUT_TYPES[name]
     found = _named(path) or OUTPUT_TYPES.get(stored.dtype.newbyteorder("=").name)
     if found is None:
-        told = "which names no dtype; give --dtype" if stored.dtype.kind == "V" else "which no standard judges"
-        raise OracleError(f"{path}: holds {stored.dtype}, {told}")
+        why = "which names no dtype; give --dtype" if stored.dtype.kind == "V" else "which no standard judges"
+        raise OracleError(f"{path}: holds {stored.dtype}, {why}")
     return found
 
 

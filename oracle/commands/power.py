@@ -9,7 +9,6 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ..catalogue import is_catalogue, load, load_all, select
 from ..catalogue.case import TIERS, Case
@@ -20,10 +19,11 @@ from ..power.score import Plan, Progress, Score, look_elsewhere, measure
 from ..power.summary import Data, passed, summarise
 from ..reporting.save import save
 from ..runner.settings import LAYERS, Settings, settings_of
+from . import Subparsers
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
-FORMATS: dict[str, Callable[[Data], str]] = {
+RENDERERS: dict[str, Callable[[Data], str]] = {
     ".json": lambda data: json.dumps(data, indent=1, ensure_ascii=False) + "\n",
     ".md": markdown,
     ".html": html,
@@ -41,7 +41,7 @@ Exit status 0: the requirement is met and no right kernel was flagged; 1: not, o
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``power`` with argparse."""
     parser = subparsers.add_parser(
         "power",
@@ -70,7 +70,7 @@ def add_parser(subparsers: Any) -> None:
         "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
         help="where to write: .json, .md, .html; repeatable (default: reports/power-TIER.json, .md and .html)",
     )  # fmt: skip
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=show_power)
 
 
 def _whole(word: str) -> int:
@@ -99,13 +99,13 @@ def _share(word: str) -> float:
     return value
 
 
-def run(args: argparse.Namespace) -> int:
+def show_power(args: argparse.Namespace) -> int:
     """Score, print, write; return the exit status. Raises OracleError for bad input."""
     tier = args.tier or ("standard" if not args.files else "full")
-    outputs = args.output or [Path("reports") / f"power-{_label(args.files, tier)}{suffix}" for suffix in FORMATS]
+    outputs = args.output or [Path("reports") / f"power-{_label(args.files, tier)}{suffix}" for suffix in RENDERERS]
     for path in outputs:
-        if path.suffix not in FORMATS:
-            raise OracleError(f"-o {path}: the suffix must be one of {', '.join(FORMATS)}")
+        if path.suffix not in RENDERERS:
+            raise OracleError(f"-o {path}: the suffix must be one of {', '.join(RENDERERS)}")
     cases = tuple(select(_cases(args.files, args.limit), tier=tier))
     if not cases:
         raise OracleError("power: there is no case to score")
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     print(text(data))
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
-        save(path, FORMATS[path.suffix](data))
+        save(path, RENDERERS[path.suffix](data))
     print(f"written: {', '.join(map(str, outputs))}")
     require = args.require if args.require is not None else 0.0 if args.files else TARGETS[tier]
     return 0 if passed(data, require) else 1
@@ -179,8 +179,8 @@ def _command(args: argparse.Namespace) -> str:
         words += [f"--{option}", str(value)] if value else []
     words += ["--standard", args.standard] if args.standard != "mixed" else []
     seeds = args.seeds
-    told = str(seeds.stop) if seeds.start == 0 else f"{seeds.start}..{seeds.stop - 1}"
-    words += ["--seeds", told] if seeds != range(5) else []
+    span = str(seeds.stop) if seeds.start == 0 else f"{seeds.start}..{seeds.stop - 1}"
+    words += ["--seeds", span] if seeds != range(5) else []
     words += [f"--{name.replace('_', '-')}" for name in ("full_matrix", "right_only") if getattr(args, name)]
     return shlex.join(words)
 

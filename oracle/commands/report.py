@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..model.errors import OracleError
-from ..record.reader import Record, read
-from ..reporting import diff, exchange, html, markdown
+from ..record.reader import read
+from ..reporting import diff
+from ..reporting.formats import RENDERERS, format_of, known, write
+from ..reporting.language import LANGUAGES
 from ..reporting.save import save
 from ..reporting.words import verdict
-
-FORMATS: dict[str, Callable[[Sequence[Record]], str]] = {
-    "html": html.render,
-    "md": markdown.render,
-    "xml": exchange.to_junit,
-    "csv": exchange.to_csv,
-    "json": exchange.to_ctrf,
-}
-NAMES = {"html": "HTML", "md": "Markdown", "xml": "JUnit XML", "csv": "CSV", "json": "CTRF JSON"}
-_SUFFIXES = {f".{name}": name for name in FORMATS} | {".htm": "html", ".markdown": "md"}
+from . import Subparsers
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``report`` and ``diff`` with argparse."""
-    formats = ", ".join(f".{name} ({NAMES[name]})" for name in FORMATS)
     report = subparsers.add_parser(
         "report",
         help="make a report of one or more run records",
@@ -35,8 +25,11 @@ def add_parser(subparsers: Any) -> None:
     )
     report.add_argument("records", nargs="+", type=Path, metavar="RUN.jsonl")
     report.add_argument("-o", "--output", type=Path, action="append", default=[], metavar="FILE",
-                        help=f"where to write; the suffix says what: {formats}; may be repeated")  # fmt: skip
-    report.add_argument("--format", choices=FORMATS, help="the format, whatever the suffix; without -o to the terminal")
+                        help=f"where to write; the suffix says what: {known()}; may be repeated")  # fmt: skip
+    report.add_argument(
+        "--format", choices=RENDERERS, help="the format, whatever the suffix; without -o to the terminal"
+    )
+    _add_language(report)
     report.set_defaults(run=run_report)
 
     compare = subparsers.add_parser(
@@ -56,7 +49,13 @@ def add_parser(subparsers: Any) -> None:
                          help="a budget regression is more than X times the old error (%(default)s)")  # fmt: skip
     compare.add_argument("--budget-floor", type=_positive, default=diff.BUDGET_FLOOR, metavar="F",
                          help="and at least this fraction of the bound (%(default)s)")  # fmt: skip
+    _add_language(compare)
     compare.set_defaults(run=run_diff)
+
+
+def _add_language(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lang", choices=LANGUAGES, default="en",
+                        help="language of the text; an HTML report holds both and opens in this one")  # fmt: skip
 
 
 def _whole(text: str) -> int:
@@ -81,35 +80,28 @@ def run_report(args: argparse.Namespace) -> int:
     if not outputs and not args.format:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
     records = [read(path) for path in args.records]
+    language = LANGUAGES[args.lang]
     for path, name in outputs:
-        save(path, FORMATS[name](records))
-        print(f"{path}: {' '.join(verdict(record) for record in records)}")
+        write(records, path, name, language)
+        print(f"{path}: {' '.join(language.say(verdict(record)) for record in records)}")
     if not outputs:
-        sys.stdout.write(FORMATS[args.format](records))
+        sys.stdout.write(RENDERERS[args.format].render(records, language))
     return 0
 
 
 def run_diff(args: argparse.Namespace) -> int:
     """Print or write the difference; 1 when something newly fails."""
     found = diff.Difference(read(args.old), read(args.new), args.budget_factor, args.budget_floor)
+    language = LANGUAGES[args.lang]
     if args.format == "json":
         text = diff.to_json(found)
     elif args.format == "md":
-        text = diff.markdown(found, limit=args.limit)
+        text = diff.markdown(found, limit=args.limit, language=language)
     else:
-        text = diff.text(found, limit=args.limit) + "\n"
+        text = diff.text(found, limit=args.limit, language=language) + "\n"
     if args.output is None:
         sys.stdout.write(text)
     else:
         save(args.output, text)
-        print(f"{args.output}: {found.sentence}")
+        print(f"{args.output}: {language.say(found.sentence)}")
     return 0 if found.ok else 1
-
-
-def format_of(path: Path) -> str:
-    """The format a file's suffix asks for; OracleError for one that none has."""
-    name = _SUFFIXES.get(path.suffix.lower())
-    if name is None:
-        known = ", ".join(f".{f} ({NAMES[f]})" for f in FORMATS)
-        raise OracleError(f"{path}: no report format has the suffix {path.suffix!r}; known: {known}; or say --format")
-    return name

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
 from ..runner.options import OPTIONS, Invocation, add_short, spell
+from . import Subparsers
 
 if TYPE_CHECKING:
     from ..catalogue.case import Case
@@ -45,7 +46,7 @@ Exit status 0 if the case passes or is skipped, 1 if not, 2 for a wrong id or op
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``run`` and ``replay`` with argparse."""
     form = argparse.RawDescriptionHelpFormatter
     run = subparsers.add_parser(
@@ -78,7 +79,8 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend",
     )
-    wanted = [option for option in OPTIONS if option.verdict or option.name in ("isolate", "timeout-per-case")]
+    processes = ("isolate", "no-isolate", "timeout-per-case")
+    wanted = [option for option in OPTIONS if option.verdict or option.name in processes]
     add_short(replay.add_argument, wanted)
     replay.set_defaults(run=replay_case)
 
@@ -91,13 +93,13 @@ def run_catalogue(args: argparse.Namespace) -> int:
 
     rest: list[str] = args.rest
     values = vars(args)
-    settings = settings_of(values)  # wrong values are told here, in one line
+    settings = settings_of(values)  # wrong values are refused here, in one line
     if values["oracle_report"] is None:
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", settings.backend)
         values["oracle_report"] = f"reports/{name}-{settings.soc}.html"
     arguments = [*_load_plugin(), *spell(values, prefixed=True), *rest]
     if not _names_paths(rest):
-        arguments += _default_catalogue(rest)
+        arguments += _outside_catalogues(settings.operators) or _default_catalogue(rest)
     # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none to rewrite
     arguments += ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
     return int(pytest.main(arguments, plugins=[Invocation(["aclnn-oracle", "run", *args.words])]))
@@ -115,6 +117,13 @@ def _names_paths(rest: Sequence[str]) -> bool:
         if not word.startswith("-") and before not in _TAKE_VALUE and Path(word.partition("::")[0]).exists():
             return True
     return False
+
+
+def _outside_catalogues(operators: Sequence[str]) -> list[str]:
+    """The YAML files of the operators that ``--operator`` names. Raises OracleError where one is missing."""
+    from ..operators import OPERATORS
+
+    return [str(OPERATORS.catalogue_file(OPERATORS.add(text))) for text in operators]
 
 
 def _default_catalogue(rest: Sequence[str]) -> list[str]:
@@ -140,7 +149,7 @@ def replay_case(args: argparse.Namespace) -> int:
     bench = Bench(settings)
     try:
         bench.open()
-        record = bench.run(case)
+        record = bench.run_case(case)
         if args.shrink and not record.ok:
             _print_script(bench, case)
     finally:
@@ -157,13 +166,13 @@ def _print_script(bench: Bench, case: Case) -> None:
     from ..runner.script import script
     from ..runner.shrink import shrink_with
 
-    shrunk = shrink_with(bench.run, case, bench.settings)
+    shrunk = shrink_with(bench.run_case, case, bench.settings)
     print(full_text(shrunk.record, why=case.why, source=case.source), file=sys.stderr)
     print(f"reduced in {shrunk.runs} runs; the script follows", file=sys.stderr)
     print(script(shrunk), end="")
 
 
-def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Any:
+def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
     from ..catalogue import load, load_all
     from ..interop import is_foreign_catalogue

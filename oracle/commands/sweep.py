@@ -6,7 +6,14 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+from ..backends import load
+from ..model.errors import OracleError
+from . import Subparsers
+
+if TYPE_CHECKING:
+    from ..sweep.engine import Progress
 
 EPILOG = """examples:
   aclnn-oracle sweep aclnnLogSigmoidBackward --dtype float16             prove the golden, all 2^32 pairs
@@ -20,7 +27,7 @@ operator's strict bound. An interrupted sweep goes on where it stopped. Exit sta
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register the command."""
     parser = subparsers.add_parser(
         "sweep",
@@ -39,14 +46,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--state", type=Path, metavar="FILE", help="progress file (default: reports/sweep-....json)")
     parser.add_argument("--restart", action="store_true", help="forget earlier progress")
     parser.add_argument("--quiet", action="store_true", help="no progress line")
-    parser.set_defaults(run=main)
+    parser.set_defaults(run=show_sweep)
 
 
-def main(args: argparse.Namespace) -> int:
-    """Run the command; the exit status."""
-    from ..model.errors import OracleError
+def show_sweep(args: argparse.Namespace) -> int:
+    """Sweep, and print what was found; the exit status."""
     from ..model.platforms import platform
-    from ..runner.session import versions
+    from ..runner.settings import key_values
     from ..sweep.engine import Progress, environment, run
     from ..sweep.pairs import CODES, pairs
 
@@ -56,37 +62,14 @@ def main(args: argparse.Namespace) -> int:
         raise OracleError(f"--stop-after {args.stop_after}: must be at least 1")
     soc = platform(args.soc).soc
     todo = pairs(args.op, args.dtype, soc)
-    device = None
-    if args.backend:
-        from ..backends import load
-        from ..runner.settings import key_values
-
-        device = load(args.backend, dict(key_values("--backend-option", args.backend_option)))
-    identity = {"op": args.op, "dtype": args.dtype, "soc": soc, "backend": args.backend or "golden"}
-    identity |= {"options": " ".join(sorted(args.backend_option)), "oracle": versions()["aclnn-oracle"]}
-    name = f"sweep-{args.op}-{args.dtype}-{soc}-{(args.backend or 'golden').replace(':', '.')}.json"
-    state: Path = args.state or Path("reports") / name
+    device = load(args.backend, dict(key_values("--backend-option", args.backend_option))) if args.backend else None
+    identity, state = _identity(args, soc), _state_file(args, soc)
     if args.restart:
         state.unlink(missing_ok=True)
     progress = Progress.load(state, identity)
-    shown = saved = time.monotonic()
-
-    def checkpoint(now: Progress) -> None:
-        nonlocal shown, saved
-        moment = time.monotonic()
-        if moment - saved > 5:
-            now.save(state)
-            saved = moment
-        if not args.quiet and moment - shown > 0.5:
-            rate = now.pairs / max(now.seconds, 1e-9)
-            left = (args.rows - now.rows_done) * CODES / max(rate, 1)
-            share = now.rows_done * 100 / args.rows
-            line = f"{share:5.1f} %  {rate / 1e6:6.1f} M pairs/s  {left:5.0f} s left  wrong {now.wrong}"
-            print(f"\r{line}", end="", file=sys.stderr, flush=True)
-            shown = moment
-
     try:
-        run(todo, device, progress, rows=args.rows, stop_after=args.stop_after, checkpoint=checkpoint)
+        watch = _Watch(state, args.rows, quiet=args.quiet)
+        run(todo, device, progress, rows=args.rows, stop_after=args.stop_after, checkpoint=watch)
     except KeyboardInterrupt:
         print(f"\ninterrupted; progress is in {state}, the same command goes on", file=sys.stderr)
         return 130
@@ -101,7 +84,48 @@ def main(args: argparse.Namespace) -> int:
     return 1 if progress.wrong else 0
 
 
-def _summary(progress: Any, backend: str | None, rows: int, versions: dict[str, str]) -> None:
+def _identity(args: argparse.Namespace, soc: str) -> dict[str, str]:
+    """What must be the same for a sweep to go on from its file."""
+    from ..runner.session import versions
+
+    identity = {"op": args.op, "dtype": args.dtype, "soc": soc, "backend": args.backend or "golden"}
+    options = " ".join(sorted(args.backend_option))
+    return {**identity, "options": options, "oracle": versions()["aclnn-oracle"]}
+
+
+def _state_file(args: argparse.Namespace, soc: str) -> Path:
+    name = f"sweep-{args.op}-{args.dtype}-{soc}-{(args.backend or 'golden').replace(':', '.')}.json"
+    given: Path | None = args.state
+    return given or Path("reports") / name
+
+
+class _Watch:
+    """Called after every block: saves the progress every 5 seconds and shows it twice a second."""
+
+    def __init__(self, state: Path, rows: int, *, quiet: bool) -> None:
+        self.state, self.rows, self.quiet = state, rows, quiet
+        self.saved = self.shown = time.monotonic()
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self.saved > 5:
+            progress.save(self.state)
+            self.saved = now
+        if not self.quiet and now - self.shown > 0.5:
+            self.show(progress)
+            self.shown = now
+
+    def show(self, progress: Progress) -> None:
+        from ..sweep.pairs import CODES
+
+        rate = progress.pairs / max(progress.seconds, 1e-9)
+        left = (self.rows - progress.rows_done) * CODES / max(rate, 1)
+        share = progress.rows_done * 100 / self.rows
+        line = f"{share:5.1f} %  {rate / 1e6:6.1f} M pairs/s  {left:5.0f} s left  wrong {progress.wrong}"
+        print(f"\r{line}", end="", file=sys.stderr, flush=True)
+
+
+def _summary(progress: Progress, backend: str | None, rows: int, versions: dict[str, str]) -> None:
     subject = f"backend {backend}" if backend else "golden"
     what = f"{progress.identity['op']} {progress.identity['dtype']} on {progress.identity['soc']}"
     scope = "all pairs" if progress.finished else f"{progress.rows_done} of 65536 rows"

@@ -31,7 +31,7 @@ WITH_INFINITIES = tuple(name for name, p in PLATFORMS.items() if not p.saturates
 class Defect:
     """A wrong kernel, or with ``equivalent`` a mutant that no right verdict may flag.
 
-    ``id``: a row of the published defects (``N01``, ``A05/softmax_backward``) or a generated mutant's name. ``op``: the
+    ``id``: a row of the published defects (``N01``, ``A05/some_backward``) or a generated mutant's name. ``op``: the
     aclnn name. ``socs``: where it is wrong. ``needs``: the kind of case that notices it. ``equivalent``: the argument
     why its results lie within what right kernels may answer.
     """

@@ -15,7 +15,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.elementwise import COUNT
+from ..numerics.graphs import COUNT
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS
 from . import elementwise, rows, samples

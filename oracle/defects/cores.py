@@ -144,7 +144,7 @@ def _double_buffers(op: Operator) -> Iterator[Defect]:
         devices: dict[str, Device] = {}
         if elementwise.fits(op):
             devices = {p.name: _stale_operand(op, p.name, cores, tile) for p in op.operands}
-        devices["result"] = Device("stale", _stale_result(op, cores, tile))
+        devices[op.output] = Device("stale", _stale_result(op, cores, tile))
         if by_rows:
             devices |= {p.name: Device("stale", _stale_factor(op, p.symbol, cores, tile)) for p in _beside(op)}
         for name, device in devices.items():

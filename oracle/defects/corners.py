@@ -16,8 +16,8 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.elementwise import COUNT
 from ..numerics.expressions import Expression, substitute, text, walk
+from ..numerics.graphs import COUNT
 from ..operators.operator import Operator
 from ..operators.parameters import MEAN, REDUCTIONS, Parameter
 from . import elementwise, rows, samples
@@ -63,7 +63,7 @@ Clamp = tuple[Expression, Expression]  # a clamp, and what is clamped
 def _clamps_of(op: Operator) -> dict[str, Clamp]:
     """The formula's clamps against a number, by how they are called, with what is clamped."""
     found: dict[str, Clamp] = {}
-    for node in walk(elementwise.traced(op).value):
+    for node in walk(elementwise.value_of(op)):
         inner = [a for a in node.args if not a.is_constant]
         if node.op in ("min", "max") and len(inner) == 1:
             found["clamp" if not found else f"clamp {text(node)}"] = node, inner[0]
@@ -71,9 +71,7 @@ def _clamps_of(op: Operator) -> dict[str, Clamp]:
 
 
 def _unclamped(op: Operator, clamp: Clamp, lost: Callable[[int, int], Any], tile: int) -> Kernel:
-    right = elementwise.traced(op)
-    replaced = {clamp[0]: clamp[1]}
-    wrong = elementwise.Formula(substitute(right.value, replaced), substitute(right.mean, replaced))
+    wrong = elementwise.mapped(op, lambda root: substitute(root, {clamp[0]: clamp[1]}))
 
     def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:
         part = lost(result.size, tile)
@@ -355,9 +353,7 @@ def _many_classes(op: Operator, several: bool, code: int) -> Callable[[Arguments
 def _counters(op: Operator) -> Iterator[Defect]:
     for what in ("flat", "row", "column"):
         devices = {p.name: _operand_wraps(op, p.name, what) for p in op.operands if elementwise.fits(op)}
-        devices[f"result {op.output}" if op.output in devices else op.output] = Device(
-            what, plain(op), written=_result_wraps(what)
-        )
+        devices[op.output] = Device(what, plain(op), written=_result_wraps(what))
         if rows.fits(op) and what != "flat":
             devices["sum"] = Device(what, _sum_of_the_wrapped(op, what))
         if rows.fits(op) and what == "flat":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array, Call
-from ..model.dtypes import DTYPES, dtype_of
+from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from ..model.platforms import Platform, platform
 from ..model.status import Status
 from ..numerics.blocks import convert
@@ -38,7 +38,7 @@ def store(values: Array, dtype: str, target: Platform) -> Array:
     if values.dtype == wanted:
         return values
     if target.saturates and dtype == "float16":
-        values = np.clip(values, -65504, 65504)
+        values = np.clip(values, -FORMATS[dtype].max, FORMATS[dtype].max)
     if values.dtype == np.float64 and wanted.kind != "c":
         return round_to(values, dtype)
     out = np.empty(values.shape, wanted)

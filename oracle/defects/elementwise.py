@@ -1,26 +1,33 @@
-"""Elementwise operators as kernels: the graph of a formula, run in float32 as a device runs it."""
+"""Elementwise operators as kernels: the graph of a formula, run in float32 as a device runs it.
+
+Flags and choices are constants of a formula: it has a graph for each of their values, without a mean and with one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics.elementwise import COUNT, Elementwise, Form
 from ..numerics.expressions import ONE, Expression, substitute, symbol
 from ..numerics.expressions import Formula as Function
 from ..numerics.expressions import operands as names_of
+from ..numerics.graphs import COUNT, Elementwise, Form
 from ..numerics.programs import simulate
 from ..operators.operator import Operator
+from ..operators.parameters import Parameter
+from .asking import accepted_values
 from .device import Arguments, Kernel
 from .kernels import F, spread
 
 Operands = dict[str, Any]  # float32 arrays of the output's shape, or numbers, by symbol
+Constants = frozenset[tuple[str, int]]  # what flags and choices are in a formula, by symbol
+Change = Callable[[Expression], Expression]
 
 
 def fits(op: Operator) -> bool:
@@ -28,22 +35,69 @@ def fits(op: Operator) -> bool:
     return isinstance(op.computes, Elementwise)
 
 
-@dataclass(frozen=True, eq=False)
 class Formula:
-    """A formula as a kernel computes it: its graphs without a mean, and with the mean's divisor."""
+    """A formula as a kernel computes it; the mean's factor is multiplied last. ``replaced``: graphs it has instead."""
 
-    value: Expression
-    mean: Expression
+    def __init__(
+        self, op: Operator, form: Form | Function | None = None, replaced: Mapping[Expression, Expression] | None = None
+    ) -> None:
+        assert isinstance(op.computes, Elementwise)
+        own = op.computes.formula if form is None else form
+        self.scheme = Elementwise(op.computes.formula, {"": own}, op.computes.gradient)
+        self.switches = frozenset(p.symbol for p in switches(op))
+        self.replaced = replaced or {}
+
+    def root(self, constants: Constants, *, mean: bool) -> Expression:
+        """Return the graph for values of flags and choices."""
+        root = self.scheme.graphs(constants, mean=mean).form("")
+        return self.replaced.get(root, root)
+
+    def graph(self, operands: Operands) -> Expression:
+        """Return the graph for the operands that are given; one that is absent counts as 1."""
+        constants = frozenset((n, v) for n, v in operands.items() if n in self.switches)
+        return _given(self.root(constants, mean=COUNT in operands), frozenset(operands))
 
     def __call__(self, operands: Operands, kind: Any = F) -> Array:
-        """Compute in a type. An operand that is absent counts as 1."""
+        """Compute in a type."""
         ready = {n: v.astype(kind, copy=False) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
         return simulate(self.graph(operands), ready, kind)
 
-    def graph(self, operands: Operands) -> Expression:
-        """Return the graph for the operands that are given."""
-        root = self.mean if COUNT in operands else self.value
-        return _given(root, frozenset(operands))
+
+def switches(op: Operator) -> tuple[Parameter, ...]:
+    """Return the flags and choices that a formula holds."""
+    return tuple(p for p in op.parameters if p.kind == "attr" and p.role in ("flag", "choice") and p.symbol)
+
+
+@cache
+def settings(op: Operator) -> tuple[tuple[str, Constants], ...]:
+    """Return what flags and choices may be, in words and as a formula gets them; the usual values first."""
+    found = []
+    for p in switches(op):
+        words: tuple[Any, ...] = p.words if p.role == "choice" else (True, False)
+        words = accepted_values(op, p.name, words)
+        values = sorted(words, key=lambda word, usual=p.plain: word != usual)  # type: ignore[misc]
+        found.append([(f"{p.name} {w}", (p.symbol, p.words.index(w) if p.words else int(w))) for w in values])
+    return tuple(
+        (", ".join(word for word, _ in chosen), frozenset(value for _, value in chosen)) for chosen in product(*found)
+    )
+
+
+def roots(op: Operator, form: Form | Function | None = None) -> Iterator[tuple[str, Expression, Expression]]:
+    """Yield a formula's graphs without a mean and with one, for every value of its flags and choices, in words."""
+    formula = traced(op, form)
+    for word, constants in settings(op):
+        yield word, formula.root(constants, mean=False), formula.root(constants, mean=True)
+
+
+def value_of(op: Operator, form: Form | Function | None = None) -> Expression:
+    """Return a formula's graph without a mean, for the usual flags and choices."""
+    return next(roots(op, form))[1]
+
+
+def mapped(op: Operator, change: Change) -> Formula:
+    """Return the formula with every graph of it changed."""
+    every = [root for _, *both in roots(op) for root in both]
+    return traced(op, replaced={root: change(root) for root in every})
 
 
 @lru_cache(maxsize=4096)
@@ -51,19 +105,18 @@ def _given(root: Expression, names: frozenset[str]) -> Expression:
     return substitute(root, {symbol(name): ONE for name in names_of(root) if name not in names})
 
 
-def traced(op: Operator, form: Form | Function | None = None) -> Formula:
-    """Return an operator's formula, or another order of its operands; the mean's factor is multiplied last."""
-    assert isinstance(op.computes, Elementwise)
-    scheme = Elementwise(op.computes.formula, {"": form or op.computes.formula}, op.computes.gradient)
-    graphs = [scheme.graphs(frozenset(), mean).form("") for mean in (False, True)]
-    return Formula(*graphs)
+def traced(
+    op: Operator, form: Form | Function | None = None, replaced: Mapping[Expression, Expression] | None = None
+) -> Formula:
+    """Return an operator's formula, or another order of its operands."""
+    return Formula(op, form, replaced)
 
 
 def orders(op: Operator) -> Mapping[str, Form]:
-    """Return the orders that public kernels and others take, by name."""
+    """Return the orders that right kernels take anywhere, by name: not those that depart from the formula."""
     assert isinstance(op.computes, Elementwise)
-    forms: Mapping[str, Any] = op.computes.forms or {}
-    return {name: form if isinstance(form, Form) else Form(form) for name, form in forms.items()}
+    forms = {n: f if isinstance(f, Form) else Form(f) for n, f in (op.computes.forms or {}).items()}
+    return {name: form for name, form in forms.items() if not form.departs}
 
 
 def operands_of(op: Operator, a: Arguments) -> Operands:

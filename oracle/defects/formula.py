@@ -5,7 +5,7 @@ Mutated are the page's formula and the first public kernel's order that differs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -13,15 +13,15 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import PLATFORMS, Platform
-from ..numerics.elementwise import COUNT, Form
-from ..numerics.expressions import ONE, substitute, symbol, walk
+from ..numerics.expressions import ONE, Expression, substitute, symbol, walk
+from ..numerics.graphs import COUNT, Elementwise, Form
 from ..operators.operator import Operator
 from ..operators.parameters import MEAN, NONE, REDUCTIONS
 from . import elementwise, rows, samples
 from .base import Defect
 from .device import Arguments, Device, Kernel
 from .kernels import F, row_sum, scatter
-from .mutations import Change, changes
+from .mutations import changes
 
 NEEDS = "values that enter the changed term"
 
@@ -48,36 +48,39 @@ def _mutant(op: Operator, name: str, what: str, kernel: Kernel, needs: str = NEE
 
 
 def mutated(op: Operator) -> Iterator[tuple[str, str, elementwise.Formula]]:
-    """Yield (order, change, changed formula) for the page's formula and the first public order that differs."""
+    """Yield (order and setting, change, changed formula) for the formula and the first public order that differs."""
     for order, form in orders_of(op).items():
-        right = elementwise.traced(op, form)
-        for change in changes(right.mean if _has_mean(op) else right.value):
-            yield order, change.name, _both(right, change)
-        if _has_mean(op):
-            yield order, f"{right.value} -> (-{right.value})", elementwise.Formula(-right.value, -right.mean)
+        for k, (setting, value, mean) in enumerate(elementwise.roots(op, form)):
+            where = order + (f"{setting}: " if k else "")
+            for name, replaced in _replacements(op, value, mean):
+                yield where, name, elementwise.traced(op, form, replaced)
+
+
+def _replacements(
+    op: Operator, value: Expression, mean: Expression
+) -> Iterator[tuple[str, Mapping[Expression, Expression]]]:
+    """Yield every change of a formula's graphs; what belongs to the mean alone is changed under a mean alone."""
+    if op.attribute("reduction") is None:
+        yield from ((change.name, {value: change.graph}) for change in changes(value))
+        return
+    count = symbol(COUNT)
+    for change in changes(mean):
+        of_the_mean = any(node is count for node in walk(change.node))
+        alone = value if of_the_mean else substitute(change.graph, {count: ONE})
+        yield change.name, {value: alone, mean: change.graph}
+    yield f"{value} -> (-{value})", {value: -value, mean: -mean}
 
 
 def orders_of(op: Operator) -> dict[str, Form]:
     """Return the page's formula, and the first public order of it that differs, by the name of its kernel."""
-    own = elementwise.traced(op).value
-    found = {"": Form(op.computes.formula)}  # type: ignore[union-attr]
+    assert isinstance(op.computes, Elementwise)
+    own = elementwise.value_of(op)
+    found = {"": Form(op.computes.formula)}
     public = {name for p in PLATFORMS.values() for name in (p.kernel, p.kernel.partition("_")[0])}
     for name, form in elementwise.orders(op).items():
-        if name in public and elementwise.traced(op, form).value is not own:
+        if name in public and elementwise.value_of(op, form) is not own:
             return {**found, f"{name}: ": form}
     return found
-
-
-def _has_mean(op: Operator) -> bool:
-    return op.attribute("reduction") is not None
-
-
-def _both(right: elementwise.Formula, change: Change) -> elementwise.Formula:
-    """A changed formula with and without a mean; what belongs to the mean alone is changed under a mean alone."""
-    count = symbol(COUNT)
-    of_the_mean = any(node is count for node in walk(change.node))
-    value = right.value if of_the_mean else substitute(change.graph, {count: ONE})
-    return elementwise.Formula(value, change.graph)
 
 
 def _means(op: Operator) -> Iterator[Defect]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from ..model.call import Array, Call
+from ..model.storage import address, owner_of, row_major, strides_of
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE
 from .asking import broadcasting, is_vector, like_main, output_shape
@@ -18,21 +18,10 @@ from .kernels import plain
 
 def storage_of(view: Array) -> tuple[Array, int]:
     """Return the memory a view looks into as a vector of its dtype, guards included, and where the view begins."""
-    owner = view
-    while True:
-        base: Any = owner.base
-        base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)
-        if not isinstance(base, np.ndarray):
-            break
-        owner = base
+    owner = owner_of(view)
     flat = owner.reshape(-1, order="A") if owner.flags.c_contiguous else owner.ravel(order="K")
     flat = flat.view(view.dtype) if flat.dtype != view.dtype else flat
     return flat, (address(view) - address(owner)) // view.itemsize
-
-
-def address(array: Array) -> int:
-    """Return where an array's first element lies."""
-    return int(array.__array_interface__["data"][0])
 
 
 def reread(view: Array, strides: tuple[int, ...], start: int) -> Array:
@@ -43,20 +32,6 @@ def reread(view: Array, strides: tuple[int, ...], start: int) -> Array:
         steps = np.arange(view.shape[axis]) * stride
         index += steps.reshape((-1,) + (1,) * (view.ndim - axis - 1))
     return np.asarray(flat[np.clip(index, 0, flat.size - 1)]) if flat.size else view
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides of a contiguous tensor in elements."""
-    strides, step = [], 1
-    for dim in reversed(shape):
-        strides.append(step)
-        step *= dim
-    return tuple(reversed(strides))
-
-
-def strides_of(view: Array) -> tuple[int, ...]:
-    """Return a view's strides in elements."""
-    return tuple(s // view.itemsize for s in view.strides)
 
 
 def packed(view: Array) -> Array:

@@ -40,7 +40,7 @@ def _masked(op: Operator, zero: Zero) -> Kernel:
 def _factors(op: Operator) -> dict[str, Expression]:
     """What the formula, or a public order of it, is zero with, in the words of the parameters."""
     if elementwise.fits(op):
-        graphs = [elementwise.traced(op, form).value for form in orders_of(op).values()]
+        graphs = [elementwise.value_of(op, form) for form in orders_of(op).values()]
     else:
         graphs = [rows.Formula(op).value if rows.fits(op) else samples.Formula(op).mean]
     names = {symbol(p.symbol): symbol(p.name) for p in op.parameters if p.symbol}

@@ -7,11 +7,13 @@ per mutant. A change that gives the same graph, or one that differs only where t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
-from ..numerics.enclosures import constant_value
+from ..numerics.enclosures import Undefined, constant_value
 from ..numerics.expressions import (
     ARITHMETIC,
     COMPARISONS,
@@ -52,7 +54,7 @@ def changes(root: Expression) -> Iterator[Change]:
     for node in walk(root):
         for name, new in _alternatives(node, symbols, node is root):
             graph = substitute(root, {node: new})
-            if id(graph) in found or _meets(node, new, root, graph):
+            if id(graph) in found or _meets(node, new, root, graph) or not _is_defined(graph):
                 continue
             found[id(graph)] = name
             while name in names:  # the same words at another place
@@ -159,6 +161,19 @@ def _numbers(value: Fraction) -> Iterator[Fraction]:
     else:
         yield from (Fraction(0), value * 10, value / 10, value * 2, -value, value * (1 + Fraction(1, 2**12)))
         yield from EPSILONS if abs(value) < Fraction(1, 10**5) else (value - 1, value + 1)
+
+
+def _is_defined(graph: Expression) -> bool:
+    """Whether all constants are numbers: the root of -2 is none."""
+    try:
+        return all(_is_number(node) for node in walk(graph) if node.is_constant and not node.is_condition)
+    except Undefined:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def _is_number(node: Expression) -> bool:
+    return math.isfinite(constant_value(node))
 
 
 # ---- branches that meet ----------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def vanishes(op: Operator, p: Parameter, value: float) -> bool:
     """Whether an elementwise formula is zero for a value of one of its numbers, whatever the operands are."""
     if not elementwise.fits(op) or not p.symbol:
         return False
-    graph = substitute(elementwise.traced(op).value, {symbol(p.symbol): constant(value)})
+    graph = substitute(elementwise.value_of(op), {symbol(p.symbol): constant(value)})
     rng = np.random.default_rng(0)
     given = {name: rng.normal(size=64).astype(F) for name in operands(graph)}
     return not np.any(simulate(graph, given, F))

@@ -194,7 +194,7 @@ OF_MANY = ("first for all", "row 0 for all", "shifted", "reversed")  # have no e
 def _factors(op: Operator) -> set[str]:
     """Operands that are mere factors: 0 for their NaN gives the 0 that a product which saturates may answer."""
     if elementwise.fits(op):
-        formula = elementwise.traced(op).value
+        formula = elementwise.value_of(op)
     elif samples.fits(op):
         formula = samples.Formula(op).mean
     elif rows.fits(op):

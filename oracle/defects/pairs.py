@@ -120,9 +120,9 @@ def _general(op: Operator) -> Iterator[Factor]:
         first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
         shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
         yield "shape", lambda call: f"rank {_out(call).ndim} {_size(_out(call).size)}", shapes
-    yield "result", lambda call: _layout(_out(call)), ORDER
+    yield "the output", lambda call: _layout(_out(call)), ORDER
     if mixes(op, op.output):
-        yield "result's dtype", lambda call: SAME if _out(call).dtype == call.inputs[main].dtype else OTHER, MIXED
+        yield "the output's dtype", lambda call: SAME if _out(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 
 
 def _samples(op: Operator, call: Call) -> str:

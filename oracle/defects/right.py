@@ -15,9 +15,9 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import PLATFORMS, Platform
-from ..numerics.elementwise import COUNT, Elementwise, Form
 from ..numerics.enclosures import round_constant
 from ..numerics.expressions import Expression, operation, symbol, trace, walk
+from ..numerics.graphs import COUNT, Elementwise, Form, named
 from ..numerics.programs import simulate
 from ..operators.operator import Operator
 from ..operators.parameters import CLASS_INDEX, ONE_VALUE
@@ -49,7 +49,15 @@ def _kernels(op: Operator) -> Found:
     if op.aten is not None and find_spec("torch") is not None:
         yield "torch", "PyTorch in float32", _torch(op)
     for form in dict.fromkeys(p.kernel for p in PLATFORMS.values()):
-        yield form, f"the public kernel {form}", public(op, form)
+        if not departs(op, form):
+            yield form, f"the public kernel {form}", public(op, form)
+
+
+def departs(op: Operator, kernel: str) -> bool:
+    """Whether a SoC's kernel computes something else, which is right there alone."""
+    forms = op.computes.forms or {} if isinstance(op.computes, Elementwise) else {}
+    form = named(forms, kernel)
+    return isinstance(form, Form) and form.departs
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -58,16 +66,17 @@ def _kernels(op: Operator) -> Found:
 def _elementwise(op: Operator) -> Found:
     right = elementwise.traced(op)
     yield "double", "float64 internals", _in_double(op, right)
-    public_forms = {p.kernel for p in PLATFORMS.values()}
+    own = elementwise.value_of(op)
+    kernels = {name for p in PLATFORMS.values() for name in (p.kernel, p.kernel.partition("_")[0])}
     for name, form in elementwise.orders(op).items():
-        if name not in public_forms:
+        if name not in kernels and elementwise.value_of(op, form) is not own:
             yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.traced(op, form))
     if op.attribute("reduction") is not None and isinstance(op.computes, Elementwise):
         first = Form(op.computes.formula, mean="first")
         yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
         yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
         yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))
-    if _has_sum_of_product(right.value):
+    if any(_has_sum_of_product(value) for _, value, _ in elementwise.roots(op)):
         yield "fused", "a fused multiply-add wherever a product is added", _fused(op, right)
 
 
@@ -205,6 +214,8 @@ def _torch(op: Operator) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
         import torch
 
+        from ..backends.torch import called
+
         assert op.aten is not None
         if torch.get_num_threads() > 1:
             torch.set_num_threads(1)  # the score has its own processes
@@ -214,14 +225,13 @@ def _torch(op: Operator) -> Kernel:
             if value is not None:
                 kept = np.int64 if p.role is CLASS_INDEX else F
                 tensor = torch.from_numpy(np.array(value.astype(kept), copy=True))
-                if p.role is ONE_VALUE:
-                    tensor = tensor.reshape(())
-                given[p.name] = tensor.expand(a[op.main].shape) if p.name in op.aten.expanded else tensor
+                given[p.name] = tensor.reshape(()) if p.role is ONE_VALUE else tensor
         if op.inputs(CLASS_INDEX) and a[op.main].ndim == 1:  # a single sample has one class, and one gradient
             for p in op.inputs():
                 if p.role is CLASS_INDEX or p in samples.per_sample(op):
                     given[p.name] = given[p.name].reshape(-1)[:1].reshape(())
-        return np.asarray(op.aten.call(torch.ops.aten, given).numpy()).reshape(op.output_shape(a))
+        result = called(op.aten.call, op, given, dict(a))[0]
+        return np.asarray(result.numpy()).reshape(op.output_shape(a))
 
     return kernel
 

@@ -59,12 +59,8 @@ def class_axis(op: Operator, a: Arguments) -> int:
 
 def axis_in(op: Operator, shape: tuple[int, ...], attributes: Mapping[str, Any]) -> int:
     """Return the axis of the classes in a main operand of a shape."""
-    for parameter in op.inputs(PER_CLASS):
-        own = op.shape_of(parameter.name, shape, attributes)
-        (axis,) = op.axes_of(parameter.name, shape, own, attributes)
-        if axis is not None:
-            return axis
-    return len(shape) - 1
+    axis = op.class_axis(shape, attributes)
+    return len(shape) - 1 if axis is None else axis
 
 
 @dataclass

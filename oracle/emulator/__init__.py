@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .custom import add_custom, build_custom
 from .environment import DEVICES, activate, environment
-from .toolkit import build
+from .toolkit import build, served
 
-__all__ = ["DEVICES", "activate", "add_custom", "build", "build_custom", "environment"]
+__all__ = ["DEVICES", "activate", "add_custom", "build", "build_custom", "environment", "served"]

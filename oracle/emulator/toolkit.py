@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -37,10 +38,11 @@ LIBRARIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "libascendcl.so": (("core", "runtime"), ()),
     "libnnopbase.so": (("objects", "ops"), ("libascendcl.so",)),
     "libopapi_nn.so": (("ops/nn",), ("libnnopbase.so", "libascendcl.so")),
-    "libopapi_math.so": (("ops/math",), ("libnnopbase.so", "libascendcl.so")),
+    "libopapi_math.so": (("ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),
+    "libopapi.so": (("ops/nn", "ops/math", "ops/unserved"), ("libnnopbase.so", "libascendcl.so")),  # as CANN 8.x has it
 }
+ALIASES = {"libacl_rt.so": "libascendcl.so"}  # the same file under another name
 SHELLS = (
-    "libacl_rt.so",
     "libhccl.so",
     "libacl_op_compiler.so",
     "libge_runner.so",
@@ -111,7 +113,7 @@ def _require_platform() -> None:
 def _digest(compiler: str, sanitize: str | None) -> str:
     digest = hashlib.sha256()
     version = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, check=False).stdout
-    for part in (compiler, version, str(sanitize), *FLAGS, repr(LIBRARIES), repr(SHELLS)):
+    for part in (compiler, version, str(sanitize), *FLAGS, repr(LIBRARIES), repr(ALIASES), repr(SHELLS)):
         digest.update(part.encode() + b"\0")
     for path in sorted(p for folder in ("src", "include") for p in (SOURCES / folder).rglob("*") if p.is_file()):
         digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -143,6 +145,8 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
     (target / "ascend_emulated_install.info").write_text("package_name=emulated-cann\nversion=8.5.0\n")
     with tempfile.TemporaryDirectory(prefix="emulator-", dir=target) as objects:
         sources = {name: _sources(folders) for name, (folders, _) in LIBRARIES.items()}
+        (Path(objects) / "unserved_names.inc").write_text("".join(f"EMU_UNSERVED({name})\n" for name in unserved()))
+        flags.append(f"-I{objects}")
         compiled = {path: Path(objects) / f"{i}.o" for i, path in enumerate(p for ps in sources.values() for p in ps)}
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             jobs = [pool.submit(compile, [*flags, *INCLUDES, "-c", str(s), "-o", str(o)]) for s, o in compiled.items()]
@@ -150,10 +154,30 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
                 job.result()
         for name, (_, needed) in LIBRARIES.items():
             link(flags, lib64 / name, [compiled[path] for path in sources[name]], lib64, needed)
+        for alias, name in ALIASES.items():
+            (lib64 / alias).unlink(missing_ok=True)
+            (lib64 / alias).hardlink_to(lib64 / name)
         empty = Path(objects) / "empty.cpp"
         empty.write_text("")
         for name in SHELLS:
             link(flags, lib64 / name, [empty], lib64, ("libascendcl.so",))
+
+
+def served() -> tuple[str, ...]:
+    """Return the operators of libopapi_nn.so, by aclnn name: the suite's and their forward partners."""
+    texts = (path.read_text() for path in _sources(("ops/nn",)))
+    return tuple(sorted(name for text in texts for name in re.findall(r"^EMU_SECOND_PHASE\((\w+)\)", text, re.M)))
+
+
+def unserved() -> tuple[str, ...]:
+    """Return the operators that torch_npu looks up and that answer that the emulated CANN does not serve them.
+
+    names.txt holds what torch_npu 2.13 looks up, without the helpers in ops/math. A newer version (V2 ...) of an
+    operator that is served is left out: torch_npu takes the one that is there.
+    """
+    known = set(served())
+    names = (SOURCES / "src" / "ops" / "unserved" / "names.txt").read_text().split()
+    return tuple(name for name in names if re.sub(r"V\d+$", "", name) not in known and name not in known)
 
 
 def _sources(folders: Sequence[str]) -> list[Path]:

@@ -1,12 +1,12 @@
 """ATK JSON: a list of cases, each with an aclnn name and its tensors and attributes as ``inputs``.
 
 Source: the case files published in ops-nn (``tests/st/**/atk_aclnn*.json``). Spellings that occur there are read as
-they are meant: ``aclnn`` may be missing from the name, and names differ from aclnn's in capitals (``Output``).
+they are meant: ``aclnn`` may be missing from the name, names differ from aclnn's in capitals (``Output``), and inputs
+without names (``null``) come in the order of GetWorkspaceSize. An aclScalar has the type ``scalar``.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +14,13 @@ from typing import Any
 
 from ..catalogue.case import TensorPlan
 from ..catalogue.reading import display
+from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
+from ..operators.attributes import attribute_value
 from ..operators.operator import Operator
+from ..operators.parameters import Parameter
 from .foreign import LIMIT, Collector, Foreign, Loaded
-from .names import dtype_named, integer, operator_named, reduction, same_name
+from .names import drawn, dtype_named, operator_named, same_name
 from .ranges import Unfit, from_atk, number
 
 KIND = "atk"
@@ -98,23 +101,24 @@ class _Entry:
         if not isinstance(items, list):
             raise self.error(f"inputs is {_short(items)}; it must be a list")
         inputs: dict[str, TensorPlan | None] = {}
-        attrs: dict[str, int] = {}
+        attrs: dict[str, Any] = {}
         output = None
-        for item in items:
-            if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-                raise self.error(f"an input must be an object with a name, not {_short(item)}")
-            name, kind = self.parameter(item)
+        for at, item in enumerate(items):
+            if not isinstance(item, dict) or not isinstance(item.get("name", 0), (str, type(None))):
+                raise self.error(f"an input must be an object with a name, or null as its name, not {_short(item)}")
+            parameter = self.parameter(item, at)
+            name = parameter.name
             try:
-                if kind == "attr":
-                    attrs[name] = self.attribute(name, item.get("range_values"))
-                elif kind == "output":
+                if parameter.kind == "attr":
+                    attrs[name] = self.attribute(parameter, item)
+                elif name == self.operator.output:
                     output = self.tensor(item)
-                else:
+                elif parameter.kind == "input":
                     inputs[name] = self.tensor(item)
             except Unfit:
                 raise
             except OracleError as error:
-                raise self.error(f"{item['name']}: {error}") from None
+                raise self.error(f"{item['name'] or name}: {error}") from None
         refused = self.entry.get("expected_error_msg")
         standard = self.entry.get("standard")
         acc = standard.get("acc") if isinstance(standard, dict) else None
@@ -130,17 +134,19 @@ class _Entry:
             refused=bool(refused),
         )
 
-    def parameter(self, item: dict[str, Any]) -> tuple[str, str]:
-        """Return the aclnn parameter an input stands for, and its kind."""
-        kind = str(item.get("type", "tensor")).lower()
+    def parameter(self, item: dict[str, Any], at: int) -> Parameter:
+        """Return the aclnn parameter an input stands for; ``at``: its place among the inputs."""
+        kind, given = str(item.get("type", "tensor")).lower(), item["name"]
         if kind not in (*_TENSOR, *_ATTRIBUTE):
-            raise self.error(f"{item['name']}: unknown type {item.get('type')!r}; known: tensor, attr, scalar")
-        kinds = ("attr",) if kind in _ATTRIBUTE else ("input", "output")
-        name = same_name(item["name"], self.operator.names(*kinds))
-        if name is None:
-            known = ", ".join(self.operator.names(*kinds))
-            raise self.error(f"{self.operator.name} has no {kind} {item['name']!r}; it has: {known}")
-        return name, next(p.kind for p in self.operator.parameters if p.name == name)
+            raise self.error(f"{given}: unknown type {item.get('type')!r}; known: tensor, attr, scalar")
+        attributes = self.operator.names("attr")
+        known = attributes if kind in _ATTRIBUTE else tuple(n for n in self.operator.by_name if n not in attributes)
+        everything = tuple(self.operator.by_name)
+        name = same_name(given, known) if given else everything[at] if at < len(everything) else None
+        if name not in known:
+            what = repr(given) if given else f"as input {at} without a name"
+            raise self.error(f"{self.operator.name} has no {kind} {what}; it has: {', '.join(known)}")
+        return self.operator.by_name[name]
 
     def tensor(self, item: dict[str, Any]) -> TensorPlan | None:
         """Return the plan of a tensor; an optional one without a shape is absent (as ATK's executors treat rank 0)."""
@@ -162,20 +168,17 @@ class _Entry:
             data["must"] = [number(v) for v in outliers]
         return TensorPlan(tuple(shape), dtype, data)
 
-    def attribute(self, name: str, values: Any) -> int:
-        """Return an attribute's value: the number itself, or one drawn from ``[low, high]`` by the case's label."""
-        if name == "reduction" and isinstance(values, str):
-            return reduction(values)
+    def attribute(self, parameter: Parameter, item: dict[str, Any]) -> Any:
+        """Return an attribute's value: the value itself, or one drawn from ``[low, high]`` by the case's label."""
+        values = item.get("range_values")
         listed = values if isinstance(values, list) else [values]
+        if len(listed) not in (1, 2):
+            raise OracleError(f"range_values {_short(values)}: a value, [value] or [low, high] is needed")
+        if parameter.c == "aclScalar" and DTYPES[dtype_named(item.get("dtype"))].kind == "float":
+            listed = [float(v) if isinstance(v, int) else v for v in listed]
         if len(listed) == 1:
-            return reduction(listed[0]) if name == "reduction" else integer(name, listed[0])
-        if len(listed) != 2:
-            raise OracleError(f"range_values {_short(values)}: a number, [value] or [low, high] is needed")
-        low, high = (integer(name, v) for v in listed)
-        if low > high:
-            raise OracleError(f"range_values {_short(values)}: low is above high")
-        word = hashlib.sha256(f"{self.operator.name}\n{self.label}\n{name}".encode()).digest()
-        return low + int.from_bytes(word[:8], "little") % (high - low + 1)
+            return attribute_value(parameter, listed[0])
+        return drawn(parameter, *listed, label=f"{self.operator.name}\n{self.label}")
 
 
 def _short(value: Any) -> str:

@@ -37,7 +37,7 @@ class Foreign:
     operator: Operator
     label: str
     inputs: dict[str, TensorPlan | None]
-    attrs: dict[str, int]
+    attrs: dict[str, Any]
     where: str
     why: str
     output: TensorPlan | None = None
@@ -98,8 +98,9 @@ class Collector:
             return self.loaded.skip("refused by the operator", foreign.told, f"{status.name}: {status.reason}")
         if any(p is not None and shares_elements(p.shape, p.view) for p in case.outputs.values()):
             return self.loaded.skip("whose output elements share memory", foreign.told)
-        if told := _unspecified(case):
-            return self.loaded.skip("with targets outside [0, C): the result is unspecified", foreign.told, told)
+        if told := _unspecified(case, foreign.operator):
+            reason = f"with {foreign.operator.class_index}s outside [0, C): the result is unspecified"
+            return self.loaded.skip(reason, foreign.told, told)
         expect = {soc: statuses[soc].name for soc in good} if foreign.refused else {}
         self.loaded.cases.append(
             replace(case, soc=() if len(good) == len(PLATFORMS) else tuple(good), expect=_merged(expect))
@@ -112,7 +113,7 @@ class Collector:
         like = inputs[op.main]
         output = foreign.output
         if output is None and like is not None:
-            output = TensorPlan(like.shape, like.dtype)
+            output = TensorPlan(op.output_shape(inputs), op.output_dtype(inputs))
         if foreign.refused:
             inputs = {n: p and replace(p, spec_only=True) for n, p in inputs.items()}
             output = output and replace(output, spec_only=True)
@@ -126,7 +127,7 @@ class Collector:
             dtype=dtype,
             inputs=inputs,
             attrs={name: foreign.attrs[name] for name in op.names("attr")},
-            outputs={op.output: output},
+            outputs={**dict.fromkeys(op.outputs), op.output: output},
             uninformative=UNINFORMATIVE,
             source=foreign.where,
         )
@@ -146,15 +147,23 @@ class Collector:
 
 
 def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
-    """Every input by its aclnn name. ``buffer``, which no kernel has and none reads, is the empty one of op-plugin."""
+    """Every input by its aclnn name. One that nobody reads, and that no kernel has, is the empty one of op-plugin."""
     op, given = foreign.operator, dict(foreign.inputs)
-    if "buffer" not in given and (like := given.get(op.main)) is not None:
-        given["buffer"] = TensorPlan((0,), like.dtype, {"gen": "constant", "value": 0})
+    like = given.get(op.main)
+    for parameter in op.inputs():
+        if like is not None and parameter.holds("nothing") and parameter.name not in given:
+            given[parameter.name] = TensorPlan((0,), like.dtype, {"gen": "constant", "value": 0})
     for parameter in op.parameters:
         needed = parameter.kind == "attr" or (parameter.kind == "input" and not parameter.optional)
         if needed and parameter.name not in given and parameter.name not in foreign.attrs:
             raise OracleError(f"{foreign.told}: {parameter.name} of {op.name} is missing")
     return {name: given.get(name) for name in op.names("input")}
+
+
+def is_accepted(foreign: Foreign) -> bool:
+    """Whether the operator takes the call on some SoC."""
+    case = Collector("", LIMIT)._case(foreign)
+    return any(validate(case.op, soc=soc, **_parameters(case)).ok for soc in PLATFORMS)
 
 
 def _parameters(case: Case) -> dict[str, Any]:
@@ -168,17 +177,21 @@ def _merged(expect: dict[str, str]) -> dict[str, str]:
     return {"default": names.pop()} if len(names) == 1 else expect
 
 
-def _unspecified(case: Case) -> str:
-    """NLLLossBackward with a class that is neither in [0, C) nor ignoreIndex has no specified result."""
-    target, self = case.inputs.get("target"), case.inputs.get("self")
-    if "ignoreIndex" not in case.attrs or target is None or self is None or target.spec_only or not target.data:
+def _unspecified(case: Case, op: Operator) -> str:
+    """A class that is neither in [0, C) nor the ignored one has no specified result."""
+    ignore = op.attribute("ignore index")
+    if op.class_index is None or ignore is None:
         return ""
-    if not size_of(target.shape) or not size_of(self.shape):
+    target, main = case.inputs.get(op.class_index), case.inputs.get(op.main)
+    if target is None or main is None or target.spec_only or not target.data:
         return ""
-    classes, ignored, data = self.shape[-1], case.attrs["ignoreIndex"], target.data
+    axis = op.class_axis(main.shape, case.attrs)
+    if axis is None or not size_of(target.shape) or not size_of(main.shape):
+        return ""
+    classes, ignored, data = main.shape[axis], case.attrs[ignore.name], target.data
     named = [*data.get("must", ()), *data.get("values", ()), *([data["value"]] if "value" in data else [])]
     if "low" in data:
         low, high = int(data["low"]), int(data["high"])
         named += [*range(low, min(0, low + 2)), *range(max(classes, high - 1), high + 1)]  # the ends tell of the rest
     wrong = [v for v in named if v != ignored and not 0 <= v < classes]
-    return f"target may be {wrong[0]}, self has {classes} classes" if wrong else ""
+    return f"{op.class_index} may be {wrong[0]}, {op.main} has {classes} classes" if wrong else ""

@@ -29,11 +29,10 @@ from ..model.errors import OracleError, unknown
 from ..model.status import Status
 from ..operators import OPERATORS, validate, writes
 from ..operators.promotion import promoted
-from .names import KERNELS, operator_named, plain
+from .names import kernel_value, operator_named, operators_of_kernel, plain
 
 Form = Literal["kernel", "aclnn"]
 FORMS: tuple[Form, ...] = ("kernel", "aclnn")
-_UNTYPED = ("target", "buffer")  # not among the operands the host promotes
 
 
 class GoldenFile:
@@ -48,9 +47,10 @@ class GoldenFile:
         module = _imported(self.path)
         self.functions = {k: f for k, f in _functions(module, self.path).items() if form in ("", k[1])}
         if not self.functions:
+            kernels = ", ".join(op.kernel.name for op in OPERATORS.values() if op.kernel is not None)
             raise OracleError(
                 f"{self.path}: no golden{f' of the {form} form' if form else ''} for an operator of this project; "
-                f"__golden__ or __spec__ must name one of {', '.join(k.name for k in KERNELS.values())}"
+                f"__golden__ or __spec__ must name an aclnn operator or one of {kernels}"
             )
         content = hashlib.sha256(self.path.read_bytes()).hexdigest()
         self.versions = {"golden_py": f"{self.path.name} sha256:{content[:12]}"}
@@ -64,12 +64,13 @@ class GoldenFile:
         status = validate(call)
         if not status.ok:
             return f"a golden has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to it"
-        (output,) = call.outputs.values()
-        if not writes(call) and not _fits(call, output.shape):
+        shape = call.outputs[OPERATORS[call.op].output].shape
+        if not writes(call) and not _fits(call, shape):
             return "the host returns on an empty input before it looks at the rest; no kernel would see this call"
         computed = _promoted(call)
-        if output.dtype != DTYPES[computed].numpy:
-            return f"the host casts {computed} to {output.dtype} after the kernel; a golden ends before that"
+        for output in call.outputs.values():
+            if output is not None and output.dtype != DTYPES[computed].numpy:
+                return f"the host casts {computed} to {output.dtype} after the kernel; a golden ends before that"
         return None
 
     def run(self, call: Call) -> Status | None:
@@ -79,15 +80,14 @@ class GoldenFile:
             raise LookupError(f"{self.path.name} has no golden for {call.op}")
         form, function = found
         with np.errstate(all="ignore"):  # what overflows or divides by zero is the case's business
-            result = _single((_kernel if form == "kernel" else _aclnn)(call, function))
-        (name,) = call.outputs
-        given = call.outputs[name]
-        if not writes(call) and result.size == 0:
-            return None
-        if (result.shape, result.dtype) == (given.shape, given.dtype):
-            given[...] = result
-        else:
-            call.outputs[name] = result
+            results = _arrays((_kernel if form == "kernel" else _aclnn)(call, function), len(call.outputs))
+        for (name, given), result in zip(tuple(call.outputs.items()), results, strict=True):
+            if not writes(call) and result.size == 0:
+                continue
+            if given is not None and (result.shape, result.dtype) == (given.shape, given.dtype):
+                given[...] = result
+            else:
+                call.outputs[name] = result
         return None
 
     def _of(self, call: Call) -> tuple[Form, Callable[..., Any]] | None:
@@ -130,10 +130,11 @@ def _functions(module: Any, path: Path) -> dict[tuple[str, Form], Callable[..., 
             raise OracleError(f"{path}: {what} is {type(table).__name__}; it must be a dict")
     for form in FORMS:
         for name, function in _entries(golden.get(form, {}), f"{path}: __golden__[{form!r}]"):
-            if (key := _key(name)) is not None and key[1] == form:
-                found[key] = _resolved(module, function, f"{path}: __golden__[{form!r}][{name!r}]")
+            for key in _keys(name):
+                if key[1] == form:
+                    found[key] = _resolved(module, function, f"{path}: __golden__[{form!r}][{name!r}]")
     for name, spec_class in spec.items():
-        if (key := _key(str(name))) is not None:
+        for key in _keys(str(name)):
             where = f"{path}: __spec__[{name!r}]"
             made = _resolved(module, spec_class, where)
             if not hasattr(made, "golden"):
@@ -148,13 +149,12 @@ def _entries(table: Any, where: str) -> list[tuple[str, Any]]:
     return [(str(name), function) for name, function in table.items()]
 
 
-def _key(name: str) -> tuple[str, Form] | None:
-    """The operator and form that a name stands for; None for an operator of others."""
-    for kernel in KERNELS.values():
-        if plain(kernel.name) == plain(name):
-            return kernel.op, "kernel"
+def _keys(name: str) -> list[tuple[str, Form]]:
+    """The operators and the form that a name stands for; none for an operator of others."""
+    if kernels := operators_of_kernel(name):
+        return [(op.name, "kernel") for op in kernels]
     operator = operator_named(name) if plain(name).startswith("aclnn") else None
-    return None if operator is None else (operator.name, "aclnn")
+    return [] if operator is None else [(operator.name, "aclnn")]
 
 
 def _resolved(module: Any, named: Any, where: str) -> Any:
@@ -170,10 +170,11 @@ def _resolved(module: Any, named: Any, where: str) -> Any:
 
 def _fits(call: Call, shape: tuple[int, ...]) -> bool:
     """Whether an empty call is one a kernel could be given: the checks that ascend950 makes, and shapes that agree."""
-    if "ignoreIndex" not in call.attrs:
-        shapes = [a.shape for n, a in call.inputs.items() if a is not None and n != "buffer"]
+    op = OPERATORS[call.op]
+    if op.class_index is None:
+        arrays = [call.inputs[p.name] for p in op.inputs() if not p.holds("nothing")]
         try:
-            if np.broadcast_shapes(*shapes) != shape:
+            if np.broadcast_shapes(*(a.shape for a in arrays if a is not None)) != shape:
                 return False
         except ValueError:
             return False
@@ -182,22 +183,24 @@ def _fits(call: Call, shape: tuple[int, ...]) -> bool:
 
 def _promoted(call: Call) -> str:
     """The dtype the host casts all operands to before the kernel."""
-    return str(promoted(*(str(a.dtype) for n, a in call.inputs.items() if a is not None and n not in _UNTYPED)))
+    arrays = [call.inputs[p.name] for p in OPERATORS[call.op].inputs() if p.holds("values")]
+    return str(promoted(*(str(a.dtype) for a in arrays if a is not None)))
 
 
 def _kernel(call: Call, function: Callable[..., Any]) -> Any:
-    kernel = KERNELS[call.op]
+    op = OPERATORS[call.op]
+    assert op.kernel is not None  # a golden of the kernel form was found by its name
     dtype = DTYPES[_promoted(call)].numpy
     arrays: list[Array | None] = []
-    for name in kernel.inputs:
+    for name in op.kernel.inputs:
         array = call.inputs[name]
         if array is not None:
             array = np.ascontiguousarray(array).reshape(array.shape)  # a copy only of what is no contiguous view
-            array = array if name in _UNTYPED else array.astype(dtype, copy=False)
+            array = array.astype(dtype, copy=False) if op.by_name[name].holds("values") else array
         arrays.append(array)
-    attrs = {n: a.words[call.attrs[a.aclnn]] if a.words else call.attrs[a.aclnn] for n, a in kernel.attributes.items()}
-    (output,) = call.outputs.values()
-    return function(*arrays, **attrs, **_accepted(function, attrs, _context(call, kernel.inputs, arrays, output)))
+    named = op.kernel.attributes.items()
+    attrs = {kernel: kernel_value(op.by_name[name], call.attrs[name]) for kernel, (name, _) in named}
+    return function(*arrays, **attrs, **_accepted(function, attrs, _context(call, op.kernel.inputs, arrays)))
 
 
 def _aclnn(call: Call, function: Callable[..., Any]) -> Any:
@@ -208,26 +211,27 @@ def _aclnn(call: Call, function: Callable[..., Any]) -> Any:
     names = OPERATORS[call.op].names("input")
     arrays = [call.inputs[name] for name in names]
     tensors = [None if a is None else from_numpy(a) for a in arrays]
-    (output,) = call.outputs.values()
     attrs = dict(call.attrs)
-    return function(*tensors, **_accepted(function, {}, {**attrs, **_context(call, names, arrays, output)}))
+    return function(*tensors, **_accepted(function, {}, {**attrs, **_context(call, names, arrays)}))
 
 
-def _context(call: Call, names: Sequence[str], arrays: Sequence[Array | None], output: Array) -> dict[str, Any]:
+def _context(call: Call, names: Sequence[str], arrays: Sequence[Array | None]) -> dict[str, Any]:
     """What ops-test-kit passes besides operands and attributes."""
     formats = tuple("ND" if (spec := call.specs.get(name)) is None else spec.format for name in names)
     shapes = tuple(None if a is None else a.shape for a in arrays)
+    outputs = [output for output in call.outputs.values() if output is not None]
+    output_shapes = tuple(output.shape for output in outputs)
     return {
         "input_dtypes": tuple(None if a is None else a.dtype.name for a in arrays),
         "input_shapes": shapes,
         "input_ori_shapes": shapes,
         "input_formats": formats,
         "input_ori_formats": formats,
-        "output_dtypes": (output.dtype.name,),
-        "output_shapes": (output.shape,),
-        "output_ori_shapes": (output.shape,),
-        "output_formats": ("ND",),
-        "output_ori_formats": ("ND",),
+        "output_dtypes": tuple(output.dtype.name for output in outputs),
+        "output_shapes": output_shapes,
+        "output_ori_shapes": output_shapes,
+        "output_formats": ("ND",) * len(outputs),
+        "output_ori_formats": ("ND",) * len(outputs),
         "full_soc_version": call.soc,
         "short_soc_version": call.soc,
         "testcase_name": call.case_id,
@@ -243,12 +247,15 @@ def _accepted(function: Callable[..., Any], given: Mapping[str, Any], offered: M
     return {k: v for k, v in offered.items() if k in taken and k not in given}
 
 
-def _single(result: Any) -> Array:
-    """A golden returns its output, or a list of one."""
-    if isinstance(result, (list, tuple)):
-        if len(result) != 1:
-            raise TypeError(f"the golden returned {len(result)} outputs; the operator has one")
-        result = result[0]
+def _arrays(result: Any, count: int) -> list[Array]:
+    """A golden returns its output, or a list of its outputs."""
+    results = result if isinstance(result, (list, tuple)) else [result]
+    if len(results) != count:
+        raise TypeError(f"the golden returned {len(results)} outputs; the operator has {count}")
+    return [_array(found) for found in results]
+
+
+def _array(result: Any) -> Array:
     if result is None:
         raise TypeError("the golden returned None")
     if hasattr(result, "detach"):

@@ -1,22 +1,25 @@
-"""What other catalogues call things: dtypes, SoCs, operators, and each operator's kernel with its own parameters.
+"""What other catalogues call things: dtypes, SoCs and operators. A kernel's own names stand with its operator.
 
-Sources: the kernels' ``*_def.cpp`` in ops-nn (parameter order, attribute names and defaults), ACLNN_Case_Writing.md and
-Test_Case_Generation.md of ops-test-kit (dtype names), the files themselves (``Output`` for ``output``, ``int``).
+Sources: ACLNN_Case_Writing.md and Test_Case_Generation.md of ops-test-kit (dtype names), the files themselves
+(``Output`` for ``output``, ``int``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError, unknown
 from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
+from ..operators.attributes import attribute_value
 from ..operators.operator import Operator
+from ..operators.parameters import Parameter
 
-REDUCTIONS = ("none", "mean", "sum")  # the aclnn attribute is the index
 _DTYPE_ALIASES = {
     "fp16": "float16", "half": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "fp64": "float64",
     "double": "float64", "int": "int32", "c64": "complex64", "c128": "complex128", "c32": "complex32",
@@ -26,64 +29,39 @@ ATK_DTYPES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64
 _SOC_PREFIXES = {"ascend910_95": "ascend950", "ascend910c": "ascend910_93"}
 
 
-@dataclass(frozen=True)
-class KernelAttribute:
-    """An attribute of a kernel: the aclnn attribute it stands for, and its value where it is left out."""
-
-    aclnn: str
-    default: int
-    words: tuple[str, ...] = ()  # the kernel takes a word; aclnn its index
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """The kernel behind an operator. ``inputs``: aclnn names in the kernel's order."""
-
-    name: str
-    op: str
-    inputs: tuple[str, ...]
-    attributes: Mapping[str, KernelAttribute]
-
-
-_REDUCTION = KernelAttribute("reduction", 1, REDUCTIONS)
-KERNELS: dict[str, Kernel] = {
-    k.op: k
-    for k in (
-        Kernel(
-            "binary_cross_entropy_grad",
-            "aclnnBinaryCrossEntropyBackward",
-            ("self", "target", "gradOutput", "weightOptional"),
-            {"reduction": _REDUCTION},
-        ),
-        Kernel(
-            "nll_loss_grad",
-            "aclnnNLLLossBackward",
-            ("self", "gradOutput", "target", "weight", "totalWeight"),
-            {"reduction": _REDUCTION, "ignore_index": KernelAttribute("ignoreIndex", -100)},
-        ),
-        Kernel("softmax_grad", "aclnnSoftmaxBackward", ("output", "gradOutput"), {"axes": KernelAttribute("dim", -1)}),
-        Kernel("log_sigmoid_grad", "aclnnLogSigmoidBackward", ("gradOutput", "self"), {}),
-    )
-}
-
-
 def plain(name: str) -> str:
     """Return a name without what spellings differ in: capitals and underscores."""
     return name.replace("_", "").lower()
 
 
-_KERNELS = {plain(k.name): k for k in KERNELS.values()}
-_OPERATORS = {plain(name).removeprefix("aclnn"): op for name, op in OPERATORS.items()}
-
-
 def operator_named(name: str) -> Operator | None:
     """Return the operator of an aclnn name, with or without ``aclnn``, in any capitals; None for a foreign one."""
-    return _OPERATORS.get(plain(name).removeprefix("aclnn"))
+    wanted = plain(name).removeprefix("aclnn")
+    return next((op for op in OPERATORS.values() if plain(op.name).removeprefix("aclnn") == wanted), None)
 
 
-def kernel_named(name: str) -> Kernel | None:
-    """Return the kernel of an ``op_name`` (``softmax_grad``, ``SoftmaxGrad``); None for a foreign one."""
-    return _KERNELS.get(plain(name))
+def operators_of_kernel(name: str) -> tuple[Operator, ...]:
+    """Return the operators behind an ``op_name`` (``softmax_grad``, ``SoftmaxGrad``); several may share a kernel."""
+    wanted = plain(name)
+    return tuple(op for op in OPERATORS.values() if op.kernel is not None and plain(op.kernel.name) == wanted)
+
+
+def kernel_value(parameter: Parameter, value: Any) -> Any:
+    """Return an attribute's value as kernels take it: the word that aclnn's integer stands for."""
+    return parameter.words[value] if parameter.c == "int64" and parameter.words else value
+
+
+def drawn(parameter: Parameter, low: Any, high: Any, *, label: str) -> Any:
+    """Return an attribute's value between two others, the same for the same label. Raises OracleError."""
+    low, high = attribute_value(parameter, low), attribute_value(parameter, high)
+    if not all(isinstance(v, (int, float)) for v in (low, high)):
+        raise OracleError(f"{parameter.name} is from {low!r} to {high!r}; a range is between two numbers")
+    if low > high:
+        raise OracleError(f"{parameter.name} is from {low} to {high}: low is above high")
+    word = int.from_bytes(hashlib.sha256(f"{label}\n{parameter.name}".encode()).digest()[:8], "little")
+    if isinstance(low, int) and isinstance(high, int):
+        return type(low)(low + word % (high - low + 1))
+    return float(np.float32(low + (high - low) * (word / 2**64)))
 
 
 def same_name(name: str, known: Iterable[str]) -> str | None:
@@ -97,20 +75,6 @@ def dtype_named(name: Any) -> str:
     if not isinstance(name, str) or word not in DTYPES:
         raise unknown("dtype", name, (*_DTYPE_ALIASES, *DTYPES))
     return word
-
-
-def reduction(value: Any) -> int:
-    """Return aclnn's number of a reduction given as number or word."""
-    if isinstance(value, str) and value.lower() in REDUCTIONS:
-        return REDUCTIONS.index(value.lower())
-    return integer("reduction", value)
-
-
-def integer(name: str, value: Any) -> int:
-    """Return an attribute's value as the int64 it must be."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or int(value) != value:
-        raise OracleError(f"{name} is {value!r}; it must be an integer")
-    return int(value)
 
 
 def socs_named(names: Iterable[str]) -> tuple[str, ...]:

@@ -18,15 +18,17 @@ from typing import Any
 
 from ..catalogue.case import TensorPlan
 from ..catalogue.generators import size_of
-from ..catalogue.layout import as_view, row_major
+from ..catalogue.layout import as_view
 from ..catalogue.reading import display
 from ..model.call import FORMAT_ENUM
 from ..model.errors import OracleError
-from ..operators import OPERATORS
+from ..model.storage import row_major
+from ..operators.attributes import attribute_value
 from ..operators.operator import Operator
-from .foreign import LIMIT, Collector, Foreign, Loaded
-from .names import dtype_named, integer, kernel_named, operator_named, plain, reduction, same_name, socs_named
-from .ranges import Unfit, from_ttk
+from ..operators.parameters import Parameter
+from .foreign import LIMIT, Collector, Foreign, Loaded, is_accepted
+from .names import drawn, dtype_named, operator_named, operators_of_kernel, plain, same_name, socs_named
+from .ranges import TTK_DEFAULT, Unfit, from_ttk
 
 KIND = "ttk"
 _NUMBERS = {"nan": math.nan, "inf": math.inf}
@@ -145,13 +147,25 @@ def _not_run(row: Row) -> str | None:
 
 
 def _kernel(row: Row) -> Foreign | None:
-    """Read a row of the kernel form; None for a kernel of another operator."""
-    kernel = kernel_named(row.text("op_name"))
-    if kernel is None:
-        return None
-    operator, column = OPERATORS[kernel.op], "input_shapes"
+    """Read a row of the kernel form; None for a kernel of another operator. Of several operators that share a kernel
+    it is the first one's that takes the call."""
+    found: list[Foreign] = []
+    problem = None
+    for operator in operators_of_kernel(row.text("op_name")):
+        try:
+            found.append(_kernel_of(row, operator))
+        except OracleError as error:
+            problem = problem or error
+    if problem is not None and not found:
+        raise problem
+    return next(filter(is_accepted, found), next(iter(found), None))
+
+
+def _kernel_of(row: Row, operator: Operator) -> Foreign:
+    kernel, column = operator.kernel, "input_shapes"
+    assert kernel is not None  # the operator was found by its kernel's name
     shapes = row.listed("input_ori_shapes") if row.text("input_ori_shapes") else row.listed(column)
-    required = sum(not _optional(operator, name) for name in kernel.inputs)
+    required = sum(not operator.by_name[name].optional for name in kernel.inputs)
     if not required <= len(shapes) <= len(kernel.inputs):
         raise row.error(column, f"{len(shapes)} inputs; {kernel.name} has {', '.join(kernel.inputs)}")
     stored = row.listed(column, len(shapes)) if row.text(column) else shapes
@@ -161,12 +175,13 @@ def _kernel(row: Row) -> Foreign | None:
     for i, name in enumerate(kernel.inputs[: len(shapes)]):
         plan = _plan(row, column, shapes[i], dtypes[i], formats[i], stored[i])
         inputs[name] = plan and _with_data(row, plan, i, len(shapes), _given(values, name))
-    attrs = {a.aclnn: a.default for a in kernel.attributes.values()}
+    attrs = {p.name: p.plain for p in operator.parameters if p.kind == "attr"}
+    attrs |= dict(kernel.attributes.values())
     for key, value in values.items():
         found = same_name(key, kernel.attributes)
         if found is not None:
-            attribute = kernel.attributes[found]
-            attrs[attribute.aclnn] = _attribute(row, attribute.aclnn, value)
+            name, _ = kernel.attributes[found]
+            attrs[name] = _attribute(row, operator.by_name[name], value)
     return _foreign(row, operator, inputs, attrs, _kernel_output(row))
 
 
@@ -185,7 +200,7 @@ def _aclnn(row: Row) -> Foreign | None:
         return None
     column = "tensor_view_shapes"
     shapes = row.listed(column)
-    names = operator.names("input", "output")
+    names = (*operator.names("input"), *operator.outputs)
     if len(shapes) not in (len(names), len(names) - 1):
         raise row.error(column, f"{len(shapes)} tensors; {operator.name} has {', '.join(names)}")
     count = len(shapes)
@@ -198,16 +213,30 @@ def _aclnn(row: Row) -> Foreign | None:
         plan = _plan(row, column, shapes[i], dtypes[i], formats[i], None)
         if plan is not None:
             plan = _laid_out(row, plan, strides[i], offsets[i], stored[i])
-            if name != operator.output:
+            if name not in operator.outputs:
                 plan = _with_data(row, plan, i, count, _given(values, name))
         plans[name] = plan
-    output = plans.pop(operator.output, None)
-    attrs = {found: _attribute(row, found, value) for key, value in values.items()
-             if (found := same_name(key, operator.names("attr")))}  # fmt: skip
-    return _foreign(row, operator, plans, attrs, output)
+    outputs = [plans.pop(name, None) for name in operator.outputs]
+    attrs = _scalars(row, operator)
+    attrs |= {found: _attribute(row, operator.by_name[found], value) for key, value in values.items()
+              if (found := same_name(key, operator.names("attr")))}  # fmt: skip
+    return _foreign(row, operator, plans, attrs, outputs[0])
 
 
-def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None], attrs: dict[str, int],
+def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
+    """The values of aclScalars that do not stand among the attributes: drawn from their ranges by the case's name."""
+    dtypes, ranges = row.listed("scalar_dtypes"), row.listed("scalar_data_ranges")
+    scalars = [p for p in operator.parameters if p.kind == "attr" and p.c == "aclScalar"]
+    found: dict[str, Any] = {}
+    for i, (parameter, dtype) in enumerate(zip(scalars, dtypes, strict=False)):
+        given = ranges[i] if i < len(ranges) and isinstance(ranges[i], (tuple, list)) else (None, None)
+        low, high = (d if v is None else v for v, d in zip(given, TTK_DEFAULT, strict=False))
+        label = f"{operator.name}\n{row.name}"
+        found[parameter.name] = None if dtype is None else drawn(parameter, low, high, label=label)
+    return found
+
+
+def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None], attrs: dict[str, Any],
              output: TensorPlan | None) -> Foreign:  # fmt: skip
     tolerances = row.text("precision_tolerances")
     return Foreign(
@@ -225,10 +254,6 @@ def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None],
 # cells to plans -------------------------------------------------------------------------------------------------------
 
 
-def _optional(operator: Operator, name: str) -> bool:
-    return any(p.name == name and p.optional for p in operator.parameters)
-
-
 def _attributes(row: Row) -> dict[str, Any]:
     values = row.value("attributes", {})
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
@@ -236,12 +261,12 @@ def _attributes(row: Row) -> dict[str, Any]:
     return values
 
 
-def _attribute(row: Row, name: str, value: Any) -> int:
-    """An attribute's number; ``axes`` may be a list of one, ``reduction`` a word."""
+def _attribute(row: Row, parameter: Parameter, value: Any) -> Any:
+    """An attribute's value; ``axes`` may be a list of one."""
     if isinstance(value, (tuple, list)) and len(value) == 1:
         value = value[0]
     try:
-        return reduction(value) if name == "reduction" else integer(name, value)
+        return attribute_value(parameter, value)
     except OracleError as error:
         raise row.error("attributes", str(error)) from None
 

@@ -24,7 +24,8 @@ from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS
 from ..operators import OPERATORS
 from ..operators.operator import Operator
-from .names import ATK_DTYPES, KERNELS, KernelAttribute
+from ..operators.parameters import Parameter
+from .names import ATK_DTYPES, kernel_value, operators_of_kernel
 from .ranges import Number, Range, range_of
 
 KERNEL_COLUMNS = (
@@ -86,7 +87,7 @@ def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
         if reason := form.refuses(case, op):
             written.left_out[reason] += 1
             continue
-        ranges = [_range(case, name, seed) for name in op.names("input")]
+        ranges = [_range(case, op, name, seed) for name in op.names("input")]
         for told in _plainer(case, op, ranges, form):
             written.plainer[told] += 1
         entries.append(form.entry(case, op, len(entries), ranges))
@@ -94,11 +95,12 @@ def _write(op: Operator, cases: list[Case], form: Format, seed: int) -> Written:
     return written
 
 
-def _range(case: Case, name: str, seed: int) -> Range:
+def _range(case: Case, op: Operator, name: str, seed: int) -> Range:
     plan = case.inputs[name]
     if plan is None or not plan.data:
         return Range(0, 0)
-    return range_of(plan, case.id, name, ignored=case.attrs.get("ignoreIndex") if name == "target" else None, seed=seed)
+    ignore = op.attribute("ignore index") if name == op.class_index else None
+    return range_of(plan, case.id, name, ignored=None if ignore is None else case.attrs[ignore.name], seed=seed)
 
 
 def _plainer(case: Case, op: Operator, ranges: list[Range], form: Format) -> set[str]:
@@ -122,7 +124,7 @@ def _refused(case: Case) -> str:
         return "with null workspaceSize or executor"
     if any(case.expected(soc) != SUCCESS.name for soc in case.soc or PLATFORMS):
         return "that must be refused"
-    return ""
+    return "that asks for its status alone" if case.asks_status else ""
 
 
 def _plans(case: Case) -> list[TensorPlan]:
@@ -145,29 +147,28 @@ def _not_atk(case: Case, op: Operator) -> str:
         return reason
     if any(p.format != "ND" for p in _plans(case)):
         return "with a format other than ND"
-    output, like = case.outputs[op.output], case.inputs[op.main]
-    if output is None or like is None or (output.shape, output.dtype) != (like.shape, like.dtype):
+    given, output = case.inputs, case.outputs[op.output]
+    if output is None or (output.shape, output.dtype) != (op.output_shape(given), op.output_dtype(given)):
         return "with an output of its own shape or dtype"
     if case.soc and len(case.soc) < len(PLATFORMS) and not all(PLATFORMS[s].bfloat16 for s in case.soc):
         return "for some SoCs only"
-    if any(p is not None and not p.shape and _is_optional(op, n) for n, p in case.inputs.items()):
+    if any(p is not None and not p.shape and op.by_name[n].optional for n, p in case.inputs.items()):
         return "with an optional tensor of rank 0, which executors take for an absent one"
     return ""
-
-
-def _is_optional(op: Operator, name: str) -> bool:
-    return any(p.name == name and p.optional for p in op.parameters)
 
 
 def _not_kernel(case: Case, op: Operator) -> str:
     if reason := _no_layout(case, op):
         return reason
-    if op.name not in KERNELS:
-        return "of an operator whose kernel is unknown"
-    kernel, output = KERNELS[op.name], case.outputs[op.output]
-    dtypes = {p.dtype for n in kernel.inputs if n != "target" and (p := case.inputs[n]) is not None}
-    if output is None or output.dtype not in dtypes or len(dtypes) > 1:
+    if op.kernel is None:
+        return f"of {op.name}, whose declaration names no kernel (kernel=KernelName(...) does)"
+    operands = [case.inputs[n] for n in op.kernel.inputs if op.by_name[n].holds("values")]
+    outputs = [case.outputs[n] for n in op.outputs]
+    if len({None if p is None else p.dtype for p in (*outputs, *filter(None, operands))}) > 1:
         return "that the host casts before or after the kernel"
+    known = {name for name, _ in op.kernel.attributes.values()}
+    if any(case.attrs[n] != op.by_name[n].plain for n in op.names("attr") if n not in known):
+        return "with attributes that the kernel does not have"
     return ""
 
 
@@ -188,7 +189,7 @@ def _atk(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str
                     _atk_tensor(parameter.name, case.inputs[parameter.name], of[parameter.name], parameter.optional)
                 )
         elif parameter.kind == "attr":
-            inputs.append(_atk_item(parameter.name, "attr", "int", None, case.attrs[parameter.name], required=True))
+            inputs.append(_atk_attribute(parameter, case.attrs[parameter.name]))
     return {
         "id": number,
         "name": case.id,
@@ -206,6 +207,23 @@ def _atk_tensor(name: str, plan: TensorPlan | None, found: Range, optional: bool
     return _atk_item(
         name, "tensor", ATK_DTYPES.get(plan.dtype, plan.dtype), list(plan.shape), values, required=not optional
     )
+
+
+_ATK_ATTRIBUTES = {"int64": "int", "float": "float", "double": "float", "bool": "bool", "char*": "str"}
+
+
+def _atk_attribute(parameter: Parameter, value: Any) -> dict[str, Any]:
+    """An attribute by its C type; an aclScalar has a dtype as tensors do."""
+    kind, dtype = "attr", _ATK_ATTRIBUTES.get(parameter.c, "")
+    if parameter.c == "aclScalar":
+        kind, dtype = "scalar", ATK_DTYPES.get(scalar_dtype(value), scalar_dtype(value))
+    shown = _word(value) if isinstance(value, float) else value
+    return _atk_item(parameter.name, kind, dtype, None, shown, required=not parameter.optional)
+
+
+def scalar_dtype(value: Any) -> str:
+    """Return the dtype of the aclScalar that a Python number becomes."""
+    return "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
 
 
 def _atk_item(
@@ -238,20 +256,20 @@ def _atk_text(entries: list[Any]) -> str:
 
 
 def _kernel(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, str]:
-    kernel, of = KERNELS[op.name], dict(zip(op.names("input"), ranges, strict=True))
+    kernel, of = op.kernel, dict(zip(op.names("input"), ranges, strict=True))
+    assert kernel is not None  # left out before
     plans = [case.inputs[name] for name in kernel.inputs]
-    output = case.outputs[op.output]
-    assert output is not None  # left out before
-    attrs = {name: _kernel_value(a, case.attrs[a.aclnn]) for name, a in kernel.attributes.items()}
+    outputs = [case.outputs[name] for name in op.outputs]
+    attrs = {name: kernel_value(op.by_name[own], case.attrs[own]) for name, (own, _) in kernel.attributes.items()}
     return {
         "testcase_name": _name(case),
         "op_name": kernel.name,
         "input_shapes": _cell(p and p.shape for p in plans),
         "input_dtypes": _cell(p and p.dtype for p in plans),
         "input_formats": _cell(p and p.format for p in plans),
-        "output_shapes": _cell([output.shape]),
-        "output_dtypes": _cell([output.dtype]),
-        "output_formats": _cell([output.format]),
+        "output_shapes": _cell(p and p.shape for p in outputs),
+        "output_dtypes": _cell(p and p.dtype for p in outputs),
+        "output_formats": _cell(p and p.format for p in outputs),
         "attributes": repr(attrs),
         "input_data_ranges": _cell(
             _range_cell(of[name], plan) for name, plan in zip(kernel.inputs, plans, strict=True)
@@ -260,12 +278,8 @@ def _kernel(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[
     }
 
 
-def _kernel_value(attribute: KernelAttribute, value: int) -> int | str:
-    return attribute.words[value] if attribute.words else value
-
-
 def _aclnn(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str, str]:
-    names = op.names("input", "output")
+    names = (*op.names("input"), *op.outputs)
     of = dict(zip(op.names("input"), ranges, strict=True))
     tensors = {**case.inputs, **case.outputs}
     plans = [tensors[name] for name in names]
@@ -279,13 +293,27 @@ def _aclnn(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[s
         "tensor_storage_shapes": _cell(p and _storage(p) for p in plans),
         "tensor_view_offsets": _cell(layout and layout.offset for layout in layouts),
         "tensor_view_strides": _cell(layout and layout.strides for layout in layouts),
-        "output_tensor_indexes": f"({names.index(op.output)},)",
+        "output_tensor_indexes": repr(tuple(map(names.index, op.outputs))),
         "attributes": repr(dict(case.attrs)),
+        **_scalars(case, op),
         "input_data_ranges": _cell(
             _range_cell(of[n], p) if n in of else None for n, p in zip(names, plans, strict=True)
         ),
         **_common(case),
     }
+
+
+def _scalars(case: Case, op: Operator) -> dict[str, str]:
+    """The dtypes of aclScalars; their values stand among the attributes. None is a null pointer."""
+    values = [case.attrs[p.name] for p in op.parameters if p.c == "aclScalar" and p.kind == "attr"]
+    dtypes = [None if value is None else scalar_dtype(value) for value in values]
+    return {"scalar_dtypes": _cell(dtypes)} if values else {}
+
+
+def _kernel_name(op: Operator) -> str:
+    """The kernel's name; the operator's own where several operators share the kernel, as each needs a file."""
+    shared = op.kernel is None or len(operators_of_kernel(op.kernel.name)) > 1
+    return op.slug if shared or op.kernel is None else op.kernel.name
 
 
 def _name(case: Case) -> str:
@@ -327,8 +355,6 @@ def _csv(columns: Sequence[str]) -> Callable[[list[Any]], str]:
 
 FORMATS: dict[str, Format] = {
     "atk": Format(lambda op: f"atk_{op.name}.json", _not_atk, _atk, _atk_text, False),
-    "ttk": Format(
-        lambda op: f"ttk_kernel_{KERNELS[op.name].name}.csv", _not_kernel, _kernel, _csv(KERNEL_COLUMNS), True
-    ),
+    "ttk": Format(lambda op: f"ttk_kernel_{_kernel_name(op)}.csv", _not_kernel, _kernel, _csv(KERNEL_COLUMNS), True),
     "ttk-aclnn": Format(lambda op: f"ttk_aclnn_{op.name}.csv", _not_aclnn, _aclnn, _csv(ACLNN_COLUMNS), True),
 }

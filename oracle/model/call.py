@@ -121,8 +121,9 @@ def spec_of(value: Array | TensorSpec) -> TensorSpec:
 class Call:
     """One call of an operator, ready for a backend.
 
-    ``inputs`` and ``outputs`` hold arrays by aclnn name (None: a null pointer; a call that must be refused may hold a
-    TensorSpec where an array would be), ``attrs`` the int64 attributes. Backends write ``outputs`` in place.
+    ``inputs`` and ``outputs`` hold arrays by aclnn name (None: a null pointer; a call that must be refused, or asks for
+    its status alone, may hold a TensorSpec where an array would be), ``attrs`` the attributes. Backends write
+    ``outputs`` in place.
     ``specs`` says what an array cannot (format, storage shape); ``null`` names null ``workspaceSize``/``executor``.
     ``case_id``: the catalogue's id of a call made from a case; only a recording needs it.
     """
@@ -135,6 +136,11 @@ class Call:
     specs: Mapping[str, TensorSpec] = field(default_factory=dict)
     null: frozenset[str] = frozenset()
     case_id: str = ""
+
+    @property
+    def has_data(self) -> bool:
+        """Whether every tensor that is given has data; one without asks for a status and computes nothing."""
+        return not any(isinstance(value, TensorSpec) for value in (*self.inputs.values(), *self.outputs.values()))
 
     def spec(self, name: str) -> TensorSpec | None:
         """Return what aclCreateTensor is told of a tensor parameter; None for a null pointer."""

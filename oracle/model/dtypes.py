@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -29,10 +30,15 @@ class FloatFormat:
         """The smallest positive normal number."""
         return 2.0**self.emin
 
-    @property
+    @cached_property
     def overflow(self) -> float:
-        """The smallest magnitude that rounds to infinity: the largest finite number and half its ULP."""
-        return self.max + 2.0 ** (math.frexp(self.max)[1] - self.mant - 2) if self.mant < 52 else math.inf
+        """The smallest float64 that rounds beyond the largest finite number (65520 for float16); infinity for float64.
+
+        The tie between that number and the next goes to the even one: float8_e4m3fn's 464 is still 448.
+        """
+        ulp = 2.0 ** (math.frexp(self.max)[1] - 1 - self.mant)
+        tie = self.max + ulp / 2
+        return math.nextafter(tie, math.inf) if (self.max / ulp) % 2 == 0 else tie
 
     @property
     def quantum(self) -> float:

@@ -21,7 +21,7 @@ class Platform:
     regbase: bool  # ascend950 only: new host paths (empty softmax is validated, NLL keeps float16)
     saturates: bool  # overflow gives the largest finite value instead of an infinity
     kernel: str  # which public kernel form computes: "950", "tbe_a2" or "tbe_910"
-    device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one of these
+    device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one; a file names the first
 
 
 PLATFORMS: dict[str, Platform] = {
@@ -35,7 +35,7 @@ PLATFORMS: dict[str, Platform] = {
         Platform("ascend310p", "Atlas inference series", "DAV_2002", False, False, True, "tbe_a2", ("Ascend310P",)),
         Platform(
             "ascend910b", "Atlas A2 training / 800I A2 inference", "DAV_2201", True, False, False, "tbe_a2",
-            ("Ascend910B",),  # Ascend910B1 to B4, and the plain name that some drivers give
+            ("Ascend910B1", "Ascend910B"),  # B1 to B4, and the plain name that some drivers give
         ),
         Platform(
             "ascend910_93", "Atlas A3 training / inference", "DAV_2201", True, False, False, "tbe_a2",

@@ -123,7 +123,7 @@ def exp(x):
 
 
 ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": 96})
-_FUNCTIONS = {"log": math.log, "log1p": math.log1p, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf}
+_FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
 _SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
 
 
@@ -133,7 +133,10 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
     ``graphs``: whose ``value`` is evaluated; operands: arrays of the target's shape, or numbers, by symbol.
     """
     (lost,) = losses([graphs.value], ARITHMETIC, graphs.facts)
-    slack = plus(times(constant(lost.relative), abs(graphs.value)), times(constant(SECOND_ORDER), lost.absolute))
+    slack = plus(
+        times(constant(lost.relative), abs(graphs.value)),
+        times(constant(SECOND_ORDER), lost.running(abs(graphs.value))),
+    )
     names = tuple(sorted(operands))
     given = tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
     run = _elementwise(graphs.value, slack, names, dtype_of(target.dtype).name)
@@ -156,7 +159,7 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
     interval holds zero without being it.
     """
     symbols = {name: f"p{k}" for k, name in enumerate(names)}
-    lines = [f"        p{k} = load(operands[{k}], i)" for k in range(len(names))]
+    lines = [f"        p{k} = load(a{k}, i)" for k in range(len(names))]
     words: dict[int, str] = {}
     for k, node in enumerate(walk(value, slack)):
         if node.is_constant:
@@ -166,30 +169,31 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
         else:
             words[id(node)] = f"t{k}"
             lines.append(f"        t{k} = {_written(node.op, [words[id(a)] for a in node.args])}")
-    known = " and ".join(f"p{k} == p{k}" for k in range(len(names))) or "True"
+    known = " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',
             "def run(operands, out, doubt):",
+            *(f"    a{k} = operands[{k}]" for k in range(len(names))),  # inside the loop it could not be vectorised
             "    for i in range(out.size):",
             *lines,
             f"        v, slack = {words[id(value)]}, {words[id(slack)]}",
             f"        v = v if {known} else nan",
             "        out[i], unsure = encode(v, slack)",
-            "        doubt[i] = unsure or (abs(v) <= slack and slack > 0.0)",
+            "        doubt[i] = unsure | ((abs(v) <= slack) & (slack > 0.0))",
         ]
     )
 
 
 _WORDS = {
-    "and": "({0} and {1})",
-    "or": "({0} or {1})",
+    "and": "({0} & {1})",
+    "or": "({0} | {1})",
     "not": "(not {0})",
     "neg": "(-{0})",
     "abs": "abs({0})",
     "where": "({1} if {0} else {2})",
-    "min": "({0} if {0} < {1} or {0} != {0} else {1})",
-    "max": "({0} if {0} > {1} or {0} != {0} else {1})",
+    "min": "({0} if ({0} < {1}) | ({0} != {0}) else {1})",
+    "max": "({0} if ({0} > {1}) | ({0} != {0}) else {1})",
     "sign": "(float({0} > 0.0) - float({0} < 0.0))",
 }
 

@@ -8,6 +8,7 @@ exactly; a comparison of irrational values that stays undecided up to the highes
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -41,26 +42,41 @@ class Interval:
 
 
 def exact(root: Expression, operands: Mapping[str, float]) -> Any:
-    """Return the value at finite operands: an mpq, or an iterator of enclosures (low, high) that shrink forever.
+    """Return the value: an mpq, or an iterator of enclosures (low, high) that shrink forever.
 
-    Raises :class:`Undefined` where the formula has no value.
+    An operand that is infinite or NaN may only decide comparisons, or vanish (x / inf). Raises :class:`Undefined` where
+    the formula has no value.
     """
     if is_rational(root):
-        return rational(root, {name: mpq(value) for name, value in operands.items()})
+        return mpq(rational(root, numbers(operands)))
     first = enclose(root, operands, FIRST)
     return mpq(0) if first.is_point and first.low == 0 else _enclosures(root, operands, first)
 
 
 def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval) -> Iterator[tuple[mpq, mpq]]:
     precision = FIRST
-    while precision <= LAST:
-        yield _rational(found.low, upwards=False), _rational(found.high, upwards=True)
+    while True:
+        low, high = _rational(found.low, upwards=False), _rational(found.high, upwards=True)
+        if low < 0 < high and high - low <= 2 * _LEAST:
+            low = mpq(0)  # beyond MPFR's exponents the sign is not known; every format rounds to zero
+        yield low, high
+        if precision == LAST:
+            break
         precision *= 2
         found = enclose(root, operands, precision)
+    # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.
+    inwards = (high - low) / 2**64
+    yield low + inwards, high - inwards
     raise OracleError(f"{root} at {dict(operands)}: {LAST} bits do not tell what it rounds to")
 
 
+def numbers(operands: Mapping[str, float]) -> dict[str, Any]:
+    """Return operands as rationals, infinite and NaN ones as what compares like them."""
+    return {name: mpq(value) if math.isfinite(value) else mpfr(value) for name, value in operands.items()}
+
+
 _FAR = 3000  # beyond 2^3000, and below 2^-3000, every format has the same answer
+_LEAST = mpq(1, 2**_FAR)
 
 
 def _rational(end: mpfr, *, upwards: bool) -> mpq:
@@ -69,7 +85,7 @@ def _rational(end: mpfr, *, upwards: bool) -> mpq:
     if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _FAR):
         return sign * mpq(2) ** _FAR
     if end != 0 and gmpy2.get_exp(end) < -_FAR:
-        return sign * mpq(1, 2**_FAR) if upwards is (sign > 0) else mpq(0)
+        return sign * _LEAST if upwards is (sign > 0) else mpq(0)
     return mpq(end)
 
 
@@ -166,7 +182,7 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> 
                 return not _holds(one)
             return _holds(one) and _holds(rest[0]) if condition.op == "and" else _holds(one) or _holds(rest[0])
         if is_rational(condition):
-            return bool(rational(condition, {n: mpq(v) for n, v in operands.items()}))
+            return bool(rational(condition, numbers(operands)))
         return _compared(condition, operands, precision, [value(a) for a in condition.args])
 
     return value(root)
@@ -207,19 +223,18 @@ def _corners(operation: str) -> Callable[[list[Interval], Any, Any], Interval]:
     def apply(args: list[Interval], down: Any, up: Any) -> Interval:
         a, b = args
         pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-        lows = [_finite(getattr(down, operation)(x, y), x, y, operation) for x, y in pairs]
-        highs = [_finite(getattr(up, operation)(x, y), x, y, operation) for x, y in pairs]
+        lows = [_known(getattr(down, operation)(x, y), operation, "-inf") for x, y in pairs]
+        highs = [_known(getattr(up, operation)(x, y), operation, "inf") for x, y in pairs]
         return Interval(min(lows), max(highs))
 
     return apply
 
 
-def _finite(result: mpfr, x: mpfr, y: mpfr, operation: str) -> mpfr:
-    """0 * infinity, where the infinity stands for a finite number beyond MPFR's range, is 0."""
+def _known(result: mpfr, operation: str, end: str) -> mpfr:
+    """An infinite end stands for a finite number beyond MPFR's range: times 0 it is 0, over another it may be anything
+    (write 1 / (1 + e^-x), not e^x / (1 + e^x))."""
     if gmpy2.is_nan(result):
-        if operation == "mul":
-            return mpfr(0)
-        raise Undefined(f"{operation} of {x} and {y}")
+        return mpfr(0) if operation == "mul" else mpfr(end)
     return result
 
 
@@ -277,6 +292,7 @@ _OPERATIONS: dict[str, Callable[[list[Interval], Any, Any], Interval]] = {
     "min": lambda args, down, up: Interval(min(a.low for a in args), min(a.high for a in args)),
     "max": lambda args, down, up: Interval(max(a.low for a in args), max(a.high for a in args)),
     **{name: _rising(name) for name in ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf")},
+    "erfc": lambda args, down, up: Interval(down.erfc(args[0].high), up.erfc(args[0].low)),
 }
 
 

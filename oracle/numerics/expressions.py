@@ -19,13 +19,14 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Union
 
 Operand = Union["Expression", int, float, Fraction]
 Formula = Callable[..., "Expression"]
 
 ARITHMETIC = ("+", "-", "*", "/")
-FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "sign")
+FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sign")
 COMPARISONS = ("<", "<=", "==", "!=")
 LOGIC = ("and", "or", "not")
 
@@ -37,11 +38,12 @@ class Expression:
     ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, or ``where`` (condition, then, else).
     """
 
-    __slots__ = ("args", "op", "value")
+    __slots__ = ("args", "is_constant", "op", "value")
     __array_ufunc__ = None
     op: str
     args: tuple[Expression, ...]
     value: Fraction | str | None
+    is_constant: bool  # made of constants alone
 
     def __repr__(self) -> str:
         return text(self)
@@ -104,10 +106,6 @@ class Expression:
     def is_condition(self) -> bool:
         return self.op in COMPARISONS or self.op in LOGIC
 
-    @property
-    def is_constant(self) -> bool:
-        return self.op == "constant" or (bool(self.args) and all(a.is_constant for a in self.args))
-
 
 _NODES: dict[tuple[object, ...], Expression] = {}
 
@@ -118,6 +116,7 @@ def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = 
     if found is None:
         found = Expression.__new__(Expression)
         found.op, found.args, found.value = op, args, value
+        found.is_constant = op == "constant" or (bool(args) and all(a.is_constant for a in args))
         _NODES[key] = found
     return found
 
@@ -211,6 +210,11 @@ def erf(x: Operand) -> Expression:
     return _node("erf", _operand(x))
 
 
+def erfc(x: Operand) -> Expression:
+    """Complementary error function, 1 - erf(x)."""
+    return _node("erfc", _operand(x))
+
+
 def sqrt(x: Operand) -> Expression:
     """Square root."""
     return _node("sqrt", _operand(x))
@@ -232,8 +236,15 @@ def maximum(a: Operand, b: Operand) -> Expression:
 
 
 def where(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
-    """``then`` where the condition holds, else ``otherwise``. A comparison with NaN does not hold."""
-    return _node("where", condition, _operand(then), _operand(otherwise))
+    """``then`` where the condition holds, else ``otherwise``. A comparison with NaN does not hold.
+
+    A condition that is a value holds unless it is 0; a constant one decides at once, so that a formula may depend on a
+    flag.
+    """
+    if condition.op == "constant":
+        return _operand(otherwise if condition.value == 0 else then)
+    chosen = condition if condition.is_condition else _node("!=", condition, ZERO)
+    return _node("where", chosen, _operand(then), _operand(otherwise))
 
 
 def equal(a: Operand, b: Operand) -> Expression:
@@ -241,9 +252,20 @@ def equal(a: Operand, b: Operand) -> Expression:
     return _node("==", _operand(a), _operand(b))
 
 
+def is_nan(a: Operand) -> Expression:
+    """Whether a value is NaN."""
+    return _node("!=", _operand(a), _operand(a))
+
+
+def is_finite(a: Operand) -> Expression:
+    """Whether a value is neither NaN nor infinite."""
+    return equal(_node("-", _operand(a), _operand(a)), 0)
+
+
 # ---- graphs ----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def symbols_of(formula: Formula) -> tuple[str, ...]:
     """Return the names of a formula's operands."""
     return tuple(inspect.signature(formula).parameters)
@@ -256,8 +278,13 @@ def trace(formula: Formula, known: Mapping[str, Operand] | None = None) -> Expre
     return _operand(result)
 
 
-def walk(*roots: Expression) -> Iterator[Expression]:
-    """Yield every node once, operands before what uses them."""
+@lru_cache(maxsize=4096)
+def walk(*roots: Expression) -> tuple[Expression, ...]:
+    """Return every node once, operands before what uses them."""
+    return tuple(_walked(roots))
+
+
+def _walked(roots: tuple[Expression, ...]) -> Iterator[Expression]:
     seen: set[int] = set()
     stack: list[tuple[Expression, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -279,7 +306,8 @@ def operands(*roots: Expression) -> tuple[str, ...]:
 
 def is_rational(root: Expression) -> bool:
     """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
-    return not any(n.op in ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf") or n is PI for n in walk(root))
+    irrational = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
+    return not any(n.op in irrational or n is PI for n in walk(root))
 
 
 def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> Expression:
@@ -316,7 +344,7 @@ class Facts:
             return 1 if node.value == "pi" or (isinstance(node.value, Fraction) and node.value >= 0) else -1
         if op == "symbol":
             return 1 if node.value in self.positive else 0
-        if op in ("exp", "abs", "sqrt"):
+        if op in ("exp", "abs", "sqrt", "erfc"):
             return 1
         signs = [self.sign(a) for a in args if not a.is_condition]
         if op in ("log1p", "expm1", "tanh", "erf", "sign"):

@@ -6,7 +6,7 @@ float64 holds exactly, so that a tie can be told from a near tie for a whole arr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -147,11 +147,11 @@ def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Ar
     return value, value - slack, value + slack
 
 
-def is_exact_in(root: Expression, operands: Mapping[str, Any], fmt: FloatFormat) -> Array:
-    """Whether every step of a rational graph is exact in a format, far from the ends of its exponents."""
+def is_exact_in(roots: Iterable[Expression], operands: Mapping[str, Any], fmt: FloatFormat) -> Array:
+    """Whether every step of some rational graphs is exact in a format, far from the ends of its exponents."""
     found: dict[int, Fraction64] = {}
     every = np.ones((), bool)
-    for node in walk(root):
+    for node in walk(*roots):
         made = found[id(node)] = _value(node, [found[id(a)] for a in node.args], operands)
         if node.is_condition:
             continue

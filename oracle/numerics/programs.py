@@ -20,7 +20,7 @@ from ..model.dtypes import dtype_of
 from .blocks import aligned, pool_for
 from .enclosures import constant_value, round_constant
 from .expressions import Expression, walk
-from .special import erf
+from .special import erf, erfc
 
 Number = float | np.floating[Any]
 Values = Array | Number
@@ -28,6 +28,7 @@ Values = Array | Number
 UFUNCS: dict[str, Any] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs,
     "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "log1p": np.log1p, "expm1": np.expm1, "tanh": np.tanh, "erf": erf,
+    "erfc": erfc,
     "sign": np.sign, "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal,
     "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
 }  # fmt: skip
@@ -82,7 +83,9 @@ class Program:
             values[slot] = number
         for slot, name in self.symbols:
             given = operands[name]
-            if isinstance(given, np.ndarray):
+            if isinstance(given, np.ndarray) and given.dtype == np.float64:
+                values[slot] = given  # the caller's
+            elif isinstance(given, np.ndarray):
                 owned[slot] = True
                 values[slot] = buffer = free.pop() if free else aligned(shape)
                 np.copyto(buffer, given)
@@ -132,6 +135,20 @@ def _scalar(op: str, args: list[Any]) -> Any:
     return UFUNCS[op](*args)
 
 
+def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, Values]:
+    """Return operands widened to float64, in buffers that :func:`release` gives back."""
+    free = pool_for(shape).free
+    found: dict[str, Values] = {}
+    for name, given in operands.items():
+        if isinstance(given, np.ndarray):
+            buffer = free.pop() if free else aligned(shape)
+            np.copyto(buffer, given)
+            found[name] = buffer
+        else:
+            found[name] = given
+    return found
+
+
 def release(*results: Values) -> None:
     """Give result arrays back to their pools."""
     for values in results:
@@ -179,8 +196,8 @@ def _rounded(node: Expression, dtype: str) -> float:
 def _simulated(op: str, args: list[Any], kind: np.dtype[Any]) -> Any:
     if op == "where":
         return np.where(*args)
-    if op == "erf":  # NumPy has none: the device's is taken for accurate
-        return erf(np.asarray(args[0], np.float64)).astype(kind)
+    if op in ("erf", "erfc"):  # NumPy has none: the device's is taken for accurate
+        return UFUNCS[op](np.asarray(args[0], np.float64)).astype(kind)
     return UFUNCS[op](*args)
 
 

@@ -21,17 +21,32 @@ SAFE = 2.0**120  # of float32's 2^128
 _FUNCTIONS = {"exp": math.exp, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf, "sqrt": math.sqrt}
 
 
-def stays_inside(roots: tuple[Expression, ...], operands: Mapping[str, Any]) -> bool:
-    """Whether no step of the graphs leaves [-2^120, 2^120] or divides by zero, whatever the elements' order is."""
-    names = tuple(sorted(operands))
-    ends = []
-    for name in names:
-        value = operands[name]
+Ranges = tuple[tuple[str, Range], ...]
+
+
+def ranges_of(operands: Mapping[str, Any]) -> Ranges | None:
+    """Return a range of few digits around each operand's values; None where some are infinite, NaN or huge."""
+    found = []
+    for name, value in operands.items():
         low, high = (value.min(), value.max()) if isinstance(value, np.ndarray) else (value, value)
         if not -SAFE < low <= high < SAFE:  # NaN and infinities among them
-            return False
-        ends.append((_outwards(-float(low)), _outwards(float(high))))
-    return _inside(roots, names, tuple(ends))
+            return None
+        found.append((name, (-_outwards(-float(low)), _outwards(float(high)))))
+    return tuple(found)
+
+
+def stays_inside(roots: tuple[Expression, ...], ranges: Ranges | None) -> bool:
+    """Whether no step of the graphs leaves [-2^120, 2^120] or divides by zero for operands in some ranges."""
+    return ranges is not None and _inside(roots, ranges)
+
+
+@lru_cache(maxsize=1 << 14)
+def largest(root: Expression, ranges: Ranges) -> float:
+    """Return a number that a bound (a graph that is never negative) does not exceed; infinity if none is known."""
+    try:
+        return max(0.0, _walked((root,), dict(ranges))[id(root)][1]) * (1 + 2.0**-20)
+    except (OverflowError, ZeroDivisionError, ValueError):
+        return math.inf
 
 
 def _outwards(value: float) -> float:
@@ -41,20 +56,19 @@ def _outwards(value: float) -> float:
 
 
 @lru_cache(maxsize=1 << 14)
-def _inside(roots: tuple[Expression, ...], names: tuple[str, ...], ends: tuple[Range, ...]) -> bool:
-    given = {name: (-low, high) for name, (low, high) in zip(names, ends, strict=True)}
-    found: dict[int, Range] = {}
+def _inside(roots: tuple[Expression, ...], ranges: Ranges) -> bool:
     try:
-        for node in walk(*roots):
-            if node.is_condition:
-                continue
-            args = [found[id(a)] for a in node.args if not a.is_condition]
-            low, high = found[id(node)] = _range(node, args, given)
-            if not -SAFE < low <= high < SAFE:
-                return False
+        return all(-SAFE < low <= high < SAFE for low, high in _walked(roots, dict(ranges)).values())
     except (OverflowError, ZeroDivisionError, ValueError):
         return False
-    return True
+
+
+def _walked(roots: tuple[Expression, ...], given: Mapping[str, Range]) -> dict[int, Range]:
+    found: dict[int, Range] = {}
+    for node in walk(*roots):
+        if not node.is_condition:
+            found[id(node)] = _range(node, [found[id(a)] for a in node.args if not a.is_condition], given)
+    return found
 
 
 def _range(node: Expression, args: list[Range], given: Mapping[str, Range]) -> Range:
@@ -84,6 +98,8 @@ def _range(node: Expression, args: list[Range], given: Mapping[str, Range]) -> R
     if op in ("log", "log1p"):
         function = math.log if op == "log" else math.log1p
         return function(low), function(high)
+    if op == "erfc":
+        return math.erfc(high), math.erfc(low)
     return _FUNCTIONS[op](low), _FUNCTIONS[op](high)
 
 

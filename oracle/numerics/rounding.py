@@ -86,6 +86,24 @@ def half_bits(single: Array) -> Array:
     return np.asarray(half.astype(np.uint16))
 
 
+def unify_nans(values: Array) -> None:
+    """Give every NaN of a contiguous array the bits of ``np.nan``: quiet, positive, without payload.
+
+    The sign of a NaN that arithmetic makes is x86's (set) or ARM's (clear), and what becomes of an operand's payload
+    differs between SIMD levels: neither says anything about the result.
+    """
+    if values.size and _has_nan(values):
+        values[np.isnan(values)] = np.nan
+
+
+def _has_nan(values: Array) -> bool:
+    """Whether there is a NaN, by the largest codes of either sign where a comparison of values would be slow."""
+    if values.itemsize > 2:
+        return bool(np.isnan(values.max()))
+    infinity = int(np.array([np.inf], values.dtype).view(np.int16)[0])
+    return bool(values.view(np.int16).max() > infinity or values.view(np.uint16).max() > infinity + 0x8000)
+
+
 def widen(values: Array) -> Array:
     """Return float64 values of a floating-point array of any dtype (exact)."""
     with np.errstate(invalid="ignore"):

@@ -12,7 +12,7 @@ from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .blocks import convert
 from .proof import Exact, Refine, settle, store_between, store_close
-from .rounding import widen
+from .rounding import unify_nans, widen
 
 Index = tuple[Any, ...]
 UNIT = 2.0**-24  # float32's unit roundoff: what one operation of a right kernel may lose
@@ -169,6 +169,7 @@ class Region:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.odd, strict=True))
             value, low, high = ends
             settle(where, (value, low, high), self.target, exact, None if refine is None else self._recorded(refine))
+        unify_nans(self.target)
         if not self.in_place:
             convert(self.target, self.sink.out)
         if self.sink.judged and self.sink.rounded_value:

@@ -1,4 +1,4 @@
-"""Functions that NumPy does not have."""
+"""Functions that NumPy does not have: the C library's, element by element."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ import numpy as np
 
 from ..model.call import Array
 
-_ERF = np.frompyfunc(math.erf, 1, 1)
+_ERF, _ERFC = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 
 
 def erf(x: Any, out: Array | None = None) -> Any:
-    """Return the error function of float64 values, by the C library."""
-    values = np.asarray(_ERF(x), np.float64)
+    """Return the error function of float64 values."""
+    return _stored(_ERF(x), out)
+
+
+def erfc(x: Any, out: Array | None = None) -> Any:
+    """Return the complementary error function of float64 values, small results as accurate as large ones."""
+    return _stored(_ERFC(x), out)
+
+
+def _stored(found: Any, out: Array | None) -> Any:
+    values = np.asarray(found, np.float64)
     if out is None:
         return values
     np.copyto(out, values)

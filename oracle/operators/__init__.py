@@ -6,12 +6,14 @@ import sys
 from types import ModuleType
 
 from .api import bind, compute, golden, operator, operators, reference, validate, writes
-from .operator import Operator
+from .operator import Aten, KernelName, Operator
 from .reference import Reference
 from .registry import OPERATORS
 
 __all__ = [
     "OPERATORS",
+    "Aten",
+    "KernelName",
     "Operator",
     "Reference",
     "bind",

@@ -14,8 +14,8 @@ from ..model.platforms import DEFAULT_SOC, Platform, platform
 from ..model.status import Status, invalid, nullptr
 from ..numerics import elementwise
 from ..numerics.blocks import convert
-from ..numerics.elementwise import Elementwise
 from ..numerics.environment import ieee_arithmetic
+from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import first_failure
 from .operator import Arguments, Operator
@@ -143,12 +143,17 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[
         if out.size == 0:
             return {found.output: out}
         raise OracleError(f"{op}: an empty input leaves {found.output} of shape {out.shape} unwritten; no golden")
+    defined(found, args)
     _evaluate(found, args, target, out)
     return {found.output: out}
 
 
 def served(op: Operator, args: Arguments) -> None:
     """Refuse inputs the operator takes and no golden is made of. Raises OracleError."""
+    for parameter in op.parameters:
+        value = args.get(parameter.name)
+        if isinstance(value, (complex, np.complexfloating)):
+            raise OracleError(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
     for parameter in op.operands:
         value = args.get(parameter.name)
         if value is not None and dtype_of(value.dtype).name not in FLOATS:
@@ -156,6 +161,13 @@ def served(op: Operator, args: Arguments) -> None:
                 f"{op.name}: {parameter.name} has dtype {value.dtype}, which the operator accepts and the golden does "
                 f"not serve; served: {', '.join(FLOATS)}"
             )
+
+
+def defined(op: Operator, args: Arguments) -> None:
+    """Refuse a call that passes the checks and does what no source tells. Raises OracleError."""
+    problem = op.undefined(args) if op.undefined is not None else None
+    if problem is not None:
+        raise OracleError(f"{op.name}: {problem}; the host does not refuse it, and what it does is not specified")
 
 
 def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
@@ -204,7 +216,7 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     part = sink.at((None,)) if out.ndim == 0 else sink
     if isinstance(op.computes, Elementwise):
         operands = op.formula_operands(ready)
-        elementwise.evaluate(op.computes, operands, part, rank=out.ndim)
+        elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel)
     else:
         op.computes.evaluate(ready, target, part)
     return sink
@@ -233,6 +245,7 @@ def reference(call: Call) -> Reference:
         none = np.empty(0, spec.dtype.numpy)
         return Reference(none, np.empty(0), np.empty(0), written=False)
     served(op, args)
+    defined(op, {**args, op.output: spec})
     out = _empty(op, spec)
     sink = _evaluate(op, args, target, out, judged=True)
     exact = sink.exact if sink.exact.any() else None
@@ -257,6 +270,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     served(op, args)
+    defined(op, {**args, op.output: spec})
     out = _empty(op, spec)
     if numerics == "exact":
         _evaluate(op, args, target, out)

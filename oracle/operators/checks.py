@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..model.call import TensorSpec
-from ..model.dtypes import DType
+from ..model.dtypes import DTYPES, DType
 from ..model.platforms import Platform
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from .promotion import promoted
@@ -92,8 +94,6 @@ def can_cast(a: Args, source: str, target: str) -> Check:
 
 def can_cast_promoted(a: Args, names: tuple[str, ...], target: str) -> Check:
     """The same for the common dtype of some tensors."""
-    from ..model.dtypes import DTYPES
-
     common = promoted(*(a[name].dtype_name for name in names))
     return _cast(DTYPES.get(common or ""), f"the common dtype of {' and '.join(names)}", a[target].dtype, target)
 
@@ -113,6 +113,29 @@ def castable(a: DType, b: DType) -> bool:
     if a.kind in floating and b.kind in integer:
         return False
     return not (b.kind == "bool" and a.kind != "bool")
+
+
+def scalar_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
+    """The dtype of an aclScalar must be in a list."""
+    kind = scalar_type(a[name])
+    problem = f"{name} is a scalar of dtype {kind}; supported: {', '.join(allowed)}"
+    return check(f"dtype of {name}", None if kind in allowed else problem)
+
+
+def scalar_casts(a: Args, name: str, target: str = "float32") -> Check:
+    """The dtype of an aclScalar must cast to another: complex does not cast to real."""
+    kind = DTYPES.get(scalar_type(a[name]))
+    fits = kind is not None and castable(kind, DTYPES[target])
+    problem = f"{name} is a scalar of dtype {scalar_type(a[name])}, which does not cast to {target}"
+    return check(f"{name} casts to {target}", None if fits else problem)
+
+
+def scalar_type(value: Any) -> str:
+    """Return the dtype of the aclScalar that a Python or NumPy number becomes."""
+    if isinstance(value, np.generic):
+        return str(value.dtype.name)
+    kinds = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+    return kinds[type(value)]
 
 
 def same_shape(a: Args, name: str, other: str) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,13 +14,19 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
+from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .parameters import MAIN, MUTUAL, Attributes, Parameter, Role, Shape
 from .promotion import promoted
 
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
+
+
+def slug_of(name: str) -> str:
+    """Return what case ids and files call an operator: ``softmax_backward`` for ``aclnnSoftmaxBackward``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.removeprefix("aclnn"))
+    return words.lower()
 
 
 class Evaluation(Protocol):
@@ -64,6 +71,18 @@ class Aten:
     mixed: bool = False
 
 
+def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
+    """Return the number of elements of the shape that some tensors broadcast to."""
+    return math.prod(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
+
+
+def torch_npu(name: str) -> Any:
+    """Return one of torch_npu's own operators, which aten does not have."""
+    import torch
+
+    return getattr(torch.ops.npu, name)
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """One aclnn operator: everything that is particular to it.
@@ -73,7 +92,9 @@ class Operator:
     ``computes``: an :class:`Elementwise` formula with its kernels' orders, or an :class:`Evaluation`. ``kernel_type``:
     what the host rounds a result to before the cast to the output; the main operand's dtype unless it says otherwise.
     ``points``: operand values, by symbol, near which the formula or a kernel changes its way. ``mean``: what a mean
-    divides by; the number of the main operand's elements unless it says otherwise.
+    divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
+    makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
+    otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
     """
 
     name: str
@@ -85,6 +106,9 @@ class Operator:
     kernel_type: Callable[[Arguments, Platform], str] | None = None
     points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     mean: Callable[[Arguments], int] | None = None
+    scalars: Callable[[Arguments], Mapping[str, float]] | None = None
+    like: str = ""
+    undefined: Callable[[Arguments], str | None] | None = None
     kernel: KernelName | None = None
     aten: Aten | None = None
     published: Callable[[], Iterable[Any]] | None = None
@@ -95,8 +119,7 @@ class Operator:
     @cached_property
     def slug(self) -> str:
         """The name in case ids and files: ``softmax_backward`` of ``aclnnSoftmaxBackward``."""
-        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", self.name.removeprefix("aclnn"))
-        return words.lower()
+        return slug_of(self.name)
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:
@@ -107,9 +130,13 @@ class Operator:
         return tuple(p.name for p in self.parameters if p.kind in kinds)
 
     @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        return self.names("output")
+
+    @cached_property
     def output(self) -> str:
         """The (first) output."""
-        return self.names("output")[0]
+        return self.outputs[0]
 
     @cached_property
     def main(self) -> str:
@@ -128,6 +155,11 @@ class Operator:
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
         return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+
+    @cached_property
+    def class_index(self) -> str | None:
+        """The input that holds the class of each sample, if there is one."""
+        return next((p.name for p in self.parameters if p.holds("classes")), None)
 
     # ---- shapes ----
 
@@ -164,9 +196,16 @@ class Operator:
         if "axis" in given:
             rank = max(1, len(shape))
             return tuple(k for k in range(len(shape)) if k != given["axis"] % rank)
-        if "ignore index" in given:
-            return tuple(range(len(shape) - 1))
+        if self.class_index is not None:
+            return tuple(k for k in range(len(shape)) if k != self.class_axis(shape, attributes))
         return tuple(range(len(shape)))
+
+    def class_axis(self, shape: Shape, attributes: Attributes) -> int | None:
+        """Return the axis of the output that counts the classes: the one that the class indices do not run along."""
+        if self.class_index is None:
+            return None
+        samples = self.axes_of(self.class_index, shape, self.shape_of(self.class_index, shape, attributes), attributes)
+        return next((k for k in range(len(shape)) if k not in samples), None)
 
     # ---- computing ----
 
@@ -178,7 +217,7 @@ class Operator:
 
     def output_dtype(self, a: Arguments) -> str:
         """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
-        names = [self.main, *(p.name for p in self.inputs(MUTUAL))]
+        names = [self.like] if self.like else [self.main, *(p.name for p in self.inputs(MUTUAL))]
         kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
         return promoted(*kinds) or kinds[0]
 
@@ -196,10 +235,27 @@ class Operator:
             if not parameter.symbol or parameter.symbol not in self.computes.symbols:
                 continue
             if parameter.kind == "attr":
-                found[parameter.symbol] = float(np.float32(parameter.plain if value is None else value))
+                found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
                 found[parameter.symbol] = np.broadcast_to(value, shape)
         reduction = self.attribute("reduction")
         if reduction is not None and reduction.words[a[reduction.name]] == "mean":
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
+        if self.scalars is not None:
+            found.update(self.scalars(a))
         return found
+
+
+def _constant(parameter: Parameter, value: Any) -> float:
+    """An attribute as a formula gets it: a number as a float32, a flag or a choice as an integer."""
+    if parameter.role == "flag":
+        return int(value)
+    if parameter.role == "choice":
+        return parameter.words.index(value)
+    return float32(parameter.plain if value is None else value)
+
+
+def float32(value: Any) -> float:
+    """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value.real))

@@ -21,13 +21,15 @@ class Role:
 
     ``shape(main, attributes)``: the shape it has beside a main operand of a shape. ``axes(main, own, attributes)``: for
     each of its own axes, the axis of the output it runs along, or None. ``freedom``: how its shape may differ from
-    that one: ``none``, ``broadcast`` (any shape that broadcasts) or ``any``.
+    that one: ``none``, ``broadcast`` (any shape that broadcasts) or ``any``. ``holds``: values that enter the result
+    and that the host casts to the operands' common dtype, class indices, or nothing that anybody reads.
     """
 
     name: str
     shape: Callable[[Shape, Attributes], Shape]
     axes: Callable[[Shape, Shape, Attributes], Axes]
     freedom: Literal["none", "broadcast", "any"] = "none"
+    holds: Literal["values", "classes", "nothing"] = "values"
 
 
 def _same(main: Shape, attributes: Attributes) -> Shape:
@@ -49,7 +51,7 @@ SAME = Role("like the main operand", _same, _aligned)
 BROADCAST = Role("broadcast to the main operand", _same, _aligned, "broadcast")
 MUTUAL = Role("broadcast with the main operand", _same, _aligned, "broadcast")  # the output has the common shape
 ONE_VALUE = Role("one value", lambda main, attributes: (1,), _nowhere)
-UNREAD = Role("never read", _same, _nowhere, "any")
+UNREAD = Role("never read", _same, _nowhere, "any", "nothing")
 
 # The operands of a loss over classes beside a main operand (N, C), or (C) for a single sample.
 PER_CLASS = Role("one value per class", lambda main, attributes: main[-1:], lambda main, own, a: (len(main) - 1,))
@@ -63,7 +65,7 @@ def _sample_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
     return tuple(range(len(own))) if len(main) > 1 and own == main[:-1] else (None,) * len(own)
 
 
-CLASS_INDEX = Role("class of each sample", _samples, _sample_axes)
+CLASS_INDEX = Role("class of each sample", _samples, _sample_axes, holds="classes")
 
 
 def _gradients(main: Shape, attributes: Attributes) -> Shape:
@@ -99,6 +101,10 @@ class Parameter:
     words: tuple[str, ...] = ()
     plain: Any = None
 
+    def holds(self, what: str) -> bool:
+        """Whether it is an input that holds ``values``, ``classes`` or ``nothing``."""
+        return isinstance(self.role, Role) and self.role.holds == what
+
 
 def tensor(name: str, symbol: str, role: Role, *, optional: bool = False, read: bool = True) -> Parameter:
     """An input tensor. An optional one that is absent counts as 1 in the formula."""
@@ -131,10 +137,10 @@ def number(name: str, symbol: str, *, c: CType = "aclScalar", plain: float = 1.0
 
 
 def flag(name: str, symbol: str = "", *, plain: bool = False) -> Parameter:
-    """Yes or no."""
+    """Yes or no; in the formula a constant, 1 or 0."""
     return Parameter(name, "attr", "flag", symbol, c="bool", plain=plain)
 
 
-def choice(name: str, words: tuple[str, ...]) -> Parameter:
-    """One of some words."""
-    return Parameter(name, "attr", "choice", c="char*", words=words, plain=words[0])
+def choice(name: str, words: tuple[str, ...], symbol: str = "") -> Parameter:
+    """One of some words; in the formula a constant, the word's place among them."""
+    return Parameter(name, "attr", "choice", symbol, c="char*", words=words, plain=words[0])

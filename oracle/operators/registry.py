@@ -16,7 +16,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from ..model.errors import OracleError
+from ..model.errors import OracleError, unknown
 from .operator import Operator
 
 GROUP = "aclnn_oracle.operators"
@@ -31,6 +31,7 @@ class Registry(Mapping[str, Operator]):
         self._found: dict[str, Operator] = {}
         self._folders: dict[str, Path] = {}
         self._loaded = False
+        self.added: list[str] = []  # what was added by name, for processes that must know it too
 
     def __getitem__(self, name: str) -> Operator:
         return self._all()[name]
@@ -53,7 +54,10 @@ class Registry(Mapping[str, Operator]):
     def add(self, text: str) -> Operator:
         """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
         self._all()
-        return self._outside(text, f"--operator {text}")
+        found = self._outside(text, f"--operator {text}")
+        if text not in self.added:
+            self.added.append(text)
+        return found
 
     def _outside(self, text: str, origin: str) -> Operator:
         found = _imported(text, origin)
@@ -75,10 +79,29 @@ class Registry(Mapping[str, Operator]):
                     )
         self._found[found.name] = found
 
+    def remove(self, name: str) -> None:
+        """Forget an operator from outside."""
+        del self._folders[name], self._found[name]
+
+    def catalogue_file(self, found: Operator) -> Path:
+        """Return the YAML file of an operator from outside. Raises OracleError where there is none."""
+        file = self._folders[found.name] / f"{found.slug}.yaml"
+        if not file.is_file():
+            raise OracleError(f"{found.origin}: its cases are missing: there is no {file}")
+        return file
+
     def folders(self) -> Mapping[str, Path]:
         """Return the folders of operators from outside, where their YAML files lie."""
         self._all()
         return self._folders
+
+
+def operator_named(name: str) -> Operator:
+    """Return an operator by its aclnn name or by its slug. Raises OracleError that names the known ones."""
+    found = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
+    if found is None:
+        raise unknown("operator", name, OPERATORS)
+    return found
 
 
 @cache

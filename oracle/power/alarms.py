@@ -22,8 +22,11 @@ from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.platforms import platform
 from ..operators import Reference, reference, writes
+from ..runner.judge import judge_values
 from ..runner.memory import POISONS, Memory
-from ..runner.run import OK, Outcome, Prepared, judge_values
+from ..runner.one_case import outcome_on
+from ..runner.outcome import Outcome, outcome_of_layers
+from ..runner.prepare import Prepared
 from ..runner.settings import Settings
 from .share import Answer, Hit, Share, cheap_first, failed_layers
 
@@ -47,7 +50,7 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
     for soc in (s for s in share.socs if not case.soc or s in case.soc):
         settings = replace(share.settings, soc=soc)
         memory = Memory(case, soc, inputs, specs, POISONS[0])
-        if case.expected(soc) != OK or not writes(memory.call):
+        if not case.computes(soc) or not writes(memory.call):
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue
         kind = kernel_type(memory.call, {**memory.call.inputs, **memory.call.attrs})
@@ -88,7 +91,7 @@ def _judge_steps(prepared: Prepared, answer: Answer) -> None:
     """A call that is refused or ends early: every right kernel takes the same steps."""
     kernels = right_kernels(prepared.case.op)
     answer.judged += len(kernels)
-    _tell(prepared, answer, (r.id for r in kernels), prepared.outcome(kernels[0].device))
+    _tell(prepared, answer, (r.id for r in kernels), outcome_on(prepared, kernels[0].device))
 
 
 def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Answer) -> None:
@@ -96,7 +99,7 @@ def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Ans
     call, kernels, golden = prepared.memory.call, computed.kernels, _golden(prepared)
     answer.judged += len(kernels) + 1
     if not computed.judged_whole:
-        _tell(prepared, answer, [kernels[0].id], prepared.outcome(kernels[0].device))
+        _tell(prepared, answer, [kernels[0].id], outcome_on(prepared, kernels[0].device))
         computed.judged_whole = True
     if kind in computed.proved:
         return
@@ -128,9 +131,7 @@ def _tell(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outco
 def _outcome(prepared: Prepared, actual: Array) -> Outcome:
     assert prepared.reference is not None
     _, layers = judge_values(prepared.reference, actual, prepared.settings)
-    kept = {name: layers[name] for name in prepared.settings.layers}
-    reasons = [f"{name}: {layer.reason}" for name, layer in kept.items() if not layer.passed]
-    return Outcome("fail" if reasons else "pass", "; ".join(reasons), kept)
+    return outcome_of_layers({name: layers[name] for name in prepared.settings.layers})
 
 
 # ---- all at once -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..catalogue.case import Case
-from ..runner.run import Outcome
+from ..runner.outcome import Outcome
 from ..runner.settings import Settings
 
 

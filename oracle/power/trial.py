@@ -27,7 +27,9 @@ from ..defects.registry import defects
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..operators import operator, validate, writes
-from ..runner.run import Outcome, Prepared
+from ..runner.one_case import outcome_on
+from ..runner.outcome import Outcome
+from ..runner.prepare import Prepared
 from .alarms import run_right
 from .share import Answer, Hit, Share, cheap_first, failed_layers
 
@@ -74,7 +76,7 @@ def _noticed(defect: Defect, plain: Plain, answer: Answer) -> Hit | None:
     if not plain.differs(defect.device):
         return None
     answer.judged += 1
-    outcome = plain.prepared.outcome(defect.device)
+    outcome = outcome_on(plain.prepared, defect.device)
     if outcome.status == "pass":
         return None
     if not plain.passes:
@@ -111,7 +113,7 @@ class Plain:
     def passes(self) -> bool:
         """Whether the case accepts the plain kernel: one that does not says nothing about others."""
         if self._outcome is None:
-            self._outcome = self.prepared.outcome(self.device)
+            self._outcome = outcome_on(self.prepared, self.device)
         return self._outcome.status == "pass"
 
     @property

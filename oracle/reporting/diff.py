@@ -11,19 +11,24 @@ from typing import Any
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
+from .language import ENGLISH, Language, Listing, Phrase, Text, _
 from .markdown import code, escape, table
 from .words import clip, percent, plain, verdict
 
 BUDGET_FACTOR = 1.5
 BUDGET_FLOOR = 0.1  # below a tenth of the bound a change is the noise of the data, not of the kernel
 GROUPS = ("newly failing", "fixed", "changed", "budget regressions", "added", "removed")
+NAME = {
+    "newly failing": _("newly failing"), "fixed": _("fixed"), "changed": _("changed"),
+    "budget regressions": _("budget regressions"), "added": _("added"), "removed": _("removed"),
+}  # fmt: skip
 MEANING = {
-    "newly failing": "ended well or did not exist before, and does not end well now",
-    "fixed": "did not pass before and passes now",
-    "changed": "another status, neither newly failing nor fixed",
-    "budget regressions": "same status, but much more of the error budget used",
-    "added": "only in the new record, and ends well",
-    "removed": "only in the old record",
+    "newly failing": _("ended well or did not exist before, and does not end well now"),
+    "fixed": _("did not pass before and passes now"),
+    "changed": _("another status, neither newly failing nor fixed"),
+    "budget regressions": _("same status, but much more of the error budget used"),
+    "added": _("only in the new record, and ends well"),
+    "removed": _("only in the old record"),
 }
 
 
@@ -132,98 +137,108 @@ class Difference:
         return len(self.old.by_id.keys() | self.new.by_id.keys()) - sum(map(len, self.groups.values()))
 
     @property
-    def sentence(self) -> str:
-        counts = [f"{len(found):,} {name}" for name, found in self.groups.items() if found]
-        return f"{', '.join(counts) or 'No case differs'}; {self.unchanged:,} unchanged."
+    def sentence(self) -> Text:
+        counts = [
+            _("{count} {what}", count=len(found), what=NAME[name]) for name, found in self.groups.items() if found
+        ]
+        if not counts:
+            return _("No case differs; {same} unchanged.", same=self.unchanged)
+        return _("{list}; {same} unchanged.", list=Listing(counts), same=self.unchanged)
 
     @cached_property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Text]:
         """What makes the two runs less comparable, in sentences."""
         old, new = self.old.header, self.new.header
-        pairs: Sequence[tuple[str, object, object, str]] = (
-            ("backends", old.backend, new.backend, ""),
-            ("SoCs", old.soc, new.soc, "other rules may apply"),
-            ("standards", old.standard, new.standard, ""),
-            ("layers", ",".join(old.layers), ",".join(new.layers), ""),
-            ("tiers", old.tier, new.tier, ""),
-            ("seeds", old.seed, new.seed, "the data differ, and so do the budgets"),
-            (
-                "catalogues",
-                old.catalogue_sha256[:12],
-                new.catalogue_sha256[:12],
-                "a case may have changed",
-            ),
+        rules, data = _(" (other rules may apply)"), _(" (the data differ, and so do the budgets)")
+        pairs: Sequence[tuple[Text, object, object, Text | str]] = (
+            (_("backends"), old.backend, new.backend, ""),
+            (_("SoCs"), old.soc, new.soc, rules),
+            (_("standards"), old.standard, new.standard, ""),
+            (_("layers"), ",".join(old.layers), ",".join(new.layers), ""),
+            (_("tiers"), old.tier, new.tier, ""),
+            (_("seeds"), old.seed, new.seed, data),
+            (_("catalogues"), old.catalogue_sha256[:12], new.catalogue_sha256[:12], _(" (a case may have changed)")),
         )
         notes = [
-            f"The {what} differ: {_or_none(a)} and {_or_none(b)}{f' ({why})' if why else ''}."
+            _("The {what} differ: {old} and {new}{why}.", what=what, old=_or_none(a), new=_or_none(b), why=why)
             for what, a, b, why in pairs
             if a != b
         ]
-        for name, record in (("old", self.old), ("new", self.new)):
-            notes += [f"The {name} record: {note}" for note in record.notes]
+        notes += [_("The old record: {note}", note=Phrase(note)) for note in self.old.notes]
+        notes += [_("The new record: {note}", note=Phrase(note)) for note in self.new.notes]
         return notes
 
-    def describe(self, name: str) -> str:
+    def describe(self, name: str) -> Text:
         """Say what a group holds, with the figures that define it."""
         if name != "budget regressions":
             return MEANING[name]
-        return f"{MEANING[name]}: over {self.factor:g} times, and at least {percent(self.floor)} of the bound"
+        return _("{meaning}: over {factor} times, and at least {floor} of the bound", meaning=MEANING[name],
+                 factor=f"{self.factor:g}", floor=percent(self.floor))  # fmt: skip
 
 
-def _or_none(value: object) -> str:
-    return str(value) if value not in (None, "") else "(not recorded)"
+def _or_none(value: object) -> Text | str:
+    return str(value) if value not in (None, "") else _("(not recorded)")
 
 
-def text(diff: Difference, *, limit: int = 0) -> str:
-    """The difference for a terminal; ``limit`` cases a group (0: all)."""
-    lines = [f"old  {diff.old.path}  {diff.old.label}: {verdict(diff.old)}"]
-    lines += [f"new  {diff.new.path}  {diff.new.label}: {verdict(diff.new)}"]
-    lines += [f"note {note}" for note in diff.notes]
+def text(diff: Difference, *, limit: int = 0, language: Language = ENGLISH) -> str:
+    """The difference for a terminal; ``limit`` cases per group (0: all)."""
+    say = language.say
+    sides = ((_("old"), diff.old), (_("new"), diff.new))
+    lines = [f"{say(name)}  {record.path}  {record.label}: {say(verdict(record))}" for name, record in sides]
+    lines += [say(_("note {note}", note=note)) for note in diff.notes]
     for name, found in diff.groups.items():
         if found:
-            lines += ["", f"{name} ({len(found):,}): {diff.describe(name)}"]
-            lines += [f"  {_line(change)}" for change in (found[:limit] if limit else found)]
+            lines += ["", f"{say(NAME[name])} ({len(found):,}): {say(diff.describe(name))}"]
+            lines += [f"  {_line(change, language)}" for change in (found[:limit] if limit else found)]
             if limit and len(found) > limit:
-                lines.append(f"  ... and {len(found) - limit:,} more (--limit 0 shows all)")
-    return "\n".join([*lines, "", diff.sentence])
+                lines.append("  " + say(_("... and {more} more (--limit 0 shows all)", more=len(found) - limit)))
+    return "\n".join([*lines, "", say(diff.sentence)])
 
 
-def _line(change: Change) -> str:
+def _line(change: Change, language: Language) -> str:
     parts = [change.id, f"{change.before} -> {change.after}"]
     if not change.group:
-        parts.append(f"{percent(change.budget_before)} -> {percent(change.budget_after)} of the bound")
+        before, after = percent(change.budget_before), percent(change.budget_after)
+        parts.append(language.say(_("{before} -> {after} of the bound", before=before, after=after)))
     if change.group == "newly failing" and change.reason:
-        parts.append(f"({change.first_reason})")
+        parts.append(f"({language.say(Phrase(change.first_reason))})")
     return plain("  ".join(parts))
 
 
-def markdown(diff: Difference, *, limit: int = 50) -> str:
+def markdown(diff: Difference, *, limit: int = 50, language: Language = ENGLISH) -> str:
     """The difference to paste into a pull request."""
+    say = language.say
     sides = [
-        (name, code(r.header.backend), code(r.header.soc), code(r.path.name), verdict(r))
-        for name, r in (("old", diff.old), ("new", diff.new))
+        (say(name), code(r.header.backend), code(r.header.soc), code(r.path.name), say(verdict(r)))
+        for name, r in ((_("old"), diff.old), (_("new"), diff.new))
     ]
-    parts = [f"### {'✅' if diff.ok else '❌'} {diff.sentence}"]
-    parts.append(table(("", "backend", "SoC", "record", "verdict"), sides))
-    parts += [f"- {escape(note)}" for note in diff.notes]
+    parts = [f"### {'✅' if diff.ok else '❌'} {say(diff.sentence)}"]
+    head = ("", say(_("backend")), "SoC", say(_("record")), say(_("verdict")))
+    parts.append(table(head, sides))
+    parts += [f"- {escape(say(note))}" for note in diff.notes]
     for name, found in diff.groups.items():
         if found:
-            parts.append(f"#### {name.capitalize()} ({len(found):,})\n\n{diff.describe(name).capitalize()}.")
-            parts.append(_rows(found[:limit] if limit else found))
+            title, meaning = (_capital(say(text)) for text in (NAME[name], diff.describe(name)))
+            parts.append(f"#### {title} ({len(found):,})\n\n{meaning}.")
+            parts.append(_rows(found[:limit] if limit else found, language))
             if limit and len(found) > limit:
-                parts.append(f"… and {len(found) - limit:,} more.")
+                parts.append(say(_("… and {more} more.", more=len(found) - limit)))
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(found: Sequence[Change]) -> str:
-    head = ("case", "before", "after", "budget before", "budget after", "reason")
-    return table(
-        head,
-        [
-            (code(c.id), c.before, c.after, percent(c.budget_before), percent(c.budget_after), escape(c.first_reason))
-            for c in found
-        ],
-    )
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _rows(found: Sequence[Change], language: Language) -> str:
+    names = (_("case"), _("before"), _("after"), _("budget before"), _("budget after"), _("reason"))
+    head = [language.say(name) for name in names]
+
+    def row(c: Change) -> tuple[str, ...]:
+        budgets = percent(c.budget_before), percent(c.budget_after)
+        return code(c.id), c.before, c.after, *budgets, escape(language.say(Phrase(c.first_reason)))
+
+    return table(head, [row(change) for change in found])
 
 
 def to_json(diff: Difference) -> str:
@@ -248,7 +263,7 @@ def to_json(diff: Difference) -> str:
         "new": str(diff.new.path),
         "budget_factor": diff.factor,
         "budget_floor": diff.floor,
-        "notes": diff.notes,
+        "notes": [str(note) for note in diff.notes],
         "unchanged": diff.unchanged,
         **groups,
     }

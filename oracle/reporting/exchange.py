@@ -18,6 +18,7 @@ from typing import Any
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
+from .layers import objections, share
 from .replay import command_for
 from .words import DID, equation, figure, index, verdict
 
@@ -25,10 +26,14 @@ from .words import DID, equation, figure, index, verdict
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 NOT_RECORDED = "(planned cases without a line)"
 COLUMNS = (
-    "backend", "soc", "standard", "seed", "id", "op", "family", "dtype", "status", "reason", "budget_used",
-    "duration_s", "golden_s", "backend_s", "worker", "device", "rule", "pattern", "cause", "bad", "total", "replay",
+    "backend", "soc", "standard", "seed", "id", "op", "family", "dtype", "status", "layer", "reason", "budget_used",
+    "kernel_share", "duration_s", "golden_s", "backend_s", "worker", "device", "rule", "pattern", "cause", "bad",
+    "total", "replay",
 )  # fmt: skip
-_OF_CASE, _OF_DETAIL = COLUMNS[4:16], COLUMNS[16:21]
+_OF_CASE = ("id", "op", "family", "dtype", "status", "reason", "budget_used", "duration_s", "golden_s", "backend_s",
+            "worker", "device")  # fmt: skip
+_OF_DETAIL = ("rule", "pattern", "cause", "bad", "total")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet knows that a cell is a formula
 
 
 def missing_sentence(record: Record) -> str:
@@ -36,22 +41,37 @@ def missing_sentence(record: Record) -> str:
     return f"{record.missing:,} of {record.planned:,} planned cases never ran" if record.missing else ""
 
 
+def csv_text(value: object) -> object:
+    """A cell no spreadsheet takes for a formula: such a text gets an apostrophe in front; numbers stay as they are.
+
+    Carriage returns become newlines: Python's writer leaves them bare, and readers end the row there.
+    """
+    if not isinstance(value, str):
+        return value
+    return ("'" if value.startswith(_FORMULA) else "") + value.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def to_csv(records: Sequence[Record]) -> str:
-    """One row a case and run; empty cells where the record says nothing. Numbers as Python writes them."""
+    """One row per case and run; empty cells where the record says nothing. Numbers as Python writes them.
+
+    ``layer`` names the layers that reject the case, separated by blanks.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for record in records:
         head = record.header
         run = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": head.seed}
-        writer.writerows({**run, **_row(case, record)} for case in record.cases)
+        rows = [{**run, **_row(case, record)} for case in record.cases]
         if record.missing:
-            writer.writerow({**run, "id": NOT_RECORDED, "status": "notrun", "reason": missing_sentence(record)})
+            rows.append({**run, "id": NOT_RECORDED, "status": "notrun", "reason": missing_sentence(record)})
+        writer.writerows({name: csv_text(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
 def _row(case: CaseRecord, record: Record) -> dict[str, object]:
     row: dict[str, object] = {name: getattr(case, name) for name in _OF_CASE}
+    row |= {"layer": " ".join(objections(case)), "kernel_share": share(case)}
     if case.detail is not None:
         row |= {name: getattr(case.detail, name) for name in _OF_DETAIL}
     if not case.ok:
@@ -94,7 +114,7 @@ def _suite(record: Record) -> ET.Element:
     properties = ET.SubElement(suite, "properties")
     head = record.header
     facts = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": figure(head.seed)}
-    facts |= {"catalogue_sha256": head.catalogue_sha256, "command": head.command, "verdict": verdict(record)}
+    facts |= {"catalogue_sha256": head.catalogue_sha256, "command": head.command, "verdict": str(verdict(record))}
     facts |= {"sum": equation(record), **{f"version.{name}": version for name, version in head.versions.items()}}
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=xml_text(name), value=xml_text(value))
@@ -111,7 +131,7 @@ def _testcase(case: CaseRecord, record: Record) -> ET.Element:
         time=_seconds(case.duration_s),
     )
     if case.status in JUNIT:
-        message = xml_text(case.reason.partition("\n")[0] or DID[case.status])
+        message = xml_text(case.reason.partition("\n")[0] or str(DID[case.status]))
         node = ET.SubElement(entry, JUNIT[case.status], type=case.status, message=message)
         if not case.ok:
             node.text = xml_text(account(case, record))
@@ -139,7 +159,8 @@ def xml_text(text: str) -> str:
 
 
 def _seconds(value: Number | None) -> str:
-    return f"{value:.6f}" if value is not None and math.isfinite(value) else "0"
+    """Seconds with three decimals: Jenkins' schema (junit-10.xsd) allows no more."""
+    return f"{value:.3f}" if value is not None and math.isfinite(value) else "0"
 
 
 CTRF = {"pass": "passed", "skip": "skipped", "xfail": "other"}  # anything else has failed
@@ -186,7 +207,7 @@ def _environment(record: Record) -> dict[str, Any]:
         "seed": head.seed,
         "catalogue_sha256": head.catalogue_sha256,
         "command": head.command,
-        "verdict": verdict(record),
+        "verdict": str(verdict(record)),
         "notes": list(record.notes),
         "versions": dict(head.versions),
     }

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
+from .language import ENGLISH, Language, Phrase, _, _n
 from .replay import command_for
-from .summary import Cell, Cluster, Summary, dtype_order
-from .words import NONE, clip, equation, figure, index, percent
+from .summary import Cell, Cluster, Excused, Summary, columns
+from .words import NAME, NONE, clip, equation, figure, index, percent
 
 CLUSTERS = 12  # more belongs into the HTML report
+EXCUSED = 12
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 
@@ -36,108 +38,145 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def render(records: Sequence[Record]) -> str:
+def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
     """Return the summary of the records: verdicts, matrix, failures, the tightest case, how to repeat."""
-    summaries = [Summary(record) for record in records]
-    parts = [_verdicts(summaries), _environment(summaries), _matrix(summaries)]
-    for summary in summaries:
-        parts += _failures(summary, named=len(summaries) > 1)
-    parts += [_notes(summaries), _repeat(summaries)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return Writer(language).render([Summary(record) for record in records])
 
 
-def _verdicts(summaries: Sequence[Summary]) -> str:
-    def one(summary: Summary) -> str:
-        mark = "✅" if summary.record.ok else "❌"
-        return f"### {mark} {escape(summary.record.label)}: {summary.verdict}\n\n{equation(summary.record)}"
+class Writer:
+    """The summary in one language. What is not a sentence (ids, figures, commands, names of layers) is the same."""
 
-    return "\n\n".join(map(one, summaries))
+    def __init__(self, language: Language) -> None:
+        self.say = language.say
 
+    def render(self, summaries: Sequence[Summary]) -> str:
+        parts = [self.verdicts(summaries), self.environment(summaries), self.matrix(summaries)]
+        for summary in summaries:
+            parts += self.failures(summary, named=len(summaries) > 1)
+        for summary in summaries:
+            parts += self.excused(summary, named=len(summaries) > 1)
+        parts += [self.notes(summaries), self.repeat(summaries)]
+        return "\n\n".join(part for part in parts if part) + "\n"
 
-def _environment(summaries: Sequence[Summary]) -> str:
-    def column(summary: Summary) -> dict[str, str]:
-        return {**summary.facts, "catalogue": summary.record.header.catalogue_sha256[:12]}
+    def verdicts(self, summaries: Sequence[Summary]) -> str:
+        def one(summary: Summary) -> str:
+            mark = "✅" if summary.record.ok else "❌"
+            told = (
+                f"### {mark} {escape(summary.record.label)}: {self.say(summary.verdict)}\n\n{equation(summary.record)}"
+            )
+            layers = " · ".join(f"{name} {a:,}/{n:,}" for name, (a, n) in summary.layers.items())
+            accepted = self.say(_("Accepted by each layer: {layers}", layers=layers))
+            return f"{told}\n\n{accepted}" if layers else told
 
-    columns = [column(summary) for summary in summaries]
-    names = dict.fromkeys(name for found in columns for name in found)
-    rows = [[name, *(escape(found.get(name, "")) or NONE for found in columns)] for name in names]
-    return table(["", *(escape(s.record.label) for s in summaries)], rows)
+        return "\n\n".join(map(one, summaries))
 
+    def environment(self, summaries: Sequence[Summary]) -> str:
+        facts = [{self.say(name): value for name, value in summary.facts} for summary in summaries]
+        catalogue = self.say(_("catalogue"))
+        found = [{**named, catalogue: summary.record.header.catalogue_sha256[:12]}
+                 for named, summary in zip(facts, summaries, strict=True)]  # fmt: skip
+        names = dict.fromkeys(name for named in found for name in named)
+        rows = [[name, *(escape(named.get(name, "")) or NONE for named in found)] for name in names]
+        return table(["", *(escape(s.record.label) for s in summaries)], rows)
 
-def _matrix(summaries: Sequence[Summary]) -> str:
-    """Operator x dtype: passed/judged, and the worst error in percent of its bound."""
-    dtypes = dtype_order(dtype for s in summaries for dtype in s.dtypes)
-    several = len(summaries) > 1
-    rows = [
-        [
-            escape(op),
-            *[escape(s.record.label)] * several,
-            *(_cell(s.matrix[op].get(dtype)) for dtype in dtypes),
+    def matrix(self, summaries: Sequence[Summary]) -> str:
+        """Operator x dtype: passed/judged, and the worst error in percent of its bound."""
+        shown = columns(summaries)
+        several = len(summaries) > 1
+        rows = [
+            [escape(op), *[escape(s.record.label)] * several, *(self.cell(s.cell_of(op, dtypes)) for dtypes in shown)]
+            for op in dict.fromkeys(op for s in summaries for op in s.matrix)
+            for s in summaries
+            if op in s.matrix
         ]
-        for op in dict.fromkeys(op for s in summaries for op in s.matrix)
-        for s in summaries
-        if op in s.matrix
-    ]
-    if not rows:
-        return ""
-    head = ["operator", *["run"] * several, *map(escape, dtypes)]
-    return table(head, rows) + "\n\nPassed / judged, and the worst error in percent of its bound."
+        if not rows:
+            return ""
+        names = [escape(", ".join(dtypes)) if len(dtypes) == 1 else self.refused(dtypes) for dtypes in shown]
+        head = [self.say(_("operator")), *[self.say(_("run"))] * several, *names]
+        told = self.say(_("Passed / judged, and the worst error in percent of its bound."))
+        folded = next((dtypes for dtypes in shown if len(dtypes) > 1), ())
+        if folded:
+            told += " " + self.say(_("Refused dtypes: {dtypes}.", dtypes=escape(", ".join(folded))))
+        return table(head, rows) + "\n\n" + told
+
+    def refused(self, dtypes: Sequence[str]) -> str:
+        return self.say(_("refused dtypes ({count})", count=len(dtypes)))
+
+    def cell(self, cell: Cell | None) -> str:
+        if cell is None:
+            return NONE
+        text = f"{cell.passed:,}/{cell.judged:,}"
+        if cell.worst is not None:
+            text += f" · {percent(cell.worst)}"
+        others = ", ".join(f"{n:,} {self.say(NAME[status])}" for status, n in cell.others)
+        return f"{'**' if cell.bad else ''}{text}{'**' if cell.bad else ''}{f' ({others})' if others else ''}"
+
+    def failures(self, summary: Summary, *, named: bool) -> list[str]:
+        if not summary.clusters:
+            return []
+        bad = sum(len(cluster.cases) for cluster in summary.clusters)
+        kinds = _n("{n} kind", "{n} kinds", len(summary.clusters))
+        where = escape(summary.record.label)
+        title = (_("{bad} not passed on {where}, in {kinds}", bad=bad, where=where, kinds=kinds) if named
+                 else _("{bad} not passed, in {kinds}", bad=bad, kinds=kinds))  # fmt: skip
+        parts = [f"#### {self.say(title)}"]
+        parts += [self.cluster(cluster, summary.record.header) for cluster in summary.clusters[:CLUSTERS]]
+        if len(summary.clusters) > CLUSTERS:
+            more = len(summary.clusters) - CLUSTERS
+            parts.append(self.say(_("… and {more} more kinds; see the HTML report.", more=more)))
+        return parts
+
+    def cluster(self, cluster: Cluster, header: RunHeader) -> str:
+        case, say = cluster.simplest, self.say
+        kind = [cluster.op, cluster.dtype, say(Phrase(cluster.rule)), say(Phrase(cluster.pattern))]
+        what = " · ".join(escape(clip(part, 200)) for part in kind if part)
+        lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[cluster.status])}**: {what}"]
+        objecting = ", ".join(f"{name} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
+        causes = escape(", ".join(say(Phrase(cause)) for cause in cluster.causes[:3]))
+        told = [
+            say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
+            say(_("Likely cause: {causes}", causes=causes)) if causes else "",
+            say(_("Simplest: {case}", case=code(case.id))),
+            self.worst(case),
+            say(_("Replay: {command}", command=code(command_for(case, header)))),
+        ]
+        lines += [f"   {line}" for line in told if line]
+        return "  \n".join(lines)
+
+    def worst(self, case: CaseRecord) -> str:
+        if case.detail is None or not case.detail.worst:
+            return ""
+        w = case.detail.worst[0]
+        element = escape(case.detail.output + index(w.index))
+        expected, actual = _value(w.expected, w.expected_hex), _value(w.actual, w.actual_hex)
+        told = _("Worst: {element} expected {expected}, actual {actual}, allowed error {bound}", element=element,
+                 expected=expected, actual=actual, bound=figure(w.bound))  # fmt: skip
+        return self.say(told)
+
+    def excused(self, summary: Summary, *, named: bool) -> list[str]:
+        if not summary.excused:
+            return []
+        title = self.say(_("Expected failures and skips"))
+        rows = [self.excuse(group) for group in summary.excused[:EXCUSED]]
+        parts = [f"#### {title}" + (f": {escape(summary.record.label)}" if named else "")]
+        parts.append(table([self.say(_("status")), self.say(_("cases")), self.say(_("reason"))], rows))
+        if len(summary.excused) > EXCUSED:
+            parts.append(self.say(_("… and {more} more reasons.", more=len(summary.excused) - EXCUSED)))
+        return parts
+
+    def excuse(self, group: Excused) -> list[str]:
+        return [self.say(NAME[group.status]), f"{group.size:,}", escape(clip(self.say(Phrase(group.reason)), 300))]
+
+    def notes(self, summaries: Sequence[Summary]) -> str:
+        told = [(s.record.path.name, self.say(Phrase(note))) for s in summaries for note in s.record.notes]
+        return "\n".join(f"- {escape(f'{name}: {note}')}" for name, note in told)
+
+    def repeat(self, summaries: Sequence[Summary]) -> str:
+        commands = [s.record.header.command for s in summaries if s.record.header.command]
+        text = "\n".join(c.replace("```", "` ` `") for c in commands)
+        title = self.say(_("Repeat:"))
+        return f"{title}\n\n```bash\n{text}\n```" if commands else ""
 
 
-def _cell(cell: Cell | None) -> str:
-    if cell is None:
-        return NONE
-    text = f"{cell.passed:,}/{cell.judged:,}"
-    if cell.worst is not None:
-        text += f" · {percent(cell.worst)}"
-    others = ", ".join(f"{n:,} {status}" for status, n in cell.others)
-    return f"{'**' if cell.bad else ''}{text}{'**' if cell.bad else ''}{f' ({others})' if others else ''}"
-
-
-def _failures(summary: Summary, *, named: bool) -> list[str]:
-    if not summary.clusters:
-        return []
-    bad = sum(len(cluster.cases) for cluster in summary.clusters)
-    where = f" on {escape(summary.record.label)}" if named else ""
-    parts = [f"#### {bad:,} not passed{where}, in {len(summary.clusters):,} kinds"]
-    parts += [_cluster(cluster, summary.record.header) for cluster in summary.clusters[:CLUSTERS]]
-    if len(summary.clusters) > CLUSTERS:
-        parts.append(f"… and {len(summary.clusters) - CLUSTERS:,} more kinds; see the HTML report.")
-    return parts
-
-
-def _cluster(cluster: Cluster, header: RunHeader) -> str:
-    case = cluster.simplest
-    what = " · ".join(escape(clip(p, 200)) for p in (cluster.op, cluster.dtype, cluster.rule, cluster.pattern) if p)
-    lines = [f"{cluster.number}. **{len(cluster.cases):,} {cluster.status}**: {what}"]
-    if cluster.causes:
-        lines.append(f"   Likely cause: {escape(', '.join(cluster.causes[:3]))}")
-    lines.append(f"   Simplest: {code(case.id)}")
-    worst = _worst(case)
-    if worst:
-        lines.append(f"   {worst}")
-    lines.append(f"   Replay: {code(command_for(case, header))}")
-    return "  \n".join(lines)
-
-
-def _worst(case: CaseRecord) -> str:
-    if case.detail is None or not case.detail.worst:
-        return ""
-    w = case.detail.worst[0]
-
-    def shown(value: Number | None, hexadecimal: str) -> str:
-        return figure(value) + (f" ({escape(hexadecimal)})" if hexadecimal else "")
-
-    return (
-        f"Worst: {escape(case.detail.output)}{escape(index(w.index))} expected {shown(w.expected, w.expected_hex)}, "
-        f"actual {shown(w.actual, w.actual_hex)}, allowed error {figure(w.bound)}"
-    )
-
-
-def _notes(summaries: Sequence[Summary]) -> str:
-    return "\n".join(f"- {escape(f'{s.record.path.name}: {note}')}" for s in summaries for note in s.record.notes)
-
-
-def _repeat(summaries: Sequence[Summary]) -> str:
-    commands = [s.record.header.command for s in summaries if s.record.header.command]
-    return "Repeat:\n\n```bash\n" + "\n".join(c.replace("```", "` ` `") for c in commands) + "\n```" if commands else ""
+def _value(value: Number | None, hexadecimal: str) -> str:
+    return figure(value) + (f" ({escape(hexadecimal)})" if hexadecimal else "")

@@ -6,27 +6,37 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..model.platforms import PLATFORMS
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from ..record.statuses import GOOD
+from ..record.types import GOOD
+from .language import FIGURE, Text, _, shape
+from .layers import known, objections, scores, share
 from .words import ORDER, seconds, verdict
 
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
-# A number standing for itself: not part of a word (float32), of an identifier or of a dotted version.
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf)(?![\w])")
+# Where the reason of an expected failure stops being the expectation's and becomes the verdict's.
+_VERDICT = re.compile(r": (?:structure|standard|strict): ")
+_MEASURED = re.compile(r" \(.*$", re.DOTALL)  # how an expectation says what was measured, after its sentence
+_DTYPE = re.compile(r"\b(?:b?float|u?int|complex)\d+\b|\bbool\b")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A group of cases: how many ended how, and the worst share of the error budget among the judged ones."""
+    """A group of cases: how many ended how, and the worst error among the judged ones.
+
+    ``worst`` is in units of the bound; ``worst_share`` is the kernel's own part of it, None where no case has one.
+    ``objections``: how many cases each layer rejects, only layers that reject any.
+    """
 
     counts: Mapping[str, int]
     worst: Number | None
     worst_id: str
+    worst_share: Number | None = None
+    objections: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -53,16 +63,41 @@ class Cell:
 def cell(cases: Iterable[CaseRecord]) -> Cell:
     """Sum up a group. A case that is expected to fail does not set the worst error."""
     counts: Counter[str] = Counter()
-    worst, worst_id = -math.inf, ""
+    objecting: Counter[str] = Counter()
+    worst, worst_id, shares = -math.inf, "", []
     for case in cases:
         counts[case.status] += 1
-        used = case.budget_used
-        if used is None or case.status == "xfail":
+        if not case.ok:
+            objecting.update(objections(case))
+        if case.status == "xfail":
             continue
-        rank = math.inf if math.isnan(used) else float(used)
-        if rank > worst:
-            worst, worst_id = rank, case.id
-    return Cell(dict(counts), worst if worst_id else None, worst_id)
+        if (own := share(case)) is not None:
+            shares.append(_rank(own))
+        if case.budget_used is not None and _rank(case.budget_used) > worst:
+            worst, worst_id = _rank(case.budget_used), case.id
+    told = {name: objecting[name] for name in known(objecting)}
+    return Cell(dict(counts), worst if worst_id else None, worst_id, max(shares, default=None), told)
+
+
+def merge(cells: Sequence[Cell]) -> Cell:
+    """One cell out of several."""
+    if len(cells) == 1:
+        return cells[0]
+    counts: Counter[str] = Counter()
+    objecting: Counter[str] = Counter()
+    for each in cells:
+        counts.update(each.counts)
+        objecting.update(each.objections)
+    worst = max((each for each in cells if each.worst is not None), key=lambda each: each.worst or 0.0, default=None)
+    shares = [each.worst_share for each in cells if each.worst_share is not None]
+    told = {name: objecting[name] for name in known(objecting)}
+    where = (None, "") if worst is None else (worst.worst, worst.worst_id)
+    return Cell(dict(counts), *where, max(shares, default=None), told)
+
+
+def _rank(value: Number) -> float:
+    """An error to compare by: one that is not a number is worse than any."""
+    return math.inf if math.isnan(value) else float(value)
 
 
 def group(cases: Iterable[CaseRecord], key: Callable[[CaseRecord], tuple[str, str]]) -> dict[str, dict[str, Cell]]:
@@ -78,12 +113,6 @@ def dtype_order(dtypes: Iterable[str]) -> list[str]:
     """The floating-point types everybody expects first, the others by name."""
     rank = {name: i for i, name in enumerate(DTYPE_ORDER)}
     return sorted(set(dtypes), key=lambda name: (rank.get(name, len(rank)), name))
-
-
-@lru_cache(maxsize=100_000)
-def shape_of(text: str) -> str:
-    """A text with its numbers taken out, so that the same sentence about two cases is the same."""
-    return _NUMBER.sub("N", text)
 
 
 @dataclass(frozen=True)
@@ -112,10 +141,13 @@ class Cluster:
         return Counter(case.family or "(no family)" for case in self.cases).most_common()
 
     @property
-    def family_words(self) -> str:
+    def family_words(self) -> Text:
         """The families with their counts, at most six of them."""
-        words = [f"{name} {n:,}" for name, n in self.families[:6]]
-        return ", ".join(words) + (f" and {len(self.families) - 6} more" if len(self.families) > 6 else "")
+        words = ", ".join(f"{name} {n:,}" for name, n in self.families[:6])
+        more = len(self.families) - 6
+        if more <= 0:
+            return Text("{families}", params={"families": words})
+        return _("{families} and {more} more", families=words, more=more)
 
     @cached_property
     def causes(self) -> list[str]:
@@ -126,8 +158,17 @@ class Cluster:
         ]
 
     @cached_property
+    def cell(self) -> Cell:
+        return cell(self.cases)
+
+    @property
     def worst(self) -> Number | None:
-        return cell(self.cases).worst
+        return self.cell.worst
+
+    @cached_property
+    def layers(self) -> list[tuple[str, int, int]]:
+        """(layer, cases it rejects, cases it judged): who objects, and who does not."""
+        return [(name, judged - accepted, judged) for name, (accepted, judged) in scores(self.cases).items()]
 
 
 def _elements(case: CaseRecord) -> float:
@@ -140,7 +181,7 @@ def clusters(cases: Iterable[CaseRecord]) -> list[Cluster]:
     for case in cases:
         if not case.ok:
             rule, pattern = _kind(case)
-            groups[case.op, case.dtype, case.status, shape_of(rule), shape_of(pattern)].append(case)
+            groups[case.op, case.dtype, case.status, shape(rule), shape(pattern)].append(case)
     rank = {status: i for i, status in enumerate(ORDER)}
     ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
     return [
@@ -156,11 +197,58 @@ def _kind(case: CaseRecord) -> tuple[str, str]:
 
 
 def _common(cases: Sequence[CaseRecord], part: int) -> str:
-    """The text all cases share, with N for each number that differs between them."""
-    texts = list({_kind(case)[part] for case in cases})
-    columns = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
-    numbers = iter([found[0] if len(set(found)) == 1 else "N" for found in columns])
-    return _NUMBER.sub(lambda _: next(numbers), texts[0])
+    """The text all cases share, with N for each figure that differs between them."""
+    return _shared([_kind(case)[part] for case in cases])
+
+
+def _shared(texts: Sequence[str]) -> str:
+    texts = list(dict.fromkeys(texts))
+    columns = zip(*(FIGURE.findall(text) for text in texts), strict=True)
+    figures = iter([found[0] if len(set(found)) == 1 else "N" for found in columns])
+    return FIGURE.sub(lambda _: next(figures), texts[0])
+
+
+@dataclass(frozen=True)
+class Excused:
+    """Expected failures or skips for one reason: the expectation's sentence, without the figures it was measured by.
+
+    ``statements``: the whole reasons, each with its number of cases.
+    """
+
+    status: str
+    reason: str
+    cases: Sequence[CaseRecord]
+    statements: Mapping[str, int]
+
+    @property
+    def size(self) -> int:
+        return len(self.cases)
+
+    @cached_property
+    def operators(self) -> dict[str, int]:
+        return dict(Counter(case.op for case in self.cases).most_common())
+
+    @cached_property
+    def worst(self) -> Number | None:
+        found = [_rank(case.budget_used) for case in self.cases if case.budget_used is not None]
+        return max(found, default=None)
+
+
+def excused(cases: Iterable[CaseRecord]) -> list[Excused]:
+    """Group expected failures, then skips, by what they say before figures and types; the largest group first."""
+    groups: defaultdict[tuple[str, str], list[tuple[str, CaseRecord]]] = defaultdict(list)
+    for case in cases:
+        if case.status in ("xfail", "skip"):
+            reason = _VERDICT.split(case.reason, maxsplit=1)[0] or "(no reason recorded)"
+            said = _MEASURED.sub("", reason) if case.status == "xfail" else reason
+            groups[case.status, shape(_DTYPE.sub("…", said))].append((reason, case))
+    found = []
+    for (status, _form), members in groups.items():
+        statements = Counter(reason for reason, _case in members)
+        said = [_MEASURED.sub("", text) if status == "xfail" else text for text in statements]
+        told = _shared(said if len(set(said)) == 1 else [_DTYPE.sub("…", text) for text in said])
+        found.append(Excused(status, told, [case for _reason, case in members], dict(statements.most_common())))
+    return sorted(found, key=lambda group: (group.status != "xfail", -group.size))
 
 
 @dataclass(frozen=True)
@@ -170,13 +258,35 @@ class Summary:
     record: Record
 
     @cached_property
-    def verdict(self) -> str:
+    def verdict(self) -> Text:
         return verdict(self.record)
+
+    @cached_property
+    def layers(self) -> dict[str, tuple[int, int]]:
+        """Per layer (accepted, judged), each for itself."""
+        return scores(self.record.cases)
 
     @cached_property
     def matrix(self) -> dict[str, dict[str, Cell]]:
         """Cells by operator and dtype."""
         return group(self.record.cases, lambda case: (case.op, case.dtype))
+
+    def cell_of(self, op: str, dtypes: Sequence[str]) -> Cell | None:
+        """The sum of an operator's cells of some dtypes, None where it has none."""
+        found = self.matrix.get(op, {})
+        cells = [found[dtype] for dtype in dtypes if dtype in found]
+        return merge(cells) if cells else None
+
+    @cached_property
+    def _by_cell(self) -> Mapping[tuple[str, str], list[CaseRecord]]:
+        found: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
+        for case in self.record.cases:
+            found[case.op, case.dtype].append(case)
+        return found
+
+    def scores_of(self, op: str, dtype: str) -> dict[str, tuple[int, int]]:
+        """Per layer (accepted, judged) of an operator's cases of a type."""
+        return scores(self._by_cell.get((op, dtype), []))
 
     @cached_property
     def coverage(self) -> dict[str, dict[str, dict[str, Cell]]]:
@@ -196,18 +306,23 @@ class Summary:
         return clusters(self.record.cases)
 
     @cached_property
-    def excused(self) -> list[tuple[str, str, dict[str, int]]]:
-        """Expected failures, then skips, as (status, reason, cases by operator), the most cases first."""
-        reasons: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        for case in self.record.cases:
-            if case.status in ("xfail", "skip"):
-                reasons[case.status, case.reason or "(no reason recorded)"][case.op] += 1
-        ordered = sorted(reasons.items(), key=lambda item: (item[0][0] != "xfail", -item[1].total()))
-        return [(status, reason, dict(counted)) for (status, reason), counted in ordered]
+    def excused(self) -> list[Excused]:
+        return excused(self.record.cases)
 
     @cached_property
     def dtypes(self) -> list[str]:
         return dtype_order(case.dtype for case in self.record.cases)
+
+    @cached_property
+    def refused(self) -> frozenset[str]:
+        """Data types that exist only to be refused: none of their cases has values to judge, and none died."""
+        valued, died = set(), set()
+        for case in self.record.cases:
+            if case.budget_used is not None or not case.verdicts.keys() <= {"structure"}:
+                valued.add(case.dtype)
+            elif case.status in ("error", "crash", "timeout", "notrun") or case.dtype in DTYPE_ORDER[:3]:
+                died.add(case.dtype)
+        return frozenset(set(self.dtypes) - valued - died)
 
     def slowest(self, n: int) -> list[CaseRecord]:
         return sorted(self.record.cases, key=lambda c: -_finite(c.duration_s))[:n]
@@ -226,31 +341,44 @@ class Summary:
         return {"golden": golden, "backend": backend, "other": max(0.0, whole - golden - backend)}
 
     @cached_property
-    def facts(self) -> dict[str, str]:
-        """What ran on what, by name; what the record does not say is left out."""
+    def facts(self) -> list[tuple[Text, str]]:
+        """What ran on what, each with its name; what the record does not say is left out."""
         head, record = self.record.header, self.record
         product = PLATFORMS.get(head.soc)
         workers = {case.worker for case in record.cases if case.worker}
-        known = {
-            "backend": head.backend,
-            "options": ", ".join(f"{key}={value}" for key, value in head.backend_options.items()),
-            "device": ", ".join(record.devices),
-            "SoC": head.soc if product is None else f"{head.soc} ({product.product})",
-            "standard": head.standard,
-            "layers": ", ".join(head.layers),
-            "overflow": head.overflow,
-            "third party": head.third_party or "",
-            "tier": head.tier,
-            "seed": "" if head.seed is None else str(head.seed),
-            "started": head.started,
-            "duration": "" if record.duration_s is None else seconds(record.duration_s),
-            "workers": str(len(workers)) if len(workers) > 1 else "",
-            "suite": f"aclnn-oracle {head.versions['aclnn-oracle']}" if "aclnn-oracle" in head.versions else "",
-            "versions": ", ".join(f"{k} {v}" for k, v in head.versions.items() if k != "aclnn-oracle"),
-            "catalogue": head.catalogue_sha256,
-            "record": record.path.name,
-        }
-        return {name: value for name, value in known.items() if value}
+        known = [
+            (_("backend"), head.backend),
+            (_("options"), ", ".join(f"{key}={value}" for key, value in head.backend_options.items())),
+            (_("device"), ", ".join(record.devices)),
+            (_("SoC"), head.soc if product is None else f"{head.soc} ({product.product})"),
+            (_("standard"), head.standard),
+            (_("layers"), ", ".join(head.layers)),
+            (_("overflow"), head.overflow),
+            (_("third party"), head.third_party or ""),
+            (_("tier"), head.tier),
+            (_("seed"), "" if head.seed is None else str(head.seed)),
+            (_("started"), head.started),
+            (_("duration"), "" if record.duration_s is None else seconds(record.duration_s)),
+            (_("workers"), str(len(workers)) if len(workers) > 1 else ""),
+            (_("suite"), f"aclnn-oracle {head.versions['aclnn-oracle']}" if "aclnn-oracle" in head.versions else ""),
+            (_("versions"), ", ".join(f"{k} {v}" for k, v in head.versions.items() if k != "aclnn-oracle")),
+            (_("catalogue"), head.catalogue_sha256),
+            (_("record"), record.path.name),
+        ]
+        return [(name, value) for name, value in known if value]
+
+
+def columns(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
+    """Columns of a matrix: a dtype each, and last those that exist only to be refused, together, where there are some.
+
+    A dtype that one run judges by value is not refused in another.
+    """
+    dtypes = dtype_order(dtype for summary in summaries for dtype in summary.dtypes)
+    used = {dtype for summary in summaries for dtype in set(summary.dtypes) - summary.refused}
+    folded = tuple(dtype for dtype in dtypes if dtype not in used)
+    if len(folded) < 2 or not used:
+        return [(dtype,) for dtype in dtypes]
+    return [*((dtype,) for dtype in dtypes if dtype in used), folded]
 
 
 def _finite(value: Number | None) -> float:

@@ -6,68 +6,72 @@ import math
 
 from ..record.fields import Number
 from ..record.reader import Record
-from ..record.statuses import GOOD
+from ..record.types import GOOD
+from .language import Listing, Text, _, _n
 
 # From the worst to the best: the order in which statuses are listed.
 ORDER = ("crash", "timeout", "error", "fail", "xpass", "notrun", "xfail", "skip", "pass")
 BAD = tuple(status for status in ORDER if status not in GOOD)
+NAME = {
+    "pass": _("pass"), "fail": _("fail"), "error": _("error"), "crash": _("crash"), "timeout": _("timeout"),
+    "skip": _("skip"), "xfail": _("xfail"), "xpass": _("xpass"), "notrun": _("notrun"), "absent": _("absent"),
+}  # fmt: skip
 DID = {
-    "pass": "passed",
-    "fail": "failed",
-    "error": "raised an error",
-    "crash": "crashed",
-    "timeout": "timed out",
-    "skip": "skipped",
-    "xfail": "failed as expected",
-    "xpass": "passed unexpectedly",
-    "notrun": "never ran",
+    "pass": _("passed"),
+    "fail": _("failed"),
+    "error": _("raised an error"),
+    "crash": _("crashed"),
+    "timeout": _("timed out"),
+    "skip": _("skipped"),
+    "xfail": _("failed as expected"),
+    "xpass": _("passed unexpectedly"),
+    "notrun": _("never ran"),
 }
 MEANING = {
-    "pass": "every enabled layer accepts the outputs",
-    "fail": "a layer rejects the outputs",
-    "error": "the backend raised an exception, or the case itself is faulty",
-    "crash": "the process died",
-    "timeout": "no answer in time",
-    "skip": "the backend says it cannot run the case",
-    "xfail": "fails, and the expectation file says so",
-    "xpass": "passes although the expectation file says it fails",
-    "notrun": "planned, but the run stopped first",
+    "pass": _("every enabled layer accepts the outputs"),
+    "fail": _("a layer rejects the outputs"),
+    "error": _("the backend raised an exception, or the case itself is faulty"),
+    "crash": _("the process died"),
+    "timeout": _("no answer in time"),
+    "skip": _("the backend says it cannot run the case"),
+    "xfail": _("fails, and the expectation file says so"),
+    "xpass": _("passes although the expectation file says it fails"),
+    "notrun": _("planned, but the run stopped first"),
 }
 NONE = "–"
 
 
-def verdict(record: Record) -> str:
+def verdict(record: Record) -> Text:
     """Say in one sentence how a run ended."""
     counts, planned = record.counts, record.planned
     bad = [(status, counts[status]) for status in BAD if counts[status]]
     also = _list([(s, counts[s]) for s in ("skip", "xfail") if counts[s]])
+    cases = _n("{n} case", "{n} cases", planned)
     if not planned:
-        return "No case was planned: nothing was judged."
+        return _("No case was planned: nothing was judged.")
     if not record.complete or counts["notrun"]:
-        others = _list([(status, n) for status, n in bad if status != "notrun"])
-        tail = f"; {others}" if others else ""
-        return f"The run stopped early: {counts['notrun']:,} of {_cases(planned)} never ran{tail}."
+        others = [(status, n) for status, n in bad if status != "notrun"]
+        if others:
+            return _("The run stopped early: {lost} of {cases} never ran; {others}.", lost=counts["notrun"],
+                     cases=cases, others=_list(others))  # fmt: skip
+        return _("The run stopped early: {lost} of {cases} never ran.", lost=counts["notrun"], cases=cases)
     if len(bad) == 1:
-        return f"{bad[0][1]:,} of {_cases(planned)} {DID[bad[0][0]]}."
+        return _("{some} of {cases} {did}.", some=bad[0][1], cases=cases, did=DID[bad[0][0]])
     if bad:
-        return f"{sum(n for _, n in bad):,} of {_cases(planned)} did not pass: {_list(bad)}."
+        return _("{some} of {cases} did not pass: {list}.", some=sum(n for _, n in bad), cases=cases, list=_list(bad))
     if not counts["pass"]:
-        return f"Nothing was judged: of {_cases(planned)} {also}."
+        return _("Nothing was judged: of {cases} {list}.", cases=cases, list=also)
     if counts["pass"] == planned:
-        return "The one case passed." if planned == 1 else f"All {_cases(planned)} passed."
-    return f"{counts['pass']:,} of {_cases(planned)} passed; {also}."
+        return _n("The one case passed.", "All {n} cases passed.", planned)
+    return _("{some} of {cases} passed; {list}.", some=counts["pass"], cases=cases, list=also)
 
 
-def _cases(n: int) -> str:
-    return f"{n:,} case" if n == 1 else f"{n:,} cases"
-
-
-def _list(parts: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{n:,} {DID[status]}" for status, n in parts)
+def _list(parts: list[tuple[str, int]]) -> Text:
+    return Listing([_("{count} {did}", count=n, did=DID[status]) for status, n in parts])
 
 
 def equation(record: Record) -> str:
-    """Return ``planned = 1,200 pass + 4 fail``: nothing is ever lost."""
+    """Return ``planned = 1,200 pass + 4 fail``: nothing is ever lost. The words are those of the record."""
     parts = [f"{n:,} {status}" for status in reversed(ORDER) if (n := record.counts[status])]
     return f"{record.planned:,} planned = {' + '.join(parts) or '0'}"
 

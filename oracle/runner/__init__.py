@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .run import run_case
+    from .one_case import run_case
     from .settings import Settings, settings_of
 
 __all__ = ["Settings", "run_case", "settings_of"]
-_HOME = {"Settings": "settings", "settings_of": "settings", "run_case": "run"}
+_HOME = {"Settings": "settings", "settings_of": "settings", "run_case": "one_case"}
 
 
 def __getattr__(name: str) -> Any:

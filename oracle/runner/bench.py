@@ -10,8 +10,9 @@ from ..model.errors import OracleError
 from ..record.types import CaseRecord
 from .expectations import Expectation
 from .isolate import About, Child
+from .one_case import run_case
 from .opening import load_backend, release
-from .run import Outcome, record_of, run_case
+from .outcome import Outcome, record_of
 from .settings import Settings
 
 
@@ -49,14 +50,14 @@ class Bench:
             return self.settings.devices
         return tuple(range(self.about.visible))
 
-    def run(self, case: Case, expected: Expectation | None = None) -> CaseRecord:
+    def run_case(self, case: Case, expected: Expectation | None = None) -> CaseRecord:
         """Run one case and return its record, counted as its expectation says."""
         if expected is not None and expected.status == "skip":
             return record_of(case, self.settings, Outcome("skip", expected.explanation))
         try:
             self.open()
             if self._child is not None:
-                record = self._child.run(case)
+                record = self._child.run_case(case)
             else:
                 assert self._backend is not None
                 record = run_case(case, self._backend, self.settings)

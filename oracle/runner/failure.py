@@ -1,4 +1,4 @@
-"""A failed case told on one screen: what rule, which elements, how far off, where they lie, how to run it again."""
+"""A failed case on one screen: what rule, which elements, how far off, where they lie, how to run it again."""
 
 from __future__ import annotations
 

@@ -22,8 +22,9 @@ from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
+from .one_case import run_case
 from .opening import load_backend, release
-from .run import Outcome, record_of, run_case
+from .outcome import Outcome, record_of
 from .settings import Settings
 
 START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
@@ -115,7 +116,7 @@ class Child:
             raise OracleError(said)
         self.about = said
 
-    def run(self, case: Case) -> CaseRecord:
+    def run_case(self, case: Case) -> CaseRecord:
         """Run one case; a death or a silence becomes its status."""
         if self._running is None:
             self.start()
@@ -131,8 +132,8 @@ class Child:
         except Silent:
             limit = f"{self.settings.timeout:g} s"
             outcome = Outcome("timeout", f"no answer in {limit}; the process running it was killed")
-        outcome.seconds = {"duration_s": time.perf_counter() - started}
-        return record_of(case, self.settings, outcome, device=self.about.device)
+        seconds = {"duration_s": time.perf_counter() - started}
+        return record_of(case, self.settings, outcome, seconds, device=self.about.device)
 
     def _ask(self, question: Any, limit: float | None) -> Any:
         """Send a question and return the answer. Raises Died or Silent, and ends a child that did not answer."""

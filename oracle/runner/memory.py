@@ -10,8 +10,9 @@ import numpy as np
 
 from ..catalogue.case import Case, TensorPlan
 from ..catalogue.inputs import make_inputs
-from ..catalogue.layout import allocate, memory_of
+from ..catalogue.layout import allocate
 from ..model.call import Array, Call, TensorSpec
+from ..model.storage import address, memory_of, strides_of
 
 POISONS = (0xA5, 0x5A)  # bytes no result consists of by accident twice: a second run takes the second one
 
@@ -60,10 +61,8 @@ class Output:
     def _covered(self) -> Array:
         covered = np.zeros(self.base.size, bool)
         if self.view.size:
-            item = self.base.itemsize
-            offset = (_address(self.view) - _address(self.base)) // item
-            strides = tuple(s // item for s in self.view.strides)
-            np.ndarray(self.view.shape, bool, covered.data, offset, strides)[...] = True
+            offset = (address(self.view) - address(self.base)) // self.base.itemsize
+            np.ndarray(self.view.shape, bool, covered.data, offset, strides_of(self.view))[...] = True
         return covered
 
 
@@ -106,7 +105,3 @@ class Memory:
     def changed_inputs(self) -> list[str]:
         """Return the names of inputs whose storage, guards included, no longer holds what it held."""
         return [n for n, storage in self._storage.items() if not np.array_equal(storage, self._saved[n])]
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])

@@ -1,21 +1,22 @@
-"""Opening and closing a backend as a run's settings ask; whatever goes wrong is told in one OracleError."""
+"""Opening and closing a backend as a run's settings ask; whatever goes wrong becomes one OracleError."""
 
 from __future__ import annotations
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
-from .settings import Settings
+from .settings import Settings, register
 
 
 def load_backend(settings: Settings) -> Backend:
     """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
+    register(settings.operators)  # a child process knows no operator from outside yet
     try:
         return _load(settings)
     except OracleError:
         raise
     except Exception as error:
-        told = f"backend {settings.backend} could not be opened: {type(error).__name__}: {error}"
-        raise OracleError(told) from error
+        message = f"backend {settings.backend} could not be opened: {type(error).__name__}: {error}"
+        raise OracleError(message) from error
 
 
 def _load(settings: Settings) -> Backend:
@@ -23,6 +24,7 @@ def _load(settings: Settings) -> Backend:
         from ..emulator import activate
 
         activate(settings.soc)
+        _emulate_outside(settings)
     backend = load(settings.backend, dict(settings.backend_options))
     _check_devices(backend, settings)
     if settings.device is not None:
@@ -37,6 +39,17 @@ def _load(settings: Settings) -> Backend:
     return backend
 
 
+def _emulate_outside(settings: Settings) -> None:
+    """Give operators from outside a kernel in the emulated CANN, unless a package of theirs has one."""
+    from ..cann.generated import source
+    from ..emulator import add_custom, build_custom
+    from ..operators import OPERATORS
+
+    for text in settings.operators:
+        found = OPERATORS.add(text)
+        add_custom(build_custom(found.slug, {f"{found.slug}.cpp": source(found)}))
+
+
 def release(backend: Backend) -> None:
     """Close a backend that can be closed. Raises OracleError, whatever the backend raises."""
     close = getattr(backend, "close", None)
@@ -45,8 +58,8 @@ def release(backend: Backend) -> None:
     try:
         close()
     except Exception as error:
-        told = f"backend {backend.name} could not be closed: {type(error).__name__}: {error}"
-        raise OracleError(told) from error
+        message = f"backend {backend.name} could not be closed: {type(error).__name__}: {error}"
+        raise OracleError(message) from error
 
 
 def _check_devices(backend: Backend, settings: Settings) -> None:

@@ -45,8 +45,8 @@ def _value(name: str, metavar: str, help: str, *, verdict: bool = True) -> Optio
     return Option(name, help, metavar, verdict=verdict)
 
 
-def _append(name: str, metavar: str, help: str) -> Option:
-    return Option(name, help, metavar, "append")
+def _append(name: str, metavar: str, help: str, *, verdict: bool = True) -> Option:
+    return Option(name, help, metavar, "append", verdict)
 
 
 def _flag(name: str, help: str, *, verdict: bool = True) -> Option:
@@ -58,6 +58,9 @@ OPTIONS: tuple[Option, ...] = (
            "point, or module:attribute"),
     _append("backend-option", "KEY=VALUE", "option of the backend, repeatable: numerics=exact (cpu), device=cuda "
             "(torch), path=DIR (replay)"),
+    _append("operator", "module:NAME", "an operator from outside, repeatable; its cases lie in a YAML file beside the "
+            "module, and are run unless paths are given"),
+    _append("op", "NAME", "only this operator, by its aclnn name or as ids begin, repeatable", verdict=False),
     _value("soc", "NAME", "SoC whose rules apply: ascend910b (default), ascend910_93, ascend950, ascend910, "
            "ascend310p"),
     _value("standard", "NAME", "accuracy standard of the standard layer (default: mixed)"),
@@ -74,10 +77,11 @@ OPTIONS: tuple[Option, ...] = (
           "up to 3 times the device time)"),
     _value("report", "FILE.html", "write the HTML report; its record is written beside it (.jsonl) unless --record "
            "says where", verdict=False),
-    _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line a case", verdict=False),
+    _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line per case", verdict=False),
     _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
-    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run",
-          verdict=False),
+    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run (the default "
+          "of aclnn and torch_npu on a real NPU)", verdict=False),
+    _flag("no-isolate", "run the cases in this very process, also on a real NPU", verdict=False),
     _value("timeout-per-case", "S", "kill a case that does not answer in S seconds, golden included (runs the cases in "
            "a child process, as --isolate does)", verdict=False),
     _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",

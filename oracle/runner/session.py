@@ -1,7 +1,7 @@
 """One pytest run, seen by this project: what was collected, what is expected, what is recorded.
 
 A worker of pytest-xdist only runs cases; the process that owns the terminal (alone, or as xdist's controller) plans,
-records, sums up and writes the report.
+records and sums up.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..catalogue import digest, load, load_all, select
 from ..catalogue.case import Case
+from ..catalogue.loader import operator_of
 from ..catalogue.reading import display
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
@@ -24,7 +25,7 @@ from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter, summary
 from .bench import Bench
 from .expectations import Expectations, expectations_file, load_expectations
-from .run import Outcome, record_of
+from .outcome import Outcome, record_of
 from .settings import Settings
 
 
@@ -34,7 +35,6 @@ class Run:
 
     settings: Settings
     record: Path | None = None
-    report: Path | None = None
     command: Sequence[str] = ()
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -42,8 +42,6 @@ class Run:
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
-        if self.record is None and self.report is not None:
-            self.record = self.report.with_suffix(".jsonl")
         self.recorder = RecordWriter(self.record)
         self._cases: dict[Path, list[Case]] = {}
         self._foreign: dict[Path, Loaded] = {}
@@ -53,14 +51,17 @@ class Run:
 
     def cases(self, file: Path, *, every_tier: bool = False) -> list[Case]:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
+        if self.settings.only and operator_of(file) not in ("", *self.settings.only):
+            return []  # nothing of it is expanded
         if file not in self._cases:
             foreign = is_foreign_catalogue(file)
             self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
         every_tier |= self.settings.volume is not None
-        return select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
+        cases = select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
+        return [case for case in cases if not self.settings.only or case.op in self.settings.only]
 
     def foreign(self, file: Path) -> Loaded:
-        """Return what another tool's catalogue file holds; how many of its cases cannot be run is told at the end."""
+        """Return what another tool's catalogue file holds; how many of its cases cannot be run is said at the end."""
         if file not in self._foreign:
             self._foreign[file] = load_foreign(file, limit=self.settings.max_elements)
         return self._foreign[file]
@@ -87,10 +88,10 @@ class Run:
 
     # running ---------------------------------------------------------------------------------------------------------
 
-    def run(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
+    def run_case(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
         """Run one case and return its record."""
         expected = None if ignore_expectations else self.expectations(folder).of(case, self.settings.soc)
-        return self.bench.run(case, expected)
+        return self.bench.run_case(case, expected)
 
     def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> CaseRecord:
         """Return the record of a case whose worker died."""
@@ -140,23 +141,18 @@ class Run:
         return self.recorder.planned > 0
 
     def finish(self) -> list[str]:
-        """End the record, write the report, release the backend; return what the terminal should say at the end."""
+        """End the record and release the backend; return what the terminal should say at the end."""
         self.recorder.end()
         try:
             self.bench.close()
         except OracleError as error:
             self.problems.append(str(error))
-        told = [f"ERROR: {problem}" for problem in self.problems]
-        told += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        told.append(summary(self.recorder.counts()))
+        lines = [f"ERROR: {problem}" for problem in self.problems]
+        lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        lines.append(summary(self.recorder.counts()))
         if self.record is not None:
-            told.append(f"record: {self.record}")
-        if self.report is not None and self.record is not None:
-            from ..reporting import html
-
-            html.write([self.record], self.report)
-            told.append(f"report: {self.report}")
-        return told
+            lines.append(f"record: {self.record}")
+        return lines
 
     @property
     def failed(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +12,12 @@ from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, platform
+from ..operators import OPERATORS
+from ..operators.registry import operator_named
 from .options import OPTIONS, spell
 
 LAYERS = ("structure", "standard", "strict")
+DEVICE_BACKENDS = ("aclnn", "torch_npu")
 OVERFLOW = ("inf_nan", "saturate")
 
 
@@ -24,6 +27,8 @@ class Settings:
 
     backend: str = "cpu"
     backend_options: tuple[tuple[str, str], ...] = ()
+    operators: tuple[str, ...] = ()  # those from outside, as module:NAME
+    only: tuple[str, ...] = ()  # aclnn names; empty: every operator
     soc: str = DEFAULT_SOC
     standard: str = "mixed"
     standard_options: tuple[tuple[str, Any], ...] = ()
@@ -71,6 +76,8 @@ class Settings:
 def settings_of(values: Mapping[str, Any]) -> Settings:
     """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value."""
     given = {option.name: values.get(option.dest) for option in OPTIONS}
+    operators = tuple(given["operator"] or ())
+    register(operators)
     text = {name: value for name, value in given.items() if isinstance(value, str)}
     standard = text.get("standard", "mixed")
     options = {key: _literal(value) for key, value in key_values("--standard-option", given["standard-option"])}
@@ -78,6 +85,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     return Settings(
         backend=text.get("backend", "cpu"),
         backend_options=tuple(key_values("--backend-option", given["backend-option"])),
+        operators=operators,
+        only=tuple(operator_named(name).name for name in given["op"] or ()),
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
         standard=standard,
         standard_options=tuple(options.items()),
@@ -89,7 +98,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
-        isolate=bool(given["isolate"]),
+        isolate=_isolated(given, text.get("backend", "cpu")),
         timeout=_seconds("--timeout-per-case", text.get("timeout-per-case")),
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
@@ -97,6 +106,23 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
+
+
+def register(operators: Iterable[str]) -> None:
+    """Make operators from outside known in this process. Raises OracleError for what is none."""
+    for text in operators:
+        OPERATORS.add(text)
+
+
+def _isolated(given: Mapping[str, Any], backend: str) -> bool:
+    """Whether cases run in a child process: asked for, or by default on a real NPU, where a fault ends the process."""
+    if given["isolate"] and given["no-isolate"]:
+        raise OracleError("--isolate and --no-isolate: give one of them")
+    if given["isolate"] or given["no-isolate"] or given["emulate"] or backend not in DEVICE_BACKENDS:
+        return bool(given["isolate"])
+    from ..cann.discovery import on_real_toolkit
+
+    return on_real_toolkit()
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:

@@ -21,8 +21,10 @@ from ..catalogue.inputs import make_inputs, stored_shape
 from ..model.call import Array
 from ..model.errors import OracleError
 from ..operators import OPERATORS
+from ..operators.operator import Operator
+from ..operators.parameters import SAME, Shape
 from ..record.types import CaseRecord
-from .run import run_case
+from .one_case import run_case
 from .settings import Settings
 
 RUNS, SECONDS = 500, 120.0
@@ -63,6 +65,10 @@ class State:
         inputs = {n: plans.get(n, p) for n, p in self.case.inputs.items()}
         outputs = {n: plans.get(n, p) for n, p in self.case.outputs.items()}
         return State(replace(self.case, inputs=inputs, outputs=outputs), {**self.arrays, **(arrays or {})})
+
+    @property
+    def op(self) -> Operator:
+        return OPERATORS[self.case.op]
 
     def plans(self) -> dict[str, TensorPlan]:
         """Every tensor there is, the output last."""
@@ -162,7 +168,7 @@ class _Search:
 
 def _absent(state: State) -> Iterator[State]:
     """Without an optional tensor."""
-    for parameter in OPERATORS[state.case.op].parameters:
+    for parameter in state.op.parameters:
         if parameter.optional and state.case.inputs.get(parameter.name) is not None:
             yield state.with_plans({parameter.name: None}, {parameter.name: None})
 
@@ -176,36 +182,38 @@ def _plain_layouts(state: State) -> Iterator[State]:
 
 
 def _plain_attributes(state: State) -> Iterator[State]:
-    """reduction none, the usual ignoreIndex, an axis counted from the front."""
-    attrs = state.case.attrs
-    plain = {"reduction": 0, "ignoreIndex": -100}
-    if "dim" in attrs and -_rank(state) <= attrs["dim"] < 0:
-        plain["dim"] = attrs["dim"] % max(1, _rank(state))
-    for name, value in plain.items():
-        if name in attrs and attrs[name] != value:
-            yield State(replace(state.case, attrs={**attrs, name: value}), state.arrays)
+    """An attribute with its usual value; an axis counted from the front."""
+    for parameter in state.op.parameters:
+        if parameter.kind != "attr":
+            continue
+        value, plain = state.case.attrs[parameter.name], parameter.plain
+        if parameter.role == "axis":
+            rank = _rank(state)
+            plain = value % max(1, rank) if -rank <= value < 0 else value
+        if value != plain:
+            yield _with_attribute(state, parameter.name, plain)
+
+
+def _with_attribute(state: State, name: str, value: Any) -> State:
+    return State(replace(state.case, attrs={**state.case.attrs, name: value}), state.arrays)
 
 
 def _without_unit_axes(state: State) -> Iterator[State]:
-    """Without an axis of length 1."""
-    rank, dim = _rank(state), state.case.attrs.get("dim")
-    for axis in range(rank) if rank > 1 and "ignoreIndex" not in state.case.attrs else ():
-        if _length(state, axis) != 1 or (dim is not None and dim % rank == axis):
+    """Without an axis of length 1, where the operator does not give each axis a meaning of its own."""
+    rank, reduced = _rank(state), state.op.attribute("axis")
+    kept = None if reduced is None else state.case.attrs[reduced.name] % max(1, rank)
+    for axis in range(rank) if rank > 1 and state.op.class_index is None else ():
+        if _length(state, axis) != 1 or axis == kept:
             continue
         plans, arrays = {}, {}
-        for name, plan in state.plans().items():
-            own = axis - (rank - len(plan.shape))
-            if own < 0 or plan.shape[own] != 1:
-                continue
+        for name, own in _carriers(state, axis):
+            plan = state.plans()[name]
             plans[name] = _reshaped(plan, (*plan.shape[:own], *plan.shape[own + 1 :]))
             array = state.arrays.get(name)
             if array is not None:
                 arrays[name] = array.reshape(plans[name].shape)
         made = state.with_plans(plans, arrays)
-        attrs = dict(state.case.attrs)
-        if dim is not None:
-            attrs["dim"] = dim % rank - (dim % rank > axis)
-        yield State(replace(made.case, attrs=attrs), made.arrays)
+        yield made if reduced is None or kept is None else _with_attribute(made, reduced.name, kept - (kept > axis))
 
 
 def _plain_values(state: State) -> Iterator[State]:
@@ -256,18 +264,18 @@ def _plainness(array: Array) -> int:
 # axes -----------------------------------------------------------------------------------------------------------------
 
 
-def _output(state: State) -> TensorPlan | None:
-    return next(iter(state.case.outputs.values()))
+def _shape(state: State) -> Shape:
+    """The output's shape."""
+    output = state.case.outputs[state.op.output]
+    return () if output is None else output.shape
 
 
 def _rank(state: State) -> int:
-    output = _output(state)
-    return 0 if output is None else len(output.shape)
+    return len(_shape(state))
 
 
 def _length(state: State, axis: int) -> int:
-    output = _output(state)
-    return 0 if output is None else output.shape[axis]
+    return _shape(state)[axis]
 
 
 def _parts(state: State, axis: int, count: int) -> Iterator[State | None]:
@@ -293,7 +301,7 @@ def _kept(state: State, axis: int, keep: Array) -> State | None:
         if array is not None:
             arrays[name] = np.take(array, keep, axis=own)
     made = state.with_plans(plans, arrays)
-    return _renumbered(made, keep) if "ignoreIndex" in state.case.attrs and axis == _rank(state) - 1 else made
+    return _renumbered(made, keep) if axis == state.op.class_axis(_shape(state), state.case.attrs) else made
 
 
 def _reshaped(plan: TensorPlan, shape: tuple[int, ...]) -> TensorPlan:
@@ -302,36 +310,34 @@ def _reshaped(plan: TensorPlan, shape: tuple[int, ...]) -> TensorPlan:
 
 
 def _carriers(state: State, axis: int) -> Iterator[tuple[str, int]]:
-    """Yield every tensor that has an axis of the output, with its own number of it.
-
-    Operands broadcast right-aligned; NLLLossBackward's have their rows in front and their classes last.
-    """
-    rank, length = _rank(state), _length(state, axis)
+    """Yield every tensor that has an axis of the output, with its own number of it."""
+    op, shape = state.op, _shape(state)
     for name, plan in state.plans().items():
-        own = axis - (rank - len(plan.shape))
-        if "ignoreIndex" in state.case.attrs:
-            rows = rank == 2 and axis == 0
-            has = {"self": True, "out": True, "target": rows or rank == 1, "weight": not rows, "gradOutput": rows}
-            if not has.get(name, False) or (name == "gradOutput" and state.case.attrs["reduction"] != 0):
-                continue
-            own = axis if name in ("self", "out") else 0
-        if 0 <= own < len(plan.shape) and plan.shape[own] == length:
-            yield name, own
+        if op.by_name[name].holds("nothing"):
+            axes = SAME.axes(shape, plan.shape, {})  # any shape will do: it follows the output where it is like it
+        elif name in op.outputs:
+            axes = tuple(range(len(shape))) if name == op.output else ()
+        else:
+            axes = op.axes_of(name, shape, plan.shape, state.case.attrs)
+        if axis in axes:
+            yield name, axes.index(axis)
 
 
 def _renumbered(state: State, keep: Array) -> State:
-    """NLLLossBackward with fewer classes: targets and ignoreIndex follow theirs; a target that is gone becomes 0."""
-    target, ignored = state.arrays.get("target"), state.case.attrs["ignoreIndex"]
-    if target is None:
+    """With fewer classes: class indices and the ignored one follow theirs; an index whose class is gone becomes 0."""
+    name, ignore = state.op.class_index, state.op.attribute("ignore index")
+    classes = None if name is None else state.arrays.get(name)
+    if name is None or classes is None:
         return state
     place = {int(old): new for new, old in enumerate(keep)}
-    number = place.get(ignored, -100 if target.dtype.kind == "i" else int(np.iinfo(target.dtype).max))
-    number = ignored if ignored < 0 or ignored >= int(keep.max()) + 1 else number
-    flat = [number if int(t) == ignored else place.get(int(t), 0) for t in target.reshape(-1)]
-    made = np.asarray(flat, np.int64).reshape(target.shape).astype(target.dtype)
-    return State(
-        replace(state.case, attrs={**state.case.attrs, "ignoreIndex": number}), {**state.arrays, "target": made}
-    )
+    ignored: Any = None if ignore is None else state.case.attrs[ignore.name]
+    number = ignored
+    if ignore is not None and ignored in range(int(keep.max()) + 1):
+        number = place.get(ignored, ignore.plain if classes.dtype.kind == "i" else int(np.iinfo(classes.dtype).max))
+    flat = [number if ignored == int(t) else place.get(int(t), 0) for t in classes.reshape(-1)]
+    made = np.asarray(flat, np.int64).reshape(classes.shape).astype(classes.dtype)
+    renumbered = state if ignore is None else _with_attribute(state, ignore.name, number)
+    return State(renumbered.case, {**state.arrays, name: made})
 
 
 def _literal(plan: TensorPlan | None, array: Array | None) -> TensorPlan | None:

@@ -27,7 +27,6 @@ from .numeric import (
     flat,
     golden_states,
     nearest,
-    overflow_threshold,
     pick,
     states,
     ulp,
@@ -138,7 +137,7 @@ def scan(sample: Sample, rows: list[Row], inf_narrow: bool, narrowed_error: bool
     form = sample.format
     found = Scan(rows, form, inf_narrow, [0] * len(rows), [0] * len(rows))
     # Below this error a finite actual proves that the golden stays finite when narrowed.
-    fast_below = overflow_threshold(form) - form.max if inf_narrow else math.inf
+    fast_below = form.overflow - form.max if inf_narrow else math.inf
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         for block in blocks(sample):
             g = quantize(block.golden, form) if narrowed_error else block.golden

@@ -23,14 +23,6 @@ def overflow_is_nan(form: FloatFormat) -> bool:
     return form.name == "float8_e4m3fn"
 
 
-def overflow_threshold(form: FloatFormat) -> float:
-    """Return the smallest float64 that rounds beyond the largest finite value (65520 for float16)."""
-    quantum = ulp(form.max, form)
-    tie = form.max + quantum / 2
-    even = (form.max / quantum) % 2 == 0  # then the tie rounds down to the largest finite value
-    return math.nextafter(tie, math.inf) if even else tie
-
-
 def ulp(value: float, form: FloatFormat) -> float:
     """Return the spacing of the value's binade; zero and subnormals have the subnormals' spacing.
 
@@ -108,8 +100,8 @@ FINITE, INF, NEG_INF, NAN = 0, 1, 2, 3
 def states(values: Array, overflow: float = math.inf, overflow_nan: bool = False) -> Array:
     """Return each element's state as uint8: FINITE, INF, NEG_INF or NAN.
 
-    With ``overflow`` (``overflow_threshold``) an element counts as what it is once narrowed; a format without infinity
-    has NaN for infinities too (``overflow_nan``).
+    With ``overflow`` (``FloatFormat.overflow``) an element counts as what it is once narrowed; a format without
+    infinity has NaN for infinities too (``overflow_nan``).
     """
     state = np.zeros(values.shape, np.uint8)
     state[values >= overflow] = NAN if overflow_nan else INF
@@ -120,4 +112,4 @@ def states(values: Array, overflow: float = math.inf, overflow_nan: bool = False
 
 def golden_states(values: Array, form: FloatFormat, inf_narrow: bool) -> Array:
     """Return the golden's states, after rounding to the output's format if ``inf_narrow``."""
-    return states(values, overflow_threshold(form), overflow_is_nan(form)) if inf_narrow else states(values)
+    return states(values, form.overflow, overflow_is_nan(form)) if inf_narrow else states(values)

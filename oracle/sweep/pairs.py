@@ -17,9 +17,9 @@ from gmpy2 import mpfr, mpq
 from ..model.call import Array, Call
 from ..model.dtypes import DTYPES, dtype_of
 from ..model.errors import OracleError, unknown
+from ..numerics.proof import U
 
 CODES = 1 << 16
-U = 2.0**-53
 DTYPE_NAMES = ("float16", "bfloat16")
 
 

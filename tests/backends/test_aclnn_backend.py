@@ -42,7 +42,7 @@ def outcomes(cases, **settings):
     bench = Bench(Settings(backend="aclnn", emulate=True, **{"isolate": True, **settings}))
     bench.open()
     try:
-        lines = [bench.run(case) for case in cases]
+        lines = [bench.run_case(case) for case in cases]
     finally:
         bench.close()
     assert {line.device for line in lines} == {"emulated npu:0"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from oracle.backends.torch import from_numpy, to_numpy
 from oracle.catalogue import default_dir, load_all, select
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
+from oracle.operators import OPERATORS
+from oracle.operators.operator import Aten
 from oracle.runner import Settings
 from oracle.runner.bench import Bench
 from oracle.runner.expectations import expectations_file, load_expectations
@@ -57,7 +61,7 @@ def test_the_smoke_tier_differs_only_where_the_expectation_file_says_why():
     bench, cases = Bench(Settings(backend="torch")), load_all()
     expected = load_expectations(expectations_file(default_dir(), "torch"))
     expected.require_matches(cases)
-    lines = [bench.run(c, expected.of(c, "ascend910b")) for c in select(cases, tier="smoke", soc="ascend910b")]
+    lines = [bench.run_case(c, expected.of(c, "ascend910b")) for c in select(cases, tier="smoke", soc="ascend910b")]
     assert bench.about.versions["torch"] == torch.__version__
     assert [line.id for line in lines if not line.ok] == []
     assert sum(line.status == "pass" for line in lines) > 40
@@ -122,3 +126,41 @@ def test_another_output_dtype_is_cast_at_the_end_like_the_host_does():
 def test_wrong_options_are_told(options, told):
     with pytest.raises(OracleError, match=told):
         load("torch", options)
+
+
+def test_an_operator_without_a_function_of_aten_says_what_its_declaration_lacks(blended):
+    record = Bench(Settings(backend="torch")).run_case(blended.case())
+    assert record.status == "skip"
+    assert record.reason == (
+        "no function of aten is known for aclnnBlendedBackward: its declaration has no aten=Aten(...)"
+    )
+
+
+@pytest.mark.parametrize("scale", [None, 0.25])
+def test_attributes_reach_aten_by_name_and_a_null_scalar_is_its_usual_value(blended, monkeypatch, scale):
+    def call(aten, t):
+        factor = 2.0 if t["twice"] else 1.0
+        return t["gradient"] * (t["input"] * t["scale"] + t["slope"]) * factor / (24 if t["how"] == 1 else 1)
+
+    mapped = replace(blended.OPERATOR, aten=Aten(call, mixed=True))
+    monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
+    case = blended.case(gradient=(6,), scale=scale, slope=-0.5, twice=True, how=1)
+    assert Bench(Settings(backend="torch")).run_case(case).status == "pass"
+
+
+def test_a_function_that_this_pytorch_lacks_is_a_skip(blended, monkeypatch):
+    mapped = replace(blended.OPERATOR, aten=Aten(lambda aten, t: aten.no_such_function(t["input"])))
+    monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
+    record = Bench(Settings(backend="torch")).run_case(blended.case())
+    assert record.status == "skip"
+    assert "no_such_function" in record.reason
+
+
+def test_mixed_dtypes_go_to_aten_where_it_takes_them():
+    g, y = np.ones((3, 1), np.float32), np.full((3, 4), 0.25, ml_dtypes.bfloat16)
+    out = np.zeros((3, 4), np.float32)
+    call = Call("aclnnSigmoidBackward", "ascend910b", {"gradOutput": g, "output": y}, {}, {"gradInput": out})
+    backend = load("torch")
+    assert backend.unsupported(call) is None
+    assert backend.run(call) is None
+    assert (out == 0.1875).all()

@@ -96,7 +96,7 @@ def checks(monkeypatch):
 
 @pytest.fixture
 def device(emulator, tree, monkeypatch, checks):
-    monkeypatch.setitem(OPERATORS, NAME, SimpleNamespace(name=NAME, parameters=PARAMETERS))
+    monkeypatch.setitem(OPERATORS._all(), NAME, SimpleNamespace(name=NAME, parameters=PARAMETERS))
     add_custom(build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree))
     made = load("aclnn", {"timeout": "20"})
     yield made

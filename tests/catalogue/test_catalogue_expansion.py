@@ -228,7 +228,7 @@ HEADS = [
     (HEAD.replace("gradOutput: normal, ", ""), 9, "input gradOutput is not described"),
     (HEAD.replace("operator:", "op:"), 1, "'operator' is missing"),
     (HEAD.replace("output: {}", "outputs: {}"), 7, "unknown key 'outputs'"),
-    (HEAD.replace("attrs: {dim: -1}", "attrs: {}"), 9, "attribute dim has no value"),
+    (HEAD.replace("output: {}", "output: {}\nclasses: some"), 8, "classes must be all"),
 ]
 
 

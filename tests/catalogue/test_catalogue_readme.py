@@ -14,7 +14,7 @@ README = (default_dir() / "README.md").read_text("utf-8")
 
 
 def test_the_example_expands_as_told(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    example = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)[0]
     path = tmp_path / "example.yaml"
     path.write_text(example, encoding="utf-8")
     ids = [case.id for case in load(path)]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from oracle.catalogue.layout import allocate
-from oracle.defects.layouts import MISTAKES, packed, reread, storage_of, strides_of
+from oracle.defects.layouts import MISTAKES, packed, reread, storage_of
+from oracle.model.storage import strides_of
 
 VIEWS = ("contiguous", "offset:3", "strided", "padded", "transposed", "permuted", "expanded:0")
 

@@ -16,7 +16,7 @@ VARIABLES = {
     "memory_runs_out_and_comes_back": {"MEMORY_MB": "64"},
 }
 
-PROGRAMS = ("runtime", "memory", "executors")
+PROGRAMS = ("runtime", "memory", "executors", "samples")
 
 
 def names(program):

@@ -16,6 +16,7 @@ from oracle.interop import load
 from oracle.interop.ranges import range_of
 from oracle.interop.write import FORMATS, write
 from oracle.model.errors import OracleError
+from oracle.operators import OPERATORS
 
 SMALL = 2**10  # elements: measuring the range of generated data should cost nothing here
 CASES = [
@@ -39,9 +40,10 @@ def read_back(files, tmp_path):
     return found
 
 
-def plans(case: Case, buffer: bool) -> dict[str, TensorPlan | None]:
-    """The tensors a format can say; no kernel has a buffer."""
-    return {n: p for n, p in {**case.inputs, **case.outputs}.items() if buffer or n != "buffer"}
+def plans(case: Case, unread: bool) -> dict[str, TensorPlan | None]:
+    """The tensors a format can say; no kernel has one that nobody reads."""
+    op = OPERATORS[case.op]
+    return {n: p for n, p in {**case.inputs, **case.outputs}.items() if unread or not op.by_name[n].holds("nothing")}
 
 
 def same_number(a: float, b: float) -> bool:
@@ -157,3 +159,42 @@ def test_convert_refuses_what_is_not_there(tmp_path, capsys):
     assert "no such file" in capsys.readouterr().err
     with pytest.raises(OracleError, match="unknown format 'xml'"):
         write(CASES, "xml")
+
+
+ATTRIBUTES = [
+    {"scale": None, "slope": -2.5, "twice": True, "mode": "fast", "how": 2},
+    {"scale": 0.1, "slope": math.inf, "twice": False, "mode": "plain", "how": 1},
+    {"scale": 3, "slope": 0.0, "twice": False, "mode": "plain", "how": 0},
+]
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_attributes_of_every_type_read_back(blended, to, tmp_path):
+    cases = [blended.case(gradient=(6,), **attrs) for attrs in ATTRIBUTES]
+    found = read_back(write(cases, to), tmp_path)
+    assert [c.attrs for c in found] == ATTRIBUTES
+    assert [[type(v) for v in c.attrs.values()] for c in found] == [[type(v) for v in a.values()] for a in ATTRIBUTES]
+    assert all(c.outputs["gradInput"].shape == (4, 6) for c in found)
+
+
+def test_ttk_gives_every_scalar_its_dtype(blended):
+    (file,) = write([blended.case(**attrs) for attrs in ATTRIBUTES], "ttk-aclnn")
+    for dtype in ("(None,)", "('float32',)", "('int64',)"):
+        assert f'"{dtype}"' in file.text or dtype in file.text
+
+
+def test_an_operator_without_a_kernel_is_told_what_its_declaration_lacks(blended, monkeypatch):
+    monkeypatch.setitem(OPERATORS._all(), blended.OPERATOR.name, replace(blended.OPERATOR, kernel=None))
+    (file,) = write([blended.case()], "ttk")
+    assert file.count == 0
+    assert dict(file.left_out) == {
+        "of aclnnBlendedBackward, whose declaration names no kernel (kernel=KernelName(...) does)": 1
+    }
+    assert all(write([blended.case()], to)[0].count == 1 for to in ("atk", "ttk-aclnn"))
+
+
+def test_the_kernel_form_leaves_out_operands_of_different_dtypes():
+    case = next(c for c in load_all() if c.op == "aclnnBinaryCrossEntropyBackward" and c.dtype == "float32")
+    mixed = replace(case, inputs={**case.inputs, "target": replace(case.inputs["target"], dtype="float16")})
+    (file,) = write([mixed], "ttk")
+    assert dict(file.left_out) == {"that the host casts before or after the kernel": 1}

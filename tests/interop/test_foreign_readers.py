@@ -14,7 +14,7 @@ from oracle.backends import load as load_backend
 from oracle.catalogue import make_inputs
 from oracle.catalogue.layout import arrange, as_view, shares_elements
 from oracle.interop import is_foreign_catalogue, load
-from oracle.interop.names import KERNELS, dtype_named, socs_named
+from oracle.interop.names import dtype_named, socs_named
 from oracle.interop.recognise import kind_of
 from oracle.model.dtypes import dtype_of
 from oracle.model.errors import OracleError
@@ -117,11 +117,47 @@ def test_kernel_order_is_mapped_to_aclnn():
     assert found["bce"].attrs == {"reduction": 0}
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda k: k.name)
-def test_kernels_name_every_aclnn_parameter(kernel):
-    op = OPERATORS[kernel.op]
-    assert set(kernel.inputs) == set(op.names("input")) - {"buffer"}
-    assert {a.aclnn for a in kernel.attributes.values()} == set(op.names("attr"))
+@pytest.mark.parametrize("op", [op for op in OPERATORS.values() if op.kernel is not None], ids=lambda op: op.slug)
+def test_a_kernel_has_every_input_that_is_read_and_known_attributes(op):
+    assert set(op.kernel.inputs) == {p.name for p in op.inputs() if not p.holds("nothing")}
+    assert {name for name, _ in op.kernel.attributes.values()} <= set(op.names("attr"))
+
+
+def test_atk_inputs_without_names_come_in_the_order_of_the_operator(blended, tmp_path):
+    def item(kind, dtype, shape, values):
+        return {"name": None, "type": kind, "dtype": dtype, "shape": shape, "range_values": values}
+
+    tensors = [item("tensor", "fp16", [2, 3], [-5, 5])] * 2 + [item("tensor", "fp16", [1], 0)]
+    scalars = [item("scalar", "fp32", None, 3), item("attr", "float", None, ["inf"]), item("attr", "bool", None, True)]
+    words = [item("attr", "str", None, "fast"), item("attr", "int", None, "sum")]
+    entry = {"id": 7, "aclnn_name": "BlendedBackward", "inputs": tensors + scalars + words}
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([entry]), "utf-8")
+    (case,) = load(path).cases
+    assert case.attrs == {"scale": 3.0, "slope": math.inf, "twice": True, "mode": "fast", "how": 2}
+    assert isinstance(case.attrs["scale"], float)
+    entry["inputs"][3] = item("tensor", "fp16", [1], 0)
+    path.write_text(json.dumps([entry]), "utf-8")
+    with pytest.raises(OracleError, match="has no tensor as input 3 without a name"):
+        load(path)
+
+
+def test_a_scalar_without_a_value_is_drawn_from_its_range_by_the_case(blended, tmp_path):
+    header = "testcase_name,api_name,tensor_view_shapes,tensor_dtypes,attributes,scalar_dtypes,scalar_data_ranges"
+    attributes = "{'slope': 1, 'twice': False, 'mode': 'plain', 'how': 0}"
+    tensors = '"((2,),(2,),(0,),(2,))","(\'float16\',)"'
+
+    def row(name, dtype, span):
+        return f'{name},aclnnBlendedBackward,{tensors},"{attributes}","({dtype},)","({span},)"'
+
+    rows = [row("a", "'float32'", (1, 3)), row("b", "'float32'", (1, 3)), row("c", None, None)]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join([header, *rows]), "utf-8")
+    one, two, three = (c.attrs["scale"] for c in load(path).cases)
+    assert 1 <= one <= 3
+    assert 1 <= two <= 3
+    assert one != two
+    assert three is None
 
 
 def test_strides_offsets_and_storage_reach_the_tensors():

@@ -243,3 +243,40 @@ class TestWrongCalls:
         empty = np.empty((2, 0), np.float32)
         out = oracle.TensorSpec((2, 3), "float32")
         self.refused("aclnnSoftmaxBackward", "unwritten", gradOutput=empty, output=empty, dim=0, out=out)
+
+
+ONE_NAN = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC00000}
+
+
+@pytest.mark.parametrize("dtype", list(TYPES))
+class TestEveryNan:
+    """A NaN of a golden has the bits of np.nan on every machine, wherever it comes from."""
+
+    def bits(self, golden) -> set[int]:
+        return {int(code) for code in golden[np.isnan(golden)].view(f"u{golden.itemsize}")}
+
+    def test_that_arithmetic_makes(self, dtype):
+        assert self.bits(sigmoid([INF, 1.0], [INF, 0.0], dtype)) == {ONE_NAN[dtype]}
+        assert self.bits(cross_entropy(INF, 0.5, 0.5, dtype)) == {ONE_NAN[dtype]}
+        assert self.bits(softmax([INF, -INF, 1], [1, 1, 1], dtype)) == {ONE_NAN[dtype]}
+        assert self.bits(nll([[INF]][0], [0.0, 1.0], dtype=dtype)) == {ONE_NAN[dtype]}
+
+    def test_that_comes_from_an_input(self, dtype):
+        word = np.dtype(f"u{np.dtype(TYPES[dtype]).itemsize}")
+        sign, quiet = 1 << (8 * word.itemsize - 1), ONE_NAN[dtype]
+        codes = np.array([quiet, quiet | sign, quiet | 5, quiet ^ (quiet & -quiet) | 1], word)  # the last one signals
+        x = codes.view(TYPES[dtype])
+        assert self.bits(sigmoid(1.0, x, dtype)) == {quiet}
+        assert self.bits(cross_entropy(1.0, x, 0.5, dtype)) == {quiet}
+        assert self.bits(softmax(np.ones(4), x, dtype)) == {quiet}
+        assert self.bits(nll([1.0], x, dtype=dtype)) == {quiet}
+
+    def test_that_goes_through_the_compiled_engine(self, dtype, monkeypatch):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "compiled")
+        assert self.bits(sigmoid([INF, 1.0], [INF, NAN], dtype)) == {ONE_NAN[dtype]}
+
+    def test_that_is_cast_to_another_type(self, dtype):
+        g, x = array([INF, 1.0], dtype), array([INF, -NAN], dtype)
+        for out, quiet in {**ONE_NAN, "float64": 0x7FF8 << 48, "complex64": ONE_NAN["float32"]}.items():
+            found = oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=x, dim=0, out=out)["out"]
+            assert self.bits(np.ascontiguousarray(found.real)) == {quiet}

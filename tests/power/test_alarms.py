@@ -14,6 +14,7 @@ from oracle.power.alarms import elementwise, worst_of
 from oracle.power.score import Plan
 from oracle.power.share import Share
 from oracle.power.trial import run
+from oracle.runner.one_case import outcome_on
 from oracle.runner.settings import Settings
 from oracle.verdict import compare, standard
 
@@ -57,7 +58,7 @@ def test_what_is_flagged_alone_is_flagged_among_the_others(op, seed, stated_case
     share = share_of(stated_cases, op, ("ascend910b",))
     found = run(replace(share, settings=replace(share.settings, seed=seed)))
     (wrong,) = alarms.right_kernels(op)[len(right_kernels(op)) :]
-    alone = {p.case.id for p in prepared(op, "ascend910b", seed) if p.outcome(wrong.device).status != "pass"}
+    alone = {p.case.id for p in prepared(op, "ascend910b", seed) if outcome_on(p, wrong.device).status != "pass"}
     assert alone
     assert {hit.case for hit in found.hits} == alone
     assert {hit.id for hit in found.hits} == {"right/wrong"}

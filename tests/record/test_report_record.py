@@ -11,7 +11,7 @@ import synthetic
 
 from oracle.model.errors import OracleError
 from oracle.record.reader import budget_of, read, split_id
-from oracle.record.statuses import STATUSES
+from oracle.record.types import STATUSES
 from oracle.reporting.words import percent, verdict
 
 
@@ -60,7 +60,7 @@ def test_a_run_that_died_still_reads(tmp_path: Path) -> None:
     assert record.counts["notrun"] == 70
     assert not record.ok
     assert record.notes == ("The record has no last line: the run died after 30 of 100 planned cases.",)
-    assert verdict(record) == "The run stopped early: 70 of 100 cases never ran."
+    assert str(verdict(record)) == "The run stopped early: 70 of 100 cases never ran."
 
 
 def test_a_run_without_its_end_is_not_ok_although_every_case_passed(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -15,8 +17,8 @@ import pytest
 import synthetic
 
 from oracle.record.reader import Record, read
-from oracle.record.statuses import GOOD, STATUSES
-from oracle.reporting import exchange, markdown
+from oracle.record.types import GOOD, STATUSES
+from oracle.reporting import ecosystem, exchange, markdown
 
 NASTY = 'a|b `c` ``d`` <e> & "f" \x00\x0b\x1b[31m \ufffe line\nbreak 尾块,;\t]]>'
 
@@ -37,17 +39,87 @@ def test_csv_round_trips(tmp_path: Path) -> None:
     assert list(rows[0]) == list(exchange.COLUMNS)
     assert len(rows) == record.planned
     for row, case in zip(rows, record.cases, strict=True):
-        assert (row["id"], row["status"], row["reason"], row["dtype"]) == (
-            case.id,
-            case.status,
-            case.reason,
-            case.dtype,
-        )
+        assert (row["id"], row["status"], row["dtype"]) == (case.id, case.status, case.dtype)
+        assert row["reason"] == case.reason
         assert row["backend"] == "torch"
         assert bool(row["replay"]) is not case.ok
         assert (float(row["budget_used"]) if row["budget_used"] else None) == case.budget_used
     assert rows[-1]["pattern"] == "tail from 16384"
     assert rows[-1]["bad"] == "3616"
+    assert rows[-1]["layer"] == "standard strict"
+    assert rows[0]["layer"] == ""
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("write", [exchange.to_csv, ecosystem.to_ttk, ecosystem.to_msprobe])
+def test_no_cell_of_a_table_begins_a_formula(tmp_path: Path, start: str, write: Any) -> None:
+    """A spreadsheet runs ``=cmd|...``; numbers may well be negative."""
+    text = f"{start}cmd|' /C calc'!A0"
+    case = synthetic.failing(text, **dict.fromkeys(("reason", "op", "dtype", "device", "rule", "pattern"), text))
+    case["detail"]["cause"] = case["detail"]["replay"] = text
+    case["metrics"] = {"max_abs_error": -1.5}
+    record = read(synthetic.write(tmp_path / "run.jsonl", [case], backend=text, soc=text))
+    (row,) = csv.DictReader(io.StringIO(write([record]), newline=""))
+    formulas = [cell for cell in row.values() if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and cell != "-1.5"]
+    assert formulas == []
+
+
+def test_ttk_reads_its_result_back(tmp_path: Path) -> None:
+    """As TTK's tools do: rows by testcase_name, Python literals in the cells, green only where it says PASS."""
+    record = record_of(tmp_path)
+    rows = {row["testcase_name"]: row for row in csv.DictReader(io.StringIO(ecosystem.to_ttk([record])))}
+    assert len(rows) == record.planned
+    for case in record.cases:
+        row = rows[case.id]
+        expected = {"pass": "PASS", "xpass": "PASS", "skip": "UNSUPPORTED"}.get(case.status, "FAIL")
+        assert row["precision_status"] == expected
+        assert row["api_name"] == case.op
+        assert isinstance(json.loads(row["precision_metrics"]), dict)
+    failed = rows[record.cases[-1].id]
+    assert ast.literal_eval(failed["tensor_view_shapes"]) == ((16, 20000), (16, 20000))
+    assert ast.literal_eval(failed["tensor_dtypes"]) == ("bfloat16", "bfloat16")
+    faulty = synthetic.case("a/b[c]", "error", reason="the case proves nothing: every expected element is 0")
+    text = ecosystem.to_ttk([read(synthetic.write(tmp_path / "faulty.jsonl", [faulty]))])
+    assert next(csv.DictReader(io.StringIO(text)))["precision_status"] == "GOLDEN_FAILURE"
+
+
+# The first line of accuracy_checking_details_*.csv, as msprobe's own regression test of its files spells it.
+MSPROBE_HEADER = (
+    "API Name,Bench Dtype,DEVICE Dtype,Shape,余弦相似度,最大绝对误差,双百指标,双千指标,双万指标,二进制一致错误率,"
+    "误差均衡性,均方根误差,小值域错误占比,相对误差最大值,相对误差平均值,inf/nan错误率,相对误差错误率,绝对误差错误率,"
+    "ULP误差最大值,ULP误差平均值,ULP误差大于阈值占比,Status,Message"
+)
+
+
+def test_msprobe_finds_the_header_and_the_figures_of_its_details(tmp_path: Path) -> None:
+    record = record_of(tmp_path)
+    text = ecosystem.to_msprobe([record])
+    assert text.partition("\n")[0] == MSPROBE_HEADER
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["API Name"] for row in rows] == [case.id for case in record.cases]
+    assert {row["Status"] for row in rows} == {"pass", "error", "SKIP"}
+    assert all(value for row in rows for value in row.values()), "msprobe writes a blank, never an empty cell"
+    assert rows[-1]["ULP误差最大值"] == "1294"
+
+
+def test_junit_states_times_with_at_most_three_decimals(tmp_path: Path) -> None:
+    """Jenkins' junit-10.xsd: SUREFIRE_TIME."""
+    case = synthetic.case("a/b[c]", duration_s=1234.56789)
+    record = read(synthetic.write(tmp_path / "run.jsonl", [*synthetic.catalogue(5), case]))
+    times = re.findall(r' time="([^"]*)"', exchange.to_junit([record]))
+    assert len(times) == 7
+    assert all(re.fullmatch(r"\d+(\.\d{1,3})?", time) for time in times)
+    assert "1234.568" in times
+
+
+def test_junit_is_valid_by_jenkins_schema(tmp_path: Path) -> None:
+    """Set JUNIT_XSD to a copy of Jenkins' junit-10.xsd to have this checked."""
+    schema = os.environ.get("JUNIT_XSD", "")
+    if not Path(schema).is_file():
+        pytest.skip("JUNIT_XSD names no copy of Jenkins' junit-10.xsd")
+    xmlschema = pytest.importorskip("xmlschema")
+    (tmp_path / "junit.xml").write_text(exchange.to_junit([record_of(tmp_path), died_of(tmp_path)]), encoding="utf-8")
+    assert [str(e.reason) for e in xmlschema.XMLSchema(schema).iter_errors(str(tmp_path / "junit.xml"))] == []
 
 
 def test_junit_holds_every_case_and_counts_them(tmp_path: Path) -> None:
@@ -138,7 +210,7 @@ def cells(row: str) -> list[str]:
 def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:
     text = markdown.render([record_of(tmp_path, backend="odd|name", host=NASTY), died_of(tmp_path)])
     tables = re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE)
-    assert len(tables) == 2
+    assert len(tables) == 3
     for table in tables:
         assert len({len(cells(row)) for row in table.splitlines()}) == 1
 

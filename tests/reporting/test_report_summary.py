@@ -9,7 +9,7 @@ import pytest
 import synthetic
 
 from oracle.record.reader import Record, read
-from oracle.record.statuses import STATUSES
+from oracle.record.types import STATUSES
 from oracle.reporting.summary import Summary
 from oracle.reporting.words import equation, verdict
 
@@ -124,7 +124,7 @@ def of(**counts: int) -> list[dict[str, Any]]:
     ],
 )
 def test_the_verdict_sentence(record: Any, cases: list[dict[str, Any]], says: str) -> None:
-    assert verdict(record(cases)) == says
+    assert str(verdict(record(cases))) == says
 
 
 def test_the_equation_names_all_that_happened(record: Any) -> None:

@@ -23,7 +23,7 @@ def test_the_run_goes_on_after_deaths_and_silence():
     bench.open()
     assert bench.about.name == "device"
     try:
-        lines = {name: bench.run(log_sigmoid(name)) for name in ("plain", "dies", "exits", "hangs", "after")}
+        lines = {name: bench.run_case(log_sigmoid(name)) for name in ("plain", "dies", "exits", "hangs", "after")}
     finally:
         bench.close()
     assert {name: line.status for name, line in lines.items()} == {
@@ -38,7 +38,7 @@ def test_the_run_goes_on_after_deaths_and_silence():
 def test_a_device_that_calls_itself_broken_gets_a_new_process_for_the_next_case():
     bench = Bench(Settings(backend="misbehaving:Breaks", isolate=True))
     try:
-        assert [bench.run(log_sigmoid(name)).status for name in ("one", "breaks", "two")] == [
+        assert [bench.run_case(log_sigmoid(name)).status for name in ("one", "breaks", "two")] == [
             "pass",
             "error",
             "pass",
@@ -51,7 +51,7 @@ def test_a_device_that_does_not_come_back_makes_errors_and_loses_no_case(tmp_pat
     monkeypatch.chdir(tmp_path)
     bench = Bench(Settings(backend="misbehaving:StaysAway", isolate=True))
     try:
-        lines = [bench.run(log_sigmoid(name)) for name in ("dies", "two", "three")]
+        lines = [bench.run_case(log_sigmoid(name)) for name in ("dies", "two", "three")]
     finally:
         bench.close()
     assert [line.status for line in lines] == ["crash", "error", "error"]

@@ -121,6 +121,19 @@ def test_determinism_compares_bits():
     assert line.detail.pattern == "one element, [1, 1]"
 
 
+def test_determinism_notices_a_device_that_answers_in_memory_of_its_own():
+    class Keeps(m.Drifts):
+        kept = None
+
+        def run(self, call):
+            super().run(call)
+            self.kept = call.outputs["gradInput"].copy() if self.kept is None else self.kept
+            self.kept[...], call.outputs["gradInput"] = call.outputs["gradInput"], self.kept
+
+    line = run_case(log_sigmoid(), Keeps(), Settings(determinism=2, layers=("structure",)))
+    assert "structure: run 2: 1 of 54 elements differ" in line.reason
+
+
 @pytest.mark.parametrize(
     ("device", "words"),
     [

@@ -181,6 +181,25 @@ def test_the_budget_of_runs_is_kept(runs):
     assert shrink_with(run, case, settings, runs=runs).runs == count <= runs
 
 
+class IgnoresSlope(Device):
+    def answer(self, call):
+        return compute(replace(call, attrs={**call.attrs, "slope": 0.0}))
+
+
+def test_attributes_get_their_usual_values_and_broadcasting_operands_follow(blended):
+    case = blended.case(shape=(5, 7), gradient=(7,), scale=-3.75, slope=1e3, twice=True, mode="fast", how=2)
+    shrunk = shrink(case, IgnoresSlope(), Settings())
+    assert dict(shrunk.case.attrs) == {p.name: p.plain for p in blended.OPERATOR.parameters if p.kind == "attr"}
+    assert [p.shape for p in shrunk.case.inputs.values()] == [(1,), (1,), (0,)]
+
+
+def test_attributes_of_every_type_stand_in_the_script(blended, tmp_path):
+    case = blended.case(scale=None, slope=math.inf, twice=True, mode="fast")
+    text = script(replace(shrink(blended.case(slope=2.0), IgnoresSlope(), Settings()), case=case))
+    assert "ATTRS = {'scale': None, 'slope': inf, 'twice': True, 'mode': 'fast', 'how': 0}" in text
+    compile(text, "script.py", "exec")
+
+
 def test_a_case_that_passes_has_nothing_to_reduce():
     case = CASES["aclnnSoftmaxBackward"][0]
     with pytest.raises(OracleError, match="nothing to reduce: it ended pass"):
@@ -198,7 +217,7 @@ def test_a_device_that_crashes_is_reduced_in_its_child(tmp_path, monkeypatch):
     bench = Bench(settings)
     case = next(c for c in CASES["aclnnSoftmaxBackward"] if "first_look" in c.id)
     try:
-        shrunk = shrink_with(bench.run, case, settings, runs=30)
+        shrunk = shrink_with(bench.run_case, case, settings, runs=30)
     finally:
         bench.close()
     assert shrunk.record.status == "crash"

@@ -92,6 +92,14 @@ def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps
 
 
 @generator
+def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: int = -14, high: int = -1) -> Array:
+    """The given points by turns, each a random distance from 2^low to 2^high away, on either side."""
+    n = size_of(shape)
+    away = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
+    return np.asarray(_cycle(_table([float(p) for p in points]), n, 1) + away * stream.signs(n))
+
+
+@generator
 def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, step: int = 1) -> Array:
     """The numbers whose bits are start, start + step, ...: 65536 elements hold every number of a 16-bit type."""
     numpy_type = DTYPES[_format(dtype).name].numpy

@@ -11,11 +11,12 @@ from ...defects.api import seed_of
 from ...defects.base import EVERY_SOC, Defect
 from ...defects.device import Arguments, Device, Kernel, Read, store
 from ...defects.kernels import F, plain, row_sum
-from ...defects.layouts import packed, strides_of
+from ...defects.layouts import packed
 from ...defects.rows import Formula, Operands, Total, changing, over_axis, with_sum
 from ...model.call import Array, Call
 from ...model.platforms import Platform
 from ...model.status import SUCCESS, Status
+from ...model.storage import strides_of
 from ..api import validate
 from ..softmax_backward import OPERATOR
 

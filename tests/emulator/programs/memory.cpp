@@ -75,16 +75,16 @@ CASE(a_copy_from_pinned_memory_waits_its_turn) {
   OK(aclrtMallocHost(&pinned, 4));
   float* value = static_cast<float*>(pinned);
   *value = 1;
-  OK(aclrtLaunchCallback([](void*) { sleep_ms(50); }, nullptr, ACL_CALLBACK_BLOCK, nullptr));
+  OK(aclrtLaunchHostFunc(nullptr, [](void*) { sleep_ms(50); }, nullptr));
   OK(aclrtMemcpyAsync(memory, 4, pinned, 4, ACL_MEMCPY_HOST_TO_DEVICE, nullptr));
   *value = 2;  // still in time: the copy is only queued
   OK(aclrtSynchronizeStream(nullptr));
   REQUIRE(host(memory, 1)[0] == 2);
   float pageable = 3;
-  OK(aclrtLaunchCallback([](void*) { sleep_ms(50); }, nullptr, ACL_CALLBACK_BLOCK, nullptr));
+  OK(aclrtLaunchHostFunc(nullptr, [](void*) { sleep_ms(50); }, nullptr));
   OK(aclrtMemcpyAsync(memory, 4, &pageable, 4, ACL_MEMCPY_HOST_TO_DEVICE, nullptr));
   REQUIRE(host(memory, 1)[0] == 3);  // pageable memory: done when the call returns
-  OK(aclrtLaunchCallback([](void*) { sleep_ms(50); }, nullptr, ACL_CALLBACK_BLOCK, nullptr));
+  OK(aclrtLaunchHostFunc(nullptr, [](void*) { sleep_ms(50); }, nullptr));
   OK(aclrtMemsetAsync(memory, 4, 0, 4, nullptr));
   OK(aclrtMemcpyAsync(&pageable, 4, memory, 4, ACL_MEMCPY_DEVICE_TO_HOST, nullptr));
   REQUIRE(pageable == 0);  // and behind everything that was queued before
@@ -95,7 +95,7 @@ CASE(a_copy_from_pinned_memory_waits_its_turn) {
 CASE(a_synchronous_copy_waits_for_no_stream) {
   start();
   Work work(4);
-  OK(aclrtLaunchCallback([](void*) { sleep_ms(100); }, nullptr, ACL_CALLBACK_BLOCK, nullptr));
+  OK(aclrtLaunchHostFunc(nullptr, [](void*) { sleep_ms(100); }, nullptr));
   OK(work.first());
   OK(work.second());
   REQUIRE(host(work.memory[2], 4)[0] == 7);  // too early, as on a device
@@ -192,7 +192,7 @@ CASE(unaligned_tensor_data_faults) {
 CASE(memory_freed_before_the_kernel_runs_faults) {
   start();
   Work work(3);
-  OK(aclrtLaunchCallback([](void*) { sleep_ms(50); }, nullptr, ACL_CALLBACK_BLOCK, nullptr));
+  OK(aclrtLaunchHostFunc(nullptr, [](void*) { sleep_ms(50); }, nullptr));
   OK(work.first());
   OK(work.second());
   OK(aclrtFree(work.memory[0]));

@@ -6,11 +6,19 @@
 #include <stdint.h>
 
 #define ACL_FUNC_VISIBILITY __attribute__((visibility("default")))
+// A C caller may pass any int where an enumeration is declared: in C++ it must be a value of the type, whatever it is.
+#ifdef __cplusplus
+#define ACL_AS_INT : int
+#else
+#define ACL_AS_INT
+#endif
 
 typedef int aclError;
 typedef void* aclrtStream;
 typedef void* aclrtContext;
 typedef void* aclrtEvent;
+typedef uint16_t aclFloat16;
+typedef struct aclDataBuffer aclDataBuffer;
 
 enum {
   ACL_SUCCESS = 0,
@@ -32,7 +40,11 @@ enum {
   ACL_ERROR_RT_INVALID_DEVICEID = 107001,
   ACL_ERROR_RT_CONTEXT_NULL = 107002,
   ACL_ERROR_RT_STREAM_CONTEXT = 107003,
+  ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID = 107006,
   ACL_ERROR_RT_ADDR_UNALIGNED = 107008,
+  ACL_ERROR_RT_STREAM_SUBSCRIBE = 107011,
+  ACL_ERROR_RT_THREAD_SUBSCRIBE = 107012,
+  ACL_ERROR_RT_STREAM_NO_CB_REG = 107015,
   ACL_ERROR_RT_INVALID_HANDLE = 107017,
   ACL_ERROR_RT_WAIT_TIMEOUT = 107019,
   ACL_ERROR_RT_DEVICE_TASK_ABORT = 107022,
@@ -40,6 +52,7 @@ enum {
   ACL_ERROR_RT_MEMORY_ALLOCATION = 207001,
   ACL_ERROR_RT_NO_DEVICE = 207004,
   ACL_ERROR_RT_INTERNAL_ERROR = 507000,
+  ACL_ERROR_RT_REPORT_TIMEOUT = 507012,
   ACL_ERROR_RT_AICORE_TIMEOUT = 507014,
   ACL_ERROR_RT_AICORE_EXCEPTION = 507015,
   ACL_ERROR_RT_VECTOR_CORE_TIMEOUT = 507034,
@@ -48,7 +61,7 @@ enum {
   ACL_ERROR_RT_EVENT_SYNC_TIMEOUT = 507047
 };
 
-typedef enum {
+typedef enum ACL_AS_INT {
   ACL_DT_UNDEFINED = -1,
   ACL_FLOAT = 0,
   ACL_FLOAT16 = 1,
@@ -79,7 +92,7 @@ typedef enum {
   ACL_FLOAT4_E1M2 = 41
 } aclDataType;
 
-typedef enum {
+typedef enum ACL_AS_INT {
   ACL_FORMAT_UNDEFINED = -1,
   ACL_FORMAT_NCHW = 0,
   ACL_FORMAT_NHWC = 1,
@@ -102,7 +115,7 @@ typedef enum {
   ACL_FORMAT_FRACTAL_NZ_C0_8 = 54
 } aclFormat;
 
-typedef enum { ACL_DEBUG = 0, ACL_INFO = 1, ACL_WARNING = 2, ACL_ERROR = 3 } aclLogLevel;
+typedef enum ACL_AS_INT { ACL_DEBUG = 0, ACL_INFO = 1, ACL_WARNING = 2, ACL_ERROR = 3 } aclLogLevel;
 
 #ifdef __cplusplus
 extern "C" {
@@ -110,6 +123,14 @@ extern "C" {
 
 ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
 ACL_FUNC_VISIBILITY const char* aclGetRecentErrMsg();
+ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);
+ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
+ACL_FUNC_VISIBILITY aclDataBuffer* aclCreateDataBuffer(void* data, size_t size);
+ACL_FUNC_VISIBILITY aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data, size_t size);
+ACL_FUNC_VISIBILITY void* aclGetDataBufferAddr(const aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY uint32_t aclGetDataBufferSize(const aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY size_t aclGetDataBufferSizeV2(const aclDataBuffer* dataBuffer);
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,7 @@ int status_of(const std::string& name, void (*call)(void*), void* body) {
     if (!injected.returns) call(body);
     return ACL_SUCCESS;
   } catch (const Error& error) {
-    say(error.code, "[" + name + "] " + error.message);
+    if (!error.message.empty()) say(error.code, "[" + name + "] " + error.message);  // some refusals have no words
     return error.code;
   } catch (const std::exception& error) {  // no memory, a length that no memory has, no thread
     say(ACL_ERROR_BAD_ALLOC, "[" + name + "] the host cannot do this: " + error.what());

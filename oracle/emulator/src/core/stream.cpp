@@ -1,17 +1,23 @@
 #include "core/stream.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "core/context.h"
 #include "core/settings.h"
 
 namespace emu {
 
 std::atomic<long> op_timeout_ms{-1}, wait_timeout_ms{0};
+void (*exception_listener)(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t) = nullptr;
 
 namespace {
 
 constexpr long kOpTimeoutMs = 547000;  // what torch_npu sets
 
 std::atomic<int32_t> next_stream_id{1};
+std::atomic<uint32_t> next_task_id{1};
+thread_local uint32_t last_task_id = 0;
 
 template <class Predicate>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, long timeout_ms,
@@ -24,6 +30,8 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
 }
 
 }  // namespace
+
+uint32_t last_task() { return last_task_id; }
 
 void Recording::finish() {
   std::lock_guard<std::mutex> hold(lock_);
@@ -57,6 +65,8 @@ Stream::Stream(std::shared_ptr<Context> context) : id(next_stream_id++), context
 Stream::~Stream() { close(true); }
 
 void Stream::submit(Task task) {
+  task.id = last_task_id = next_task_id++;
+  task.thread = static_cast<uint32_t>(syscall(SYS_gettid));
   std::lock_guard<std::mutex> hold(lock_);
   if (closing_) throw Error{ACL_ERROR_RT_INVALID_HANDLE, "the stream is being destroyed"};
   if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
@@ -86,7 +96,11 @@ void Stream::perform(Task& task) {
   try {
     task.run();
   } catch (const Error& error) {
-    if (!aborted_) context_->fail(error.code, text("stream %d, %s: %s", id, task.name.c_str(), error.message.c_str()));
+    if (aborted_) return;
+    context_->fail(error.code, text("stream %d, %s: %s", id, task.name.c_str(), error.message.c_str()));
+    if (exception_listener != nullptr)
+      exception_listener(task.id, static_cast<uint32_t>(id), task.thread, static_cast<uint32_t>(context_->device),
+                         static_cast<uint32_t>(error.code));
   } catch (const std::exception& error) {  // no memory, a length that no memory has
     context_->fail(ACL_ERROR_RT_INTERNAL_ERROR,
                    text("stream %d, %s: the host cannot do this: %s", id, task.name.c_str(), error.what()));

@@ -41,6 +41,8 @@ struct Task {
   std::string name;
   bool control;               // runs although the context has failed: event records and waits
   std::function<void()> run;  // throws Error: a fault of the device
+  uint32_t id = 0;            // set by submit: the how-manieth task of the process
+  uint32_t thread = 0;        // set by submit: the system's id of the thread that submitted it
 };
 
 class EMU_PUBLIC Stream {
@@ -80,6 +82,11 @@ class EMU_PUBLIC Stream {
   std::atomic<bool> aborted_{false};
   std::thread worker_;  // started by the first task
 };
+
+// The task that the calling thread submitted last; 0 for none.
+uint32_t last_task();
+// Is told of a task that faulted: its id, its stream's, thread's and device's, and the code. Set when the library loads.
+extern void (*exception_listener)(uint32_t task, uint32_t stream, uint32_t thread, uint32_t device, uint32_t code);
 
 // How long a kernel and an event wait may take, in milliseconds; 0: for ever.
 extern std::atomic<long> op_timeout_ms, wait_timeout_ms;

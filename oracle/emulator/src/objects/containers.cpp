@@ -1,4 +1,5 @@
 // Scalars, arrays and lists.
+#include <algorithm>
 #include <cstring>
 
 #include "core/entry.h"
@@ -186,4 +187,44 @@ EMU_C aclnnStatus aclDestroyTensorList(const aclTensorList* array) {
 EMU_C aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
   static emu::Entry entry("aclDestroyScalarList");
   return destroy_list(entry, array);
+}
+
+static void give_size(const void* handle, uint64_t* size, const char* parameter, uint64_t count) {
+  if (handle == nullptr || size == nullptr)
+    throw Error{ACLNN_ERR_PARAM_NULLPTR, emu::text("%s or size is a null pointer", parameter)};
+  *size = count;
+}
+
+static uint64_t length_of_array(const void* array) {
+  if (array == nullptr) return 0;
+  auto found = emu::array_of(array, "array");
+  return std::max(found->values.size(), found->floats.size());
+}
+
+static uint64_t length_of_list(const void* list) {
+  if (list == nullptr) return 0;
+  auto found = emu::lists().find(list);
+  if (found == nullptr) throw Error{ACLNN_ERR_INNER_NULLPTR, emu::text("%p is no list, or was destroyed", list)};
+  return found->members.size();
+}
+
+EMU_C aclnnStatus aclGetIntArraySize(const aclIntArray* array, uint64_t* size) {
+  static emu::Entry entry("aclGetIntArraySize");
+  return entry([&] { give_size(array, size, "array", length_of_array(array)); });
+}
+EMU_C aclnnStatus aclGetFloatArraySize(const aclFloatArray* array, uint64_t* size) {
+  static emu::Entry entry("aclGetFloatArraySize");
+  return entry([&] { give_size(array, size, "array", length_of_array(array)); });
+}
+EMU_C aclnnStatus aclGetBoolArraySize(const aclBoolArray* array, uint64_t* size) {
+  static emu::Entry entry("aclGetBoolArraySize");
+  return entry([&] { give_size(array, size, "array", length_of_array(array)); });
+}
+EMU_C aclnnStatus aclGetTensorListSize(const aclTensorList* list, uint64_t* size) {
+  static emu::Entry entry("aclGetTensorListSize");
+  return entry([&] { give_size(list, size, "list", length_of_list(list)); });
+}
+EMU_C aclnnStatus aclGetScalarListSize(const aclScalarList* list, uint64_t* size) {
+  static emu::Entry entry("aclGetScalarListSize");
+  return entry([&] { give_size(list, size, "list", length_of_list(list)); });
 }

@@ -39,23 +39,43 @@ std::shared_ptr<emu::TensorInfo> asked(const aclTensor* tensor, const void* out)
 
 }  // namespace
 
+// What aclCreateTensor and aclInitTensor are told.
+static emu::TensorInfo described(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
+                                 const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
+                                 uint64_t storageDimsNum, void* tensorData) {
+  emu::TensorInfo made;
+  made.shape = dims_of(viewDims, viewDimsNum, "viewDims");
+  made.strides = stride == nullptr ? contiguous_strides(made.shape) : dims_of(stride, viewDimsNum, "stride");
+  made.storage = dims_of(storageDims, storageDimsNum, "storageDims");
+  made.offset = offset;
+  made.type = dataType;
+  made.format = format;
+  made.address = tensorData;
+  return made;
+}
+
 EMU_C aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
                                  const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
                                  uint64_t storageDimsNum, void* tensorData) {
   static emu::Entry entry("aclCreateTensor");
   void* handle = nullptr;
   entry([&] {
-    auto made = std::make_shared<emu::TensorInfo>();
-    made->shape = dims_of(viewDims, viewDimsNum, "viewDims");
-    made->strides = stride == nullptr ? contiguous_strides(made->shape) : dims_of(stride, viewDimsNum, "stride");
-    made->storage = dims_of(storageDims, storageDimsNum, "storageDims");
-    made->offset = offset;
-    made->type = dataType;
-    made->format = format;
-    made->address = tensorData;
+    auto made = std::make_shared<emu::TensorInfo>(described(viewDims, viewDimsNum, dataType, stride, offset, format,
+                                                            storageDims, storageDimsNum, tensorData));
     handle = emu::tensors().add(std::move(made));
   });
   return static_cast<aclTensor*>(handle);
+}
+
+EMU_C aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
+                                const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
+                                uint64_t storageDimsNum, void* tensorDataAddr) {
+  static emu::Entry entry("aclInitTensor");
+  return entry([&] {
+    if (tensor == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, "tensor is a null pointer"};
+    *emu::tensor_of(tensor, "tensor") = described(viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
+                                                  storageDimsNum, tensorDataAddr);
+  });
 }
 
 EMU_C aclnnStatus aclDestroyTensor(const aclTensor* tensor) {

@@ -83,9 +83,10 @@ void Executor::perform(Stream& stream, void* workspace, const std::vector<void*>
 
 void Executor::set_address(bool inputs, size_t index, void* address) {
   const std::vector<size_t>& slots = inputs ? op.inputs_ : op.outputs_;
-  if (index >= slots.size())
-    throw Error{ACLNN_ERR_PARAM_INVALID, text("index %zu; %s has %zu", index, api.c_str(), slots.size())};
-  addresses_[slots[index]] = address;
+  if (index < slots.size())
+    addresses_[slots[index]] = address;
+  else  // CANN says success, and nothing happens
+    misuse(text("index %zu; %s has %zu", index, api.c_str(), slots.size()));
 }
 
 void Executor::set_any_address(const aclTensor* tensor, void* address) {
@@ -106,50 +107,79 @@ EMU_C aclnnStatus aclnnFinalize() {
   return entry([] {});
 }
 
+// Null pointers of these functions are 561103 in CANN (opbase, acl_op_api.cpp).
+static std::shared_ptr<emu::Executor> given(const aclOpExecutor* executor) {
+  if (executor == nullptr) throw emu::Error{ACLNN_ERR_INNER_NULLPTR, "executor is a null pointer"};
+  return emu::executor_of(executor);
+}
+
+static void given(const void* tensor, const char* name) {
+  if (tensor == nullptr) throw emu::Error{ACLNN_ERR_INNER_NULLPTR, std::string(name) + " is a null pointer"};
+}
+
 EMU_C aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   static emu::Entry entry("aclSetAclOpExecutorRepeatable");
-  return entry([&] {
-    if (executor == nullptr) throw emu::Error{ACLNN_ERR_PARAM_NULLPTR, "executor is a null pointer"};
-    emu::executor_of(executor)->repeatable = true;
-  });
+  return entry([&] { given(executor)->repeatable = true; });
 }
 
 EMU_C aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   static emu::Entry entry("aclDestroyAclOpExecutor");
   return entry([&] {
-    if (executor == nullptr) throw emu::Error{ACLNN_ERR_PARAM_NULLPTR, "executor is a null pointer"};
-    emu::executor_of(executor);
+    given(executor);
     emu::executors().remove(executor);
   });
 }
 
-static emu::Executor& repeatable(aclOpExecutor* executor, std::shared_ptr<emu::Executor>& keep) {
-  if (executor == nullptr) throw emu::Error{ACLNN_ERR_PARAM_NULLPTR, "executor is a null pointer"};
-  keep = emu::executor_of(executor);
-  if (!keep->repeatable) throw emu::Error{ACLNN_ERR_PARAM_INVALID, "the executor is not repeatable"};
-  return *keep;
-}
-
-EMU_C aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor*, void* addr) {
+EMU_C aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {
   static emu::Entry entry("aclSetInputTensorAddr");
   return entry([&] {
-    std::shared_ptr<emu::Executor> keep;
-    repeatable(executor, keep).set_address(true, index, addr);
+    auto found = given(executor);
+    given(tensor, "tensor");
+    found->set_address(true, index, addr);
   });
 }
 
-EMU_C aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor*, void* addr) {
+EMU_C aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {
   static emu::Entry entry("aclSetOutputTensorAddr");
   return entry([&] {
-    std::shared_ptr<emu::Executor> keep;
-    repeatable(executor, keep).set_address(false, index, addr);
+    auto found = given(executor);
+    given(tensor, "tensor");
+    found->set_address(false, index, addr);
   });
 }
 
 EMU_C aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t, aclTensor* tensor, void* addr) {
   static emu::Entry entry("aclSetTensorAddr");
   return entry([&] {
-    std::shared_ptr<emu::Executor> keep;
-    repeatable(executor, keep).set_any_address(tensor, addr);
+    auto found = given(executor);
+    given(tensor, "tensor");
+    found->set_any_address(tensor, addr);
   });
+}
+
+static void set_member(const aclOpExecutor* executor, size_t index, const aclTensorList* tensors, void* addr) {
+  auto found = given(executor);
+  given(tensors, "tensors");
+  auto list = emu::lists().find(tensors);
+  if (list == nullptr) throw emu::Error{ACLNN_ERR_INNER_NULLPTR, "tensors is no list, or was destroyed"};
+  if (index < list->members.size())
+    found->set_any_address(static_cast<const aclTensor*>(list->members[index]), addr);
+}
+
+EMU_C aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
+                                               aclTensorList* tensors, void* addr) {
+  static emu::Entry entry("aclSetDynamicInputTensorAddr");
+  return entry([&] { set_member(executor, relativeIndex, tensors, addr); });
+}
+
+EMU_C aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
+                                                aclTensorList* tensors, void* addr) {
+  static emu::Entry entry("aclSetDynamicOutputTensorAddr");
+  return entry([&] { set_member(executor, relativeIndex, tensors, addr); });
+}
+
+EMU_C aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t, const size_t relativeIndex,
+                                          aclTensorList* tensors, void* addr) {
+  static emu::Entry entry("aclSetDynamicTensorAddr");
+  return entry([&] { set_member(executor, relativeIndex, tensors, addr); });
 }

@@ -40,6 +40,7 @@ EMU_C aclError aclrtGetDevice(int32_t* deviceId) {
   static emu::Entry entry("aclrtGetDevice");
   return entry([&] {
     emu::require(deviceId, "deviceId");
+    if (emu::current_handle() == nullptr) throw emu::Error{ACL_ERROR_RT_CONTEXT_NULL, ""};  // a question, no mistake
     *deviceId = emu::current_context()->device;
   });
 }
@@ -112,6 +113,11 @@ EMU_C aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t) {
   return entry([&] { emu::require_device(peerDeviceId); });
 }
 
+EMU_C aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+  static emu::Entry entry("aclrtDeviceDisablePeerAccess");
+  return entry([&] { emu::require_device(peerDeviceId); });
+}
+
 EMU_C aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   static emu::Entry entry("aclrtCreateContext");
   return entry([&] {
@@ -151,5 +157,14 @@ EMU_C aclError aclrtGetCurrentContext(aclrtContext* context) {
     emu::require(context, "context");
     emu::current_context();
     *context = emu::current_handle();
+  });
+}
+
+EMU_C aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
+  static emu::Entry entry("aclrtCtxGetCurrentDefaultStream");
+  return entry([&] {
+    emu::require(stream, "stream");
+    emu::current_context();
+    *stream = nullptr;  // the null stream is the context's default one in every function
   });
 }

@@ -51,6 +51,7 @@ EMU_C aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
 EMU_C aclError aclrtDestroyEvent(aclrtEvent event) {
   static emu::Entry entry("aclrtDestroyEvent");
   return entry([&] {
+    emu::require(event, "event");
     event_of(event);
     emu::events().remove(event);
   });
@@ -131,6 +132,28 @@ EMU_C aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus*
     std::lock_guard<std::mutex> hold(found->lock);
     auto over = found->last_wait.lock();
     *status = over == nullptr || over->done() ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+  });
+}
+
+EMU_C aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
+  static emu::Entry entry("aclrtQueryEvent");
+  return entry([&] {
+    emu::require(status, "status");
+    auto recording = latest(event);
+    *status = recording == nullptr || recording->done() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+  });
+}
+
+// Microseconds since the machine started.
+EMU_C aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
+  static emu::Entry entry("aclrtEventGetTimestamp");
+  return entry([&] {
+    emu::require(timestamp, "timestamp");
+    auto recording = latest(event);
+    if (recording == nullptr || !recording->done())
+      throw emu::Error{ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event was not recorded, or is not complete"};
+    auto since = recording->time().time_since_epoch();
+    *timestamp = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
   });
 }
 

@@ -1,5 +1,5 @@
 // Functions that torch_npu must be able to bind but that aclnn programs never use: the older single-operator path,
-// virtual memory, kernel loading, profiling. They refuse, or do the harmless nothing that the real ones do when off.
+// virtual memory, kernel loading. They refuse, or do the harmless nothing that the real ones do when off.
 #include <cstring>
 
 #include "acl/acl_rt.h"
@@ -29,7 +29,17 @@ struct Opaque {};
 #define EMU_DELETED(name) \
   EMU_C void name(void* made) { delete static_cast<Opaque*>(made); }
 
-EMU_REFUSED(aclopCompileAndExecute)
+// Where torch_npu finds no aclnn function of an operator it takes this older interface.
+EMU_C int aclopCompileAndExecute(const char* opType) {
+  static emu::Entry entry("aclopCompileAndExecute");
+  return entry([&] {
+    throw emu::Error{ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                     emu::text("this is the emulated CANN, no NPU, and it does not have this function: operator %s is "
+                               "not served through the older interface (aclop). docs/emulator.md lists what is served",
+                               opType == nullptr ? "(null)" : opType)};
+  });
+}
+
 EMU_REFUSED(aclrtBinaryGetFunction)
 EMU_REFUSED(aclrtBinaryLoadFromData)
 EMU_REFUSED(aclrtFreePhysical)
@@ -48,15 +58,10 @@ EMU_REFUSED(rtFunctionRegister)
 EMU_REFUSED(rtGetC2cCtrlAddr)
 EMU_REFUSED(rtKernelLaunch)
 
-EMU_CREATED(aclCreateDataBuffer)
 EMU_CREATED(aclCreateTensorDesc)
 EMU_CREATED(aclopCreateAttr)
 EMU_DELETED(aclDestroyTensorDesc)
 EMU_DELETED(aclopDestroyAttr)
-EMU_C int aclDestroyDataBuffer(void* made) {
-  delete static_cast<Opaque*>(made);
-  return ACL_SUCCESS;
-}
 EMU_NOTHING(aclGetTensorDescDimV2)
 EMU_NOTHING(aclGetTensorDescFormat)
 EMU_NOTHING(aclGetTensorDescNumDims)
@@ -75,17 +80,10 @@ EMU_NOTHING(aclopSetAttrListInt)
 EMU_NOTHING(aclopSetAttrListListInt)
 EMU_NOTHING(aclopSetAttrString)
 
-EMU_NOTHING(MsprofGetHashId)
-EMU_NOTHING(MsprofRegisterCallback)
-EMU_NOTHING(MsprofReportAdditionalInfo)
-EMU_NOTHING(MsprofReportApi)
-EMU_NOTHING(MsprofReportCompactInfo)
-EMU_C uint64_t MsprofSysCycleTime() { return static_cast<uint64_t>(emu::Clock::now().time_since_epoch().count()); }
 EMU_NOTHING(aclAppLog)
 EMU_NOTHING(aclmdlFinalizeDump)
 EMU_NOTHING(aclmdlInitDump)
 EMU_NOTHING(aclmdlSetDump)
-EMU_NOTHING(aclrtProcessReport)
 EMU_NOTHING(aclrtSetDeviceSatMode)
 
 // The one compile option that torch_npu asks for is whether operators are compiled when called: with "disable" it calls

@@ -1,4 +1,4 @@
-// Streams: creation, destruction, synchronisation, host callbacks.
+// Streams: creation, destruction, synchronisation.
 #include "acl/acl_rt.h"
 #include "runtime/checks.h"
 
@@ -92,11 +92,23 @@ EMU_C aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
   return entry([&] { emu::wait_timeout_ms = 1000L * timeout; });
 }
 
-EMU_C aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType, aclrtStream stream) {
-  static emu::Entry entry("aclrtLaunchCallback");
+// Noted only: here a context stops after its first fault in either mode.
+EMU_C aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
+  static emu::Entry entry("aclrtSetStreamFailureMode");
   return entry([&] {
-    if (fn == nullptr) throw emu::Error{ACL_ERROR_INVALID_PARAM, "fn is a null pointer"};
-    emu::stream_of(stream)->submit({"host callback", false, [=] { fn(userData); }});
+    emu::require(stream, "stream");
+    emu::stream_of(stream);
+    if (mode > 1) throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("mode is %lu; it must be 0 or 1", mode)};
+  });
+}
+
+EMU_C aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, int32_t* greatestPriority) {
+  static emu::Entry entry("aclrtDeviceGetStreamPriorityRange");
+  return entry([&] {
+    emu::require(leastPriority, "leastPriority");
+    emu::require(greatestPriority, "greatestPriority");
+    emu::current_context();
+    *leastPriority = 7, *greatestPriority = 0;
   });
 }
 

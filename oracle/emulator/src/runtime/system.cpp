@@ -147,6 +147,67 @@ EMU_C aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInf
   });
 }
 
+EMU_C aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
+  static emu::Entry entry("aclrtGetDeviceInfo");
+  return entry([&] {
+    emu::require(value, "value");
+    emu::require_device(static_cast<int32_t>(deviceId));
+    switch (static_cast<int>(attr)) {
+      case ACL_DEV_ATTR_AICPU_CORE_NUM:
+        *value = 4;
+        break;
+      case ACL_DEV_ATTR_AICORE_CORE_NUM:
+      case ACL_DEV_ATTR_CUBE_CORE_NUM:
+        *value = emu::soc().cores;
+        break;
+      case ACL_DEV_ATTR_VECTOR_CORE_NUM:
+        *value = 2 * emu::soc().cores;
+        break;
+      case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
+        *value = static_cast<int64_t>(emu::memory_of(static_cast<int>(deviceId)).total());
+        break;
+      case ACL_DEV_ATTR_L2_CACHE_SIZE:
+        *value = emu::soc().l2_bytes;
+        break;
+      default:
+        throw emu::Error{ACL_ERROR_RT_FEATURE_NOT_SUPPORT, emu::text("attr %d is not known here", attr)};
+    }
+  });
+}
+
+EMU_C aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
+  static emu::Entry entry("aclrtQueryDeviceStatus");
+  return entry([&] {
+    emu::require(deviceStatus, "deviceStatus");
+    emu::require_device(deviceId);
+    *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
+  });
+}
+
+EMU_C aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
+  static emu::Entry entry("aclrtGetErrorVerbose");
+  return entry([&] {
+    emu::require(errorInfo, "errorInfo");
+    emu::require_device(deviceId);
+    memset(errorInfo, 0, sizeof *errorInfo);
+    auto context = emu::current_context();
+    int code = context->fault().code;
+    bool core = code >= ACL_ERROR_RT_AICORE_TIMEOUT && code <= ACL_ERROR_RT_VECTOR_CORE_EXCEPTION;
+    errorInfo->errorType = code == 0 ? ACL_RT_NO_ERROR : core ? ACL_RT_ERROR_AICORE : ACL_RT_ERROR_OTHERS;
+    errorInfo->hasDetail = core;
+    if (core) errorInfo->detail.aicoreErrType = ACL_RT_AICORE_ERROR_SW;
+  });
+}
+
+EMU_C aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum) {
+  static emu::Entry entry("aclsysGetVersionNum");
+  return entry([&] {
+    emu::require(pkgName, "pkgName");
+    emu::require(versionNum, "versionNum");
+    *versionNum = 80500000;
+  });
+}
+
 EMU_C size_t aclDataTypeSize(aclDataType dataType) {
   switch (dataType) {
     case ACL_INT8:

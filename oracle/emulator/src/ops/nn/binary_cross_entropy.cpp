@@ -1,6 +1,8 @@
 // aclnnBinaryCrossEntropy: -weight * (target * log(self) + (1 - target) * log(1 - self)), logs from -100 up.
 #include "aclnnop/aclnn_binary_cross_entropy.h"
 
+#include <limits>
+
 #include "ops/checks.h"
 
 using namespace emu;
@@ -8,6 +10,20 @@ using namespace emu;
 namespace {
 
 float limited_log(float x) { return std::max(std::log(x), -100.0f); }
+
+// The checks in the order of the host code (ops-nn, aclnn_binary_cross_entropy.cpp). Its null pointers are 561103.
+void check_arguments(const Tensor& x, const Tensor& y, const Tensor& w, const Tensor& out, int64_t reduction) {
+  for (const Tensor* t : {&x, &y, &out}) {
+    if (!t->present) throw Error{ACLNN_ERR_INNER_NULLPTR, std::string(t->name) + " is a null pointer"};
+  }
+  for (const Tensor* t : {&x, &y, &out}) check_supported_float(*t);
+  if (w.present) {
+    check_supported_float(w);
+    for (const Tensor* t : {&y, &w, &out}) check_same_type(*t, x);
+  }
+  check_same_shape(x, y);
+  check_reduction(reduction);
+}
 
 }  // namespace
 
@@ -19,16 +35,19 @@ EMU_C aclnnStatus aclnnBinaryCrossEntropyGetWorkspaceSize(const aclTensor* self,
     Tensor x = op.input("self", self), y = op.input("target", target), w = op.input("weight", weight);
     op.attribute("reduction", reduction);
     Tensor out = op.output("out", out_);
-    op.require_present({x, y, out});
-    check_supported_float(x);
-    check_same_type(y, x);
-    check_same_shape(y, x);
-    if (w.present)
-      check(broadcasts_to(w.shape, x.shape), "weight has shape %s, self has %s", show(w.shape).c_str(),
-            show(x.shape).c_str());
-    check_reduction(reduction);
-    check(reduction == 0 ? out.shape == x.shape : out.count() == 1, "out has shape %s", show(out.shape).c_str());
-    if (x.empty()) return;
+    check_arguments(x, y, w, out, reduction);
+    if (x.empty()) {
+      op.kernel([=](Run& run) {
+        double value = reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+        write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value));
+      });
+      return;
+    }
+    if (w.present && !broadcasts_to(w.shape, x.shape)) {
+      throw Error{ACLNN_ERR_INNER_NULLPTR, "no kernel takes a weight of shape " + show(w.shape)};
+    }
+    check(reduction == 0 ? out.shape == x.shape : out.rank() <= 1 && out.count() == 1, "out has shape %s",
+          show(out.shape).c_str());
     op.workspace({x, y, w});
     op.kernel([=](Run& run) {
       std::vector<float> xs = read_floats(run.open(x)), ys = read_floats(run.open(y));

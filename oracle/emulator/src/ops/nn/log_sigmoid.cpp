@@ -7,8 +7,12 @@ using namespace emu;
 
 namespace {
 
+// The checks in the order of the host code (ops-nn, aclnn_logsigmoid.cpp); the buffer is never looked at.
 void log_sigmoid(Op& op, const Tensor& x, const Tensor& out) {
+  op.require_present({x, out});
   check_supported_float(x);
+  check_supported_float(out);
+  check_same_type(x, out);
   check_same_shape(out, x);
   if (x.empty()) return;
   op.workspace({x, out});
@@ -26,7 +30,6 @@ EMU_C aclnnStatus aclnnLogSigmoidGetWorkspaceSize(const aclTensor* self, aclTens
   static FirstPhase phase("aclnnLogSigmoid");
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self), out = op.output("out", out_);
-    op.require_present({x, out});
     log_sigmoid(op, x, out);
   });
 }
@@ -36,8 +39,8 @@ EMU_C aclnnStatus aclnnLogSigmoidForwardGetWorkspaceSize(const aclTensor* self, 
                                                          uint64_t* workspaceSize, aclOpExecutor** executor) {
   static FirstPhase phase("aclnnLogSigmoidForward");
   return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self), out = op.output("out", out_), unused = op.output("buffer", buffer);
-    op.require_present({x, out, unused});
+    Tensor x = op.input("self", self), out = op.output("out", out_);
+    op.output("buffer", buffer);
     log_sigmoid(op, x, out);
   });
 }

@@ -1,9 +1,48 @@
 // aclnnNLLLoss: -weight[target] * self[target], summed or divided by the sum of the weights, which is totalWeightOut.
 #include "aclnnop/aclnn_nll_loss.h"
 
+#include <limits>
+
 #include "ops/checks.h"
 
 using namespace emu;
+
+namespace {
+
+struct Given {
+  const Tensor &x, &t, &w, &out, &total;
+};
+
+void check_shapes(const Given& g, int64_t reduction) {
+  check(g.x.rank() == 1 || g.x.rank() == 2, "self has rank %zu; it must be (N, C) or (C)", g.x.rank());
+  bool one = g.x.rank() == 1 && g.t.rank() == 0, many = g.x.rank() == 2 && g.t.rank() == 1;
+  check(one || (many && g.t.shape[0] == g.x.shape[0]), "target has shape %s, self has %s", show(g.t.shape).c_str(),
+        show(g.x.shape).c_str());
+  int64_t classes = g.x.shape.back();
+  check(g.w.rank() == 1 && g.w.shape[0] == classes, "weight has shape %s; it must be (%ld)", show(g.w.shape).c_str(),
+        static_cast<long>(classes));
+  if (reduction == 0 && g.x.rank() == 2)
+    check_shape(g.out, {g.x.shape[0]});
+  else
+    check(g.out.rank() <= 1 && g.out.count() == 1, "out has shape %s; it must have one element",
+          show(g.out.shape).c_str());
+  check(g.total.count() == 1, "totalWeightOut has shape %s; it must have one element", show(g.total.shape).c_str());
+  check(classes > 0 || g.t.count() == 0, "there are no classes, and target has shape %s", show(g.t.shape).c_str());
+}
+
+// The checks in the order of the host code (ops-nn, aclnn_nll_loss.cpp).
+void check_arguments(const Op& op, const Given& g, int64_t reduction) {
+  op.require_present({g.x, g.t, g.w, g.out, g.total});
+  check_same_type(g.w, g.x);
+  check_can_cast("self", g.x.type, g.out);
+  check_can_cast("self", g.x.type, g.total);
+  check_supported_float(g.x);
+  check_type_in(g.t, {ACL_INT64, ACL_UINT8, ACL_INT32});
+  check_reduction(reduction);
+  check_shapes(g, reduction);
+}
+
+}  // namespace
 
 EMU_C aclnnStatus aclnnNLLLossGetWorkspaceSize(const aclTensor* self, const aclTensor* target, const aclTensor* weight,
                                                int64_t reduction, int64_t ignoreIndex, aclTensor* out_,
@@ -15,18 +54,17 @@ EMU_C aclnnStatus aclnnNLLLossGetWorkspaceSize(const aclTensor* self, const aclT
     op.attribute("reduction", reduction);
     op.attribute("ignoreIndex", ignoreIndex);
     Tensor out = op.output("out", out_), total = op.output("totalWeightOut", totalWeightOut);
-    op.require_present({x, t, w, out, total});
-    check_supported_float(x);
-    check_same_type(w, x);
-    check(x.rank() == 1 || x.rank() == 2, "self has rank %zu; it must be (N, C) or (C)", x.rank());
+    check_arguments(op, {x, t, w, out, total}, reduction);
     int64_t classes = x.shape.back(), rows = x.rank() == 1 ? 1 : x.shape[0];
-    check(t.count() == rows, "target has shape %s, self has %s", show(t.shape).c_str(), show(x.shape).c_str());
-    check(w.rank() == 1 && w.shape[0] == classes, "weight has shape %s; it must be (%ld)", show(w.shape).c_str(),
-          static_cast<long>(classes));
-    check_reduction(reduction);
     bool each = reduction == 0 && x.rank() == 2;
-    check(each ? out.count() == rows : out.count() == 1, "out has shape %s", show(out.shape).c_str());
-    if (x.empty()) return;
+    if (x.empty()) {
+      if (reduction == 0) return;
+      op.kernel([=](Run& run) {
+        write(run.open(out), std::vector<double>{reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0});
+        write(run.open(total), std::vector<double>{0.0});
+      });
+      return;
+    }
     op.workspace({x, t, w});
     op.kernel([=](Run& run) {
       std::vector<float> xs = read_floats(run.open(x)), ws = read_floats(run.open(w)),
@@ -48,7 +86,7 @@ EMU_C aclnnStatus aclnnNLLLossGetWorkspaceSize(const aclTensor* self, const aclT
         write(run.open(out), losses);
       else
         write(run.open(out), std::vector<double>{reduction == 1 ? sum / weights : sum});
-      write(run.open(total), std::vector<double>{each ? 0.0 : weights});
+      if (reduction != 0) write(run.open(total), std::vector<double>{weights});
     });
   });
 }

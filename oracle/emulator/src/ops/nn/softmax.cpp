@@ -8,30 +8,44 @@ using namespace emu;
 
 namespace {
 
+template <class Real>
+std::vector<Real> values_of(const View& view) {
+  if constexpr (std::is_same_v<Real, double>)
+    return read_doubles(view);
+  else
+    return read_floats(view);
+}
+
+// Sums in float64; everything else in the type of the computation.
+template <class Real>
+void compute(const View& from, const View& to, const Rows& rows, bool logarithm) {
+  std::vector<Real> xs = values_of<Real>(from);
+  rows.each([&](size_t start, size_t step) {
+    size_t end = start + static_cast<size_t>(rows.length) * step;
+    Real largest = xs[start];
+    for (size_t at = start; at < end; at += step) largest = std::max(largest, xs[at]);
+    double sum = 0;
+    for (size_t at = start; at < end; at += step) sum += std::exp(static_cast<double>(xs[at] - largest));
+    Real log_sum = static_cast<Real>(std::log(sum));
+    for (size_t at = start; at < end; at += step) {
+      Real shifted = xs[at] - largest;
+      xs[at] = logarithm ? shifted - log_sum : static_cast<Real>(std::exp(static_cast<double>(shifted)) / sum);
+    }
+  });
+  write(to, xs);
+}
+
 void softmax(Op& op, const Tensor& x, const Tensor& out, int64_t dim, bool logarithm) {
-  op.require_present({x, out});
-  check_supported_float(x);
-  check_dim(dim, x.rank());
-  check_same_shape(out, x);
-  if (x.empty()) return;
   Rows rows(x.shape, dim);
   op.workspace({x, out});
   op.kernel([=](Run& run) {
-    std::vector<float> xs = read_floats(run.open(x));
-    rows.each([&](size_t start, size_t step) {
-      size_t end = start + static_cast<size_t>(rows.length) * step;
-      float largest = xs[start];
-      for (size_t at = start; at < end; at += step) largest = std::max(largest, xs[at]);
-      double sum = 0;
-      for (size_t at = start; at < end; at += step) sum += std::exp(static_cast<double>(xs[at] - largest));
-      float log_sum = static_cast<float>(std::log(sum));
-      for (size_t at = start; at < end; at += step) {
-        float shifted = xs[at] - largest;
-        xs[at] = logarithm ? shifted - log_sum : static_cast<float>(std::exp(static_cast<double>(shifted)) / sum);
-      }
-    });
-    write(run.open(out), xs);
+    auto with = x.type == ACL_DOUBLE ? compute<double> : compute<float>;
+    with(run.open(x), run.open(out), rows, logarithm);
   });
+}
+
+void check_listed(const Tensor& t) {
+  if (t.type != ACL_DOUBLE) check_supported_float(t);
 }
 
 }  // namespace
@@ -42,7 +56,15 @@ EMU_C aclnnStatus aclnnSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t di
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self);
     op.attribute("dim", dim);
-    softmax(op, x, op.output("out", out), dim, false);
+    Tensor y = op.output("out", out);
+    op.require_present({x, y});
+    if (x.empty()) return;  // before every other check (ops-nn, aclnn_softmax.cpp)
+    check_listed(x);
+    check_listed(y);
+    check_dim(dim, x.rank());
+    check_rank(x, 8);
+    check_same_shape(y, x);
+    softmax(op, x, y, dim, false);
   });
 }
 EMU_SECOND_PHASE(aclnnSoftmax)
@@ -53,7 +75,13 @@ EMU_C aclnnStatus aclnnLogSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t
   return phase(workspaceSize, executor, [&](Op& op) {
     Tensor x = op.input("self", self);
     op.attribute("dim", dim);
-    softmax(op, x, op.output("out", out), dim, true);
+    Tensor y = op.output("out", out);
+    op.require_present({x, y});
+    check_supported_float(x);
+    check_dim(dim, x.rank());
+    check_same_shape(y, x);
+    if (x.empty()) return;
+    softmax(op, x, y, dim, true);
   });
 }
 EMU_SECOND_PHASE(aclnnLogSoftmax)

@@ -1,0 +1,104 @@
+"""What a call must answer, asked of ``oracle.validate``: families of a class know no operator's checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..model.call import TensorSpec
+from ..model.dtypes import DTYPES
+from ..model.errors import OracleError
+from ..model.platforms import PLATFORMS
+from ..model.status import SUCCESS
+from ..operators.api import COMPUTABLE, served, validate
+from ..operators.operator import Operator
+from .case import Case, TensorPlan
+from .inputs import spec_of_plan
+
+SOCS = tuple(PLATFORMS)
+_NO_DATA = ("string", "narrow")  # kinds of dtype that no case makes data of
+
+
+class Asker:
+    """Asks for the statuses of one operator's cases, and plans the cases by them.
+
+    Whether products differ follows from types, formats, ranks, emptiness, null pointers and attributes, not from the
+    lengths: where they agreed on a call, one is asked for all on the next of the same kind.
+    """
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self._agree: dict[Hashable, bool] = {}
+
+    def where_accepted(self, case: Case) -> Case | None:
+        """Return a case for the SoCs that accept it; None where none does, for the operator has no such call."""
+        given = arguments(case)
+        found = self.answers(case, given)
+        accepting = tuple(soc for soc, name in found.items() if name == SUCCESS.name)
+        if not accepting:
+            return None
+        if not self._served(case, given):
+            case = without_data(case)
+        return case if len(accepting) == len(found) else replace(case, soc=accepting)
+
+    def with_answers(self, case: Case) -> Case:
+        """Return a case that expects what each of its SoCs answers."""
+        given = arguments(case)
+        found = self.answers(case, given)
+        most, _ = Counter(found.values()).most_common(1)[0]
+        expect = {"default": most, **{soc: name for soc, name in found.items() if name != most}}
+        if SUCCESS.name not in expect.values() or not self._served(case, given):
+            case = without_data(case)
+        return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
+
+    def answers(self, case: Case, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return the name of the status that each of a case's SoCs answers to its arguments."""
+        socs, kind = case.soc or SOCS, _kind(given)
+        if self._agree.get(kind, False):
+            return dict.fromkeys(socs, self._answer(socs[0], given))
+        found = {soc: self._answer(soc, given) for soc in socs}
+        if len(socs) == len(SOCS):
+            self._agree[kind] = len(set(found.values())) == 1
+        return found
+
+    def _answer(self, soc: str, given: Mapping[str, Any]) -> str:
+        return validate(self.operator.name, soc=soc, **given).name
+
+    def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
+        """Whether the golden serves a case's types and attributes."""
+        kinds = [DTYPES[plan.dtype].kind for plan in case.inputs.values() if plan is not None]
+        if any(kind in _NO_DATA for kind in kinds):
+            return False
+        try:
+            served(self.operator, {**dict.fromkeys(self.operator.by_name), **given})
+        except OracleError:
+            return False
+        return all(plan is not None and plan.dtype in COMPUTABLE for plan in case.outputs.values())
+
+
+def arguments(case: Case) -> dict[str, Any]:
+    """Return what ``validate`` is given for a case."""
+    tensors = {**case.inputs, **case.outputs}
+    specs = {name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}
+    return {**specs, **case.attrs, **dict.fromkeys(case.null)}
+
+
+def _kind(given: Mapping[str, Any]) -> Hashable:
+    """A call, less its lengths."""
+    return tuple(
+        (name, (value.dtype_name, value.format, value.rank, 0 in value.shape))
+        if isinstance(value, TensorSpec)
+        else (name, repr(value))
+        for name, value in given.items()
+    )
+
+
+def without_data(case: Case) -> Case:
+    """Return a case whose tensors are only described: it asks for the status and computes nothing."""
+    return replace(case, inputs=_specs(case.inputs), outputs=_specs(case.outputs))
+
+
+def _specs(plans: Mapping[str, TensorPlan | None]) -> dict[str, TensorPlan | None]:
+    return {name: plan and replace(plan, spec_only=True) for name, plan in plans.items()}

@@ -1,0 +1,40 @@
+"""The command ``aclnn-oracle history``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..reporting.language import LANGUAGES
+from ..reporting.save import save
+from . import Subparsers
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Register ``history`` with argparse."""
+    parser = subparsers.add_parser(
+        "history",
+        help="trends, first appearances and flaky cases over many run records",
+        description="Make one HTML page of every run record (.jsonl) below a folder: per operator and type the trend "
+        "of what each layer accepts and of the worst share, the record in which each present failure appeared, and "
+        "the cases whose verdict changed although catalogue, seed and versions did not.",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where the records are; folders below it count too")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.html", help="where to write")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language the page opens in; it holds both")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the page; 0 whatever the records say. OracleError where there is no record or no place to write."""
+    from ..reporting import history
+
+    records, notes = history.read_all(args.folder)
+    for note in notes:
+        print(f"left out: {note}", file=sys.stderr)
+    language = LANGUAGES[args.lang]
+    save(args.output, history.render(records, notes, language))
+    found = history.series_of(records)
+    print(f"{args.output}: " + "; ".join(f"{series.label}: {language.say(series.title)}" for series in found))
+    return 0

@@ -1,0 +1,133 @@
+"""``aclnn-oracle new-operator``: the two files of an operator, ready to be changed into one's own."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from ..model.errors import OracleError
+from ..operators.operator import slug_of
+from . import Subparsers
+
+DESCRIPTION = """\
+Write an operator's page and its cases: SLUG.py with its OPERATOR, and SLUG.yaml. They describe an elementwise operator,
+gradInput = gradOutput * exp(self), and run as they are; change the formula, the checks and the values into yours.
+docs/adding-an-operator.md explains every line.
+"""
+EPILOG = """\
+example:
+  aclnn-oracle new-operator aclnnMyThingBackward --dir ops && cd ops
+  aclnn-oracle run --operator my_thing_backward:OPERATOR
+  aclnn-oracle power --operator my_thing_backward:OPERATOR my_thing_backward.yaml
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "new-operator",
+        help="write the two files of an operator of your own",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="aclnnNAME", help="the aclnn name, for example aclnnMyThingBackward")
+    parser.add_argument("--dir", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Write the files; the exit status."""
+    name: str = args.name
+    if not re.fullmatch(r"aclnn[A-Z][A-Za-z0-9]*", name):
+        raise OracleError(f"{name!r}: the name must begin with aclnn and a capital, as in aclnnMyThingBackward")
+    slug = slug_of(name)
+    folder: Path = args.dir
+    files = {folder / f"{slug}.py": PAGE, folder / f"{slug}.yaml": CASES}
+    for file in files:
+        if file.exists():
+            raise OracleError(f"{file} is there already; nothing was written")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            file.write_text(text.replace("aclnnNAME", name).replace("SLUG", slug), encoding="utf-8")
+    except OSError as error:
+        raise OracleError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    print("\n".join(f"wrote {file}" for file in files))
+    where = "" if folder == Path() else f"cd {folder} && "
+    print(f"try: {where}aclnn-oracle run --operator {slug}:OPERATOR")
+    return 0
+
+
+PAGE = '''\
+"""aclnnNAME: gradInput = gradOutput * exp(self).
+
+Sources: say which documents and which sources the checks and the formula come from, and where they differ.
+Special values: say what NaN, infinities and zeros give, and what is unspecified.
+"""
+
+from oracle.numerics.graphs import Elementwise
+from oracle.numerics.expressions import exp
+from oracle.operators import Aten, KernelName, Operator
+from oracle.operators.checks import dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
+from oracle.operators.parameters import MAIN, SAME, output, tensor
+
+
+def formula(g, x):
+    """What the document says, on the symbols of the parameters below."""
+    return g * exp(x)
+
+
+def checks(a, platform):
+    """The checks of GetWorkspaceSize in the source's order; ``a`` holds descriptions of tensors, and attributes."""
+    yield not_null(a, "gradOutput", "self", "gradInput")
+    yield dtype_in(a, "self", float_types(platform))
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "gradInput", "self")
+    yield max_rank(a, "self")
+    yield same_shape(a, "gradOutput", "self")
+    yield same_shape(a, "gradInput", "self")
+    yield ends_if_empty(a, "self")
+
+
+OPERATOR = Operator(
+    name="aclnnNAME",
+    parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("gradInput")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=("self",),
+    computes=Elementwise(formula),
+    points={"x": (0.0,)},  # values near which the formula or a kernel changes its way
+    kernel=KernelName("SLUG_kernel", ("gradOutput", "self")),  # for ATK and TTK files; None if it has none
+    aten=Aten(lambda aten, t: aten.mul(t["gradOutput"], aten.exp(t["self"]))),  # None if PyTorch has nothing like it
+)
+'''
+
+CASES = """\
+aclnn_oracle: 1
+operator: aclnnNAME
+
+defaults:
+  main: self
+  inputs:
+    gradOutput: nonzero 0.5 4
+    self: normal 0 2
+  output: {}
+
+families:
+  first_look:
+    why: every dtype over the range where the result is an ordinary number
+    tier: smoke
+    dtype: floats
+    shape: [[6, 35]]
+
+  large_arguments:
+    why: e^self beyond float16, beyond float32, and down to the subnormal numbers
+    dtype: floats
+    shape: [[20, 33]]
+    variants:
+      float16_end: {inputs: {self: uniform 9 11}}
+      float32_end: {dtype: [bfloat16, float32], inputs: {self: uniform 86 88.5}}
+      subnormal: {dtype: [bfloat16, float32], inputs: {self: uniform -100 -85}}
+"""

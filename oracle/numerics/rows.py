@@ -1,0 +1,270 @@
+"""Formulas that need a sum along an axis, evaluated by blocks of whole rows.
+
+A row's sum of products is computed once, with a rigorous bound, and its error enters every element of the row. What
+that leaves in doubt is looked at again with the sum in two parts, then exactly. The axis is moved last per block, never
+for the whole tensor; a row that is too long to be in memory at once is summed and evaluated in parts. docs/proof.md
+derives the bounds.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ..model.call import Array
+from ..model.dtypes import dtype_of
+from .blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
+from .engine import compiled_engine
+from .fractions64 import two_sum
+from .proof import U
+from .rounding import widen
+from .sink import Region, Sink
+
+RUN = 128  # terms that are summed at once, in any order
+CHUNK = 1 << 14  # terms of a row that are in memory at once
+
+
+@dataclass(frozen=True)
+class RowScheme:
+    """A formula of g, y and the row's sum of g * y that is linear in each: ``y * (g - sum)`` in any order.
+
+    ``error``: what a right float32 kernel may lose, from (g, y, sum, sum of magnitudes, whether the terms are alike,
+    the row's length, the value): the error, the elements on which right kernels disagree, and those that are exact, or
+    None.
+    """
+
+    formula: Callable[[Any, Any, Any], Any]
+    error: Callable[..., tuple[Array, Array, Array | None]]
+
+
+def evaluate(scheme: RowScheme, grad: Array, output: Array, axis: int, sink: Sink) -> None:
+    """Fill the sink by blocks of whole rows."""
+    grad, output = (np.moveaxis(t, axis, -1) for t in (grad, output))
+    sink = sink.moved(axis)
+    if grad.ndim == 1:
+        grad, output, sink = grad[None], output[None], sink.at((None,))
+    lead, length = grad.shape[:-1], grad.shape[-1]
+    engine = compiled_engine(sink) if length <= CHUNK else None
+
+    def work(index: Index) -> None:
+        rows, part = Rows(scheme, grad[index], output[index]), sink.at(index)
+        if engine is not None:
+            compiled(engine, rows, part)
+        elif length <= CHUNK:
+            by_rows(rows, part)
+        else:
+            by_columns(rows, part)
+
+    with np.errstate(all="ignore"):
+        run_blocks(blocks(lead, max(1, region_size() // length) if length <= CHUNK else 1), work)
+
+
+def by_rows(rows: Rows, sink: Sink) -> None:
+    """Fill a sink, by blocks of whole rows."""
+    region = sink.region((Ellipsis,))
+    for block in blocks(rows.g.shape[:-1], max(1, block_size() // rows.g.shape[-1])):
+        loaded = rows.add(block)
+        rows.put(block, block, loaded, region)
+    region.finish(rows.exact, rows.refine)
+
+
+def by_columns(rows: Rows, sink: Sink) -> None:
+    """Fill a sink of one row that is too long to be in memory at once."""
+    parts = [(Ellipsis, slice(start, start + CHUNK)) for start in range(0, rows.g.shape[-1], CHUNK)]
+    for part in parts:
+        rows.add(part)
+    for part in parts:
+        shifted = rows.from_column(part[1].start)
+        region = sink.region(part)
+        shifted.put((Ellipsis,), (Ellipsis,), load(rows.g[part], rows.y[part]), region)
+        region.finish(shifted.exact, shifted.refine)
+
+
+def compiled(engine: Any, rows: Rows, sink: Sink) -> None:
+    """Fill a sink in one compiled pass; the rows that leaves in doubt are evaluated by NumPy."""
+    region, length = sink.region((Ellipsis,)), rows.g.shape[-1]
+    doubtful = engine.rowwise(rows.scheme.formula, RUN, region.target, engine.codes(rows.g), engine.codes(rows.y))
+    if doubtful.size:
+        where = np.unravel_index(doubtful, rows.g.shape[:-1])
+        few = Sink(np.empty((doubtful.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
+        by_rows(Rows(rows.scheme, rows.g[where], rows.y[where]), few)
+        region.target.reshape(-1, length)[doubtful] = few.out
+    region.finish(rows.exact)
+
+
+class Rows:
+    """Some rows: their sums with rigorous bounds, and the formula on blocks of them.
+
+    ``total``: float64 sums of g * y. ``squares``: of g and of y. ``first``: the column that masks and indices of the
+    second look begin at; a row of more than CHUNK terms is looked at in parts.
+    """
+
+    def __init__(self, scheme: RowScheme, g: Array, y: Array) -> None:
+        self.scheme = scheme
+        self.g, self.y, self.first = g, y, 0
+        shape = (*g.shape[:-1], 1)
+        self.total, self.g_squares, self.y_squares = (np.zeros(shape) for _ in range(3))
+        self.sums: dict[Index, list[float]] = {}
+        self.pair: list[tuple[Array, Array]] = []  # of the only row of a long part: its sum in two parts,
+        self.size: list[tuple[Array, Array]] = []  # and its magnitudes
+
+    def from_column(self, first: int) -> Rows:
+        """Return the same rows, looked at from a column on."""
+        rows = copy.copy(self)
+        rows.first = first
+        return rows
+
+    def add(self, block: Index) -> tuple[Lane, Lane]:
+        """Add a block (of rows, or of columns of the only row) to the sums; return it loaded."""
+        g, y = loaded = load(self.g[block], self.y[block])
+        rows = block if self.g.shape[-1] <= CHUNK else (Ellipsis,)
+        self.total[rows] += dot(g.values, y.values)
+        self.g_squares[rows] += dot(g.values, g.values)
+        self.y_squares[rows] += dot(y.values, y.values)
+        return loaded
+
+    def put(self, rows: Index, block: Index, loaded: tuple[Lane, Lane], region: Region) -> None:
+        """Evaluate, round and prove a block of a region that belongs to some of the rows."""
+        g, y = (lane.values for lane in loaded)
+        length = g.shape[-1]
+        total, slack = self.total[rows], self.slack(rows)
+        low, high = (loaded[0].apply(np.subtract, total + s) for s in (slack, -slack))
+        np.multiply(low.values, y, out=low.values)
+        np.multiply(high.values, y, out=high.values)
+
+        def values(where: Array) -> Array:
+            return np.asarray(
+                self.scheme.formula(g.reshape(-1)[where], y.reshape(-1)[where], total.reshape(-1)[where // length])
+            )
+
+        region.put_between(block, low.values, high.values, values)
+        if region.sink.judged:
+            v = self.scheme.formula(g, y, total)
+            region.sink.value[block] = v
+            size, alike = self.magnitudes(rows) if rows != (Ellipsis,) else self.whole()
+            errors = self.scheme.error(g, y, total, size, alike, self.g.shape[-1], v)
+            region.sink.put_bound(block, v, *errors)
+
+    def slack(self, rows: Index) -> Array:
+        """How far total may be off, the formula's own rounding errors included, per row (docs/proof.md).
+
+        sum|p| <= |g| |y| (Cauchy-Schwarz).
+        """
+        terms = RUN + CHUNK // RUN + -(-self.g.shape[-1] // CHUNK)
+        norm = np.sqrt(self.g_squares[rows])
+        return np.asarray(1.01 * U * norm * ((terms + 6) * np.sqrt(self.y_squares[rows]) + 4))
+
+    def exact(self, i: Index) -> Any:
+        """The exact value of an element as a rational, or its signed zero."""
+        row = i[:-1]
+        where = (*row, i[-1] + self.first)
+        g, y = float(self.g[where]), float(self.y[where])
+        q = self.scheme.formula(mpq(g), mpq(y), sum(map(mpq, self.expansion(row)), mpq(0)))
+        if q == 0:
+            return self.scheme.formula(g, y, float(self.total[row][0])) if y == 0 else 0.0
+        return q
+
+    def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """The formula for some elements with the sums in two parts: y * ((g - high) - low)."""
+        *lead, column = where
+        element = (*lead, column + self.first)
+        g, y = widen(self.g[element]), widen(self.y[element])
+        length = self.g.shape[-1]
+        lengths = self.g.shape[:-1]
+        rows, inverse = np.unique(np.ravel_multi_index(tuple(lead), lengths), return_inverse=True)
+        where = np.unravel_index(rows, lengths)
+        norm = np.sqrt(self.g_squares[where] * self.y_squares[where])[:, 0]
+        high, low = self.split(where, norm)
+        high, low, norm = high[inverse], low[inverse], norm[inverse]
+        d, rest = two_sum(g, -high)
+        value = y * (d + (rest - low))
+        lost = U * U * (4 * length * length * norm + 4 * (np.abs(g) + np.abs(high)))
+        slack = 1.01 * (np.abs(y) * lost + 4 * U * np.abs(value))
+        return value, value - slack, value + slack
+
+    def split(self, where: Any, norm: Array) -> tuple[Array, Array]:
+        """The sums of rows in two parts; those of a long row, the only one here, are kept."""
+        if self.g.shape[-1] <= CHUNK:
+            return split_sum(self.g[where], self.y[where], norm)
+        if not self.pair:
+            shape = (1, self.g.shape[-1])
+            self.pair.append(split_sum(self.g.reshape(shape), self.y.reshape(shape), norm))
+        return self.pair[0]
+
+    def expansion(self, row: Index) -> list[float]:
+        """The exact sum of a row as float64 terms, each the rounded sum of what the ones before leave."""
+        if row not in self.sums:
+            steps: list[float] = []
+            for start in range(0, self.g.shape[-1], CHUNK):
+                part = (*row, slice(start, start + CHUNK))
+                steps = expanded([*steps, *(widen(self.g[part]) * widen(self.y[part])).tolist()])
+            self.sums[row] = steps
+        return self.sums[row]
+
+    def whole(self) -> tuple[Array, Array]:
+        """The magnitudes of all rows, computed once."""
+        if not self.size:
+            self.size.append(self.magnitudes((Ellipsis,)))
+        return self.size[0]
+
+    def magnitudes(self, rows: Index) -> tuple[Array, Array]:
+        """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
+        g, y = self.g[rows], self.y[rows]
+        shape = (*g.shape[:-1], 1)
+        size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
+        for start in range(0, g.shape[-1], CHUNK):
+            part = (Ellipsis, slice(start, start + CHUNK))
+            p = np.abs(widen(g[part]) * widen(y[part]))
+            size += p.sum(axis=-1, keepdims=True)
+            np.maximum(largest, p.max(axis=-1, keepdims=True), out=largest)
+            np.minimum(smallest, p.min(axis=-1, keepdims=True), out=smallest)
+        return size, largest <= 2 * smallest
+
+
+def expanded(terms: list[float]) -> list[float]:
+    """Return a short list of float64 numbers with exactly the same sum (math.fsum until nothing is left)."""
+    steps = []
+    while (step := math.fsum(terms)) != 0.0:
+        steps.append(step)
+        terms.append(-step)
+    return steps
+
+
+def load(g: Array, y: Array) -> tuple[Lane, Lane]:
+    """Return g and y of a block in float64."""
+    pool = pool_for(g.shape)
+    return Lane.load(pool, g), Lane.load(pool, y)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Sums of products along the last axis, kept as an axis: RUN terms in any order, then those sums in any order."""
+    length = a.shape[-1]
+    whole = length - length % RUN
+    total = np.einsum("...i,...i->...", a[..., whole:], b[..., whole:])[..., None]
+    if whole:
+        runs = (*a.shape[:-1], -1, RUN)
+        one, other = a[..., :whole].reshape(runs), b[..., :whole].reshape(runs)
+        total += np.matmul(one[..., None, :], other[..., None])[..., 0, 0].sum(axis=-1, keepdims=True)
+    return np.asarray(total)
+
+
+def split_sum(g: Array, y: Array, norm: Array) -> tuple[Array, Array]:
+    """Row sums of g * y as unevaluated pairs.
+
+    Adding and subtracting a power of two of at least 2 |g| |y| splits each product at one bit position: the upper
+    parts add up without error in any order, the lower ones, below u times that power, lose n^2 u^2 times it.
+    """
+    power = np.ldexp(1.0, np.frexp(norm)[1] + 1)[:, None]
+    high, low = np.zeros(g.shape[0]), np.zeros(g.shape[0])
+    for start in range(0, g.shape[-1], CHUNK):
+        p = widen(g[:, start : start + CHUNK]) * widen(y[:, start : start + CHUNK])
+        upper = (power + p) - power
+        high += upper.sum(axis=1)
+        low += (p - upper).sum(axis=1)
+    return high, low

@@ -1,0 +1,134 @@
+"""aclnnBinaryCrossEntropyWithLogitsBackward: out = ((q + 1 - target) * s - q) * gradOutput * weight, q = posWeight *
+target, s = 1 / (1 + e^-self); a mean divides by the elements of self.
+
+Sources: document aclnnBinaryCrossEntropyWithLogitsBackward (which has no formula); loss/
+sigmoid_cross_entropy_with_logits_grad_v2/op_api/aclnn_binary_cross_entropy_with_logits_backward.cpp (checks,
+promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree; null weights are ones.
+
+Document and source differ, and the source wins: mixed dtypes are promoted, but out must have target's; only ``out`` is
+tested for rank > 8; formats of target and out must agree with self's; an empty ``self`` skips the shape checks. The
+result is rounded to the common dtype before the cast to out.
+
+Special values follow the formula in IEEE float64: an infinite posWeight gives NaN. Where e^-self overflows float32
+(self < -88.72) kernels take s for 0; that is within the rounding of their own operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, exp, is_finite, where
+from ..numerics.graphs import Elementwise
+from .checks import (
+    Args,
+    Checks,
+    broadcasts_to,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    in_range,
+    is_empty,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_format,
+    same_shape,
+)
+from .operator import Arguments, Aten, KernelName, Operator, torch_npu
+from .parameters import BROADCAST, MAIN, MEAN, SAME, output, reduction, tensor
+from .promotion import promoted
+
+WEIGHTS = ("weightOptional", "posWeightOptional")
+
+
+def formula(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """The formula; for finite operands with 1 - s as a sigmoid of its own, so that float64 does not cancel."""
+    q = p * t
+    stable = (1 - t) * (1 / (exp(-x) + 1)) - q * (1 / (exp(x) + 1))
+    return where(is_finite(q), stable, (q + 1 - t) * (1 / (exp(-x) + 1)) - q) * g * w
+
+
+def kernel(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """The order of every kernel."""
+    q = p * t
+    return ((q + 1 - t) * (1 / (exp(-x) + 1)) - q) * g * w
+
+
+def gradient_last(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """The weight multiplied first; no public kernel does so, and a right one may."""
+    q = p * t
+    return ((q + 1 - t) * (1 / (exp(-x) + 1)) - q) * w * g
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    weights = [name for name in WEIGHTS if a[name] is not None]
+    yield not_null(a, "gradOutput", "self", "target", "out")
+    yield max_rank(a, "out")
+    for name in ("gradOutput", "self", "target", *weights, "out"):
+        yield dtype_in(a, name, float_types(platform))
+    yield same_dtype(a, "out", "target")
+    yield same_format(a, "target", "self")
+    yield same_format(a, "out", "self")
+    if not is_empty(a["self"]):
+        yield same_shape(a, "target", "self")
+        yield same_shape(a, "out", "self")
+        for name in ("gradOutput", *weights):
+            yield broadcasts_to(a, name, "self")
+    yield in_range(a, "reduction", 0, 2)
+    yield ends_if_empty(a, "self")
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type: self with target, then gradOutput, then the weights."""
+    given = (a["self"], a["target"], a["gradOutput"], *(a.get(name) for name in WEIGHTS))
+    return str(promoted(*(str(t.dtype) for t in given if t is not None)))
+
+
+def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
+    """What PyTorch's autograd does."""
+    s = aten.sigmoid(t["self"])
+    if t["posWeightOptional"] is None:
+        result = aten.mul(aten.sub(s, t["target"]), t["gradOutput"])
+    else:
+        q = aten.mul(t["posWeightOptional"], t["target"])
+        result = aten.mul(aten.sub(aten.mul(aten.sub(aten.add(q, 1), t["target"]), s), q), t["gradOutput"])
+    if t["weightOptional"] is not None:
+        result = aten.mul(result, t["weightOptional"])
+    return aten.div(result, t["self"].numel()) if t["reduction"] == MEAN else result
+
+
+OPERATOR = Operator(
+    name="aclnnBinaryCrossEntropyWithLogitsBackward",
+    parameters=(
+        tensor("gradOutput", "g", BROADCAST),
+        tensor("self", "x", MAIN),
+        tensor("target", "t", SAME),
+        tensor("weightOptional", "w", BROADCAST, optional=True),
+        tensor("posWeightOptional", "p", BROADCAST, optional=True),
+        reduction("reduction"),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=("self",),
+    computes=Elementwise(formula, {"950": kernel, "tbe": kernel, "gradient_last": gradient_last}),
+    kernel_type=kernel_type,
+    like="target",
+    points={"x": (0.0,), "t": (0.0, 1.0)},
+    kernel=KernelName(
+        "sigmoid_cross_entropy_with_logits_grad_v2",
+        ("self", "target", "gradOutput", *WEIGHTS),
+        {"reduction": ("reduction", 1)},
+    ),
+    aten=Aten(
+        # aten has no backward of its own: what autograd does.
+        autograd,
+        npu=lambda aten, t: torch_npu("npu_binary_cross_entropy_with_logits_backward")(
+            t["gradOutput"], t["self"], t["target"], t["weightOptional"], t["posWeightOptional"], t["reduction"]
+        ),
+        mixed=True,
+    ),
+)

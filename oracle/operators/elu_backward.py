@@ -1,0 +1,108 @@
+"""aclnnEluBackward: gradInput = gradOutput * scale where x > 0, else gradOutput * inputScale * (alpha * scale) * e^(x *
+inputScale), or, x being the forward result, gradOutput * inputScale * (x + alpha * scale).
+
+Sources: document aclnnEluBackward; activation/elu_grad_v2/op_api/aclnn_elu_backward.cpp (checks); op_kernel/arch35
+(ascend950); public copies of the built-in TBE kernels. They agree. The scalars are float32, and the host rounds
+alpha * scale once, to float32.
+
+Nothing broadcasts. A complex scalar is refused, and a negative alpha with isResult; scale and inputScale may have any
+sign. gradInput may be of any dtype that gradOutput's casts to; the result is rounded to gradOutput's first.
+
+Special values follow the formula in IEEE float64; x = 0 takes the lower branch, x = NaN the upper one. An infinite
+gradient times a factor of zero is NaN.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, exp, where
+from ..numerics.graphs import Elementwise
+from .checks import (
+    Args,
+    Checks,
+    can_cast,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+    scalar_casts,
+)
+from .operator import Arguments, Aten, KernelName, Operator, float32
+from .parameters import MAIN, SAME, flag, number, output, tensor
+
+SCALARS = ("alpha", "scale", "inputScale")
+
+
+def formula(
+    g: Expression, x: Expression, scale: Expression, i: Expression, c: Expression, result: Expression
+) -> Expression:
+    """The formula in the order of every kernel; ``c`` is alpha * scale."""
+    return where(x <= 0, where(result, g * i * (x + c), g * i * c * exp(x * i)), g * scale)
+
+
+def gradient_last(
+    g: Expression, x: Expression, scale: Expression, i: Expression, c: Expression, result: Expression
+) -> Expression:
+    """The factors multiplied first; no public kernel of these products does so, and a right one may."""
+    return where(x <= 0, where(result, (x + c) * i * g, exp(x * i) * c * i * g), g * scale)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", *SCALARS, "selfOrResult", "gradInput")
+    yield same_dtype(a, "gradOutput", "selfOrResult")
+    yield dtype_in(a, "gradOutput", float_types(platform))
+    for name in SCALARS:
+        yield scalar_casts(a, name)
+    yield can_cast(a, "gradOutput", "gradInput")
+    yield same_shape(a, "selfOrResult", "gradOutput")
+    yield same_shape(a, "gradInput", "gradOutput")
+    yield max_rank(a, "gradOutput")
+    negative = a["isResult"] and float32(a["alpha"]) < 0
+    problem = f"alpha is {a['alpha']}; with isResult it must not be negative"
+    yield check("alpha of a forward result", problem if negative else None)
+    yield ends_if_empty(a, "gradOutput")
+
+
+def scalars(a: Arguments) -> dict[str, float]:
+    """The product that the host makes of two scalars."""
+    return {"c": float32(float32(a["alpha"]) * float32(a["scale"]))}
+
+
+OPERATOR = Operator(
+    name="aclnnEluBackward",
+    parameters=(
+        tensor("gradOutput", "g", SAME),
+        number("alpha", "alpha"),
+        number("scale", "scale"),
+        number("inputScale", "i"),
+        flag("isResult", "result"),
+        tensor("selfOrResult", "x", MAIN),
+        output("gradInput"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=("gradOutput",),
+    computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_last": gradient_last}),
+    scalars=scalars,
+    points={"x": (-1.0, 0.0)},
+    kernel=KernelName(
+        "elu_grad_v2",
+        ("gradOutput", "selfOrResult"),
+        {
+            "alpha": ("alpha", 1.0),
+            "scale": ("scale", 1.0),
+            "input_scale": ("inputScale", 1.0),
+            "is_result": ("isResult", False),
+        },
+    ),
+    aten=Aten(
+        lambda aten, t: aten.elu_backward(
+            t["gradOutput"], t["alpha"], t["scale"], t["inputScale"], t["isResult"], t["selfOrResult"]
+        )
+    ),
+)

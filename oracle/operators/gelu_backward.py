@@ -1,0 +1,92 @@
+"""aclnnGeluBackward: the gradient of GELU's tanh approximation, gradOutput * (s + self * 2u' * s * (1 - s)) with u =
+sqrt(2 / pi) (self + 0.044715 self^3), s = 1 / (1 + e^(-2u)).
+
+Sources: document aclnnGeluBackward; activation/gelu_grad/op_api/aclnn_gelu_backward.cpp (checks, promotion);
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden. The document's formula is that
+of the exact GELU (up to 8.7e-4 away); kernels and golden compute the approximation, and so does this page. Its
+constants are real numbers.
+
+Document and source differ, and the source wins: integer inputs pass beside a floating one (not served by the golden),
+bfloat16 passes on every product where the common dtype is float32, gradInput may have any dtype. Inputs that broadcast
+are cast to their common dtype, and the result is rounded to it before the cast to gradInput.
+
+Special values follow the formula in IEEE float64. Unspecified: an infinite self, and one whose square overflows
+float32, for which ascend910 and PyTorch give NaN (0 * inf), the others gradOutput above and 0 * gradOutput below.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import PI, Expression, exp, is_nan, ratio, sqrt, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    ends_if_empty,
+    max_rank,
+    not_null,
+    promotes,
+)
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, MUTUAL, output, tensor
+from .promotion import promoted
+
+INPUTS = ("gradOutput", "self")
+TYPES = ("float32", "float16", "bfloat16")
+BETA = 2 * sqrt(2 / PI)  # 2u = x (BETA + BETA * CUBIC * x^2)
+CUBIC = ratio(44715, 1000000)
+
+
+def formula(g: Expression, x: Expression) -> Expression:
+    """The formula, s in front of the sum."""
+    q = x * x
+    s = 1 / (1 + exp(-(BETA * (x + CUBIC * (q * x)))))
+    return g * (s * (1 + x * (BETA * (1 + 3 * CUBIC * q)) * (1 - s)))
+
+
+def kernel_950(g: Expression, x: Expression) -> Expression:
+    """The order of ascend950, ascend910b and ascend310p; NaN becomes 0 in the term that may be 0 * inf."""
+    q = x * x
+    p = exp((-BETA + -(BETA * CUBIC) * q) * x)
+    d = 1 / (p + 1)
+    z = p * d * ((BETA + 3 * BETA * CUBIC * q) * x) * d
+    return g * (where(is_nan(z), 0, z) + d)
+
+
+def kernel_910(g: Expression, x: Expression) -> Expression:
+    """By a hyperbolic tangent of its own, which loses the tail."""
+    q = x * x
+    v = BETA * 0.5 * (x + CUBIC * (q * x))
+    e = exp(-2 * abs(v))
+    t = (v - e * v) / ((e + 1) * (abs(v) + 2.0**-126))
+    return ((t + 1) * 0.5 + (BETA * 0.75 * CUBIC * q + BETA * 0.25) * ((1 - t * t) * x)) * g
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "gradInput")
+    yield promotes(a, INPUTS, TYPES if platform.bfloat16 else TYPES[:2])
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield broadcast_together(a, INPUTS, "gradInput")
+    yield ends_if_empty(a, *INPUTS)
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
+
+
+OPERATOR = Operator(
+    name="aclnnGeluBackward",
+    parameters=(tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_950, "tbe_910": Form(kernel_910, departs=True)}),
+    kernel_type=kernel_type,
+    points={"x": (-0.7524614, 0.0)},
+    kernel=KernelName("gelu_grad", INPUTS),
+    aten=Aten(lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate="tanh"), mixed=True),
+)

@@ -1,0 +1,85 @@
+"""aclnnGeluBackwardV2: the gradient of GELU, gradOutput * (Phi(self) + self * phi(self)) for approximate = "none", that
+of its tanh approximation (as aclnnGeluBackward) for "tanh".
+
+Sources: document aclnnGeluBackwardV2; activation/gelu_grad_v2/op_api/aclnn_gelu_backward_v2.cpp (checks, promotion);
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The official golden ignores approximate. Phi is
+computed as erfc(-self / sqrt 2) / 2: kernels by 1 + erf lose the tail below -3, within their own rounding.
+
+Document and source differ, and the source wins: there is no limit of rank; integer inputs pass beside a floating one
+(not served by the golden), bfloat16 passes on every product where the common dtype is float32. Inputs that broadcast
+are cast to their common dtype, which gradInput must have.
+
+Special values follow the formula in IEEE float64. Unspecified: an infinite self (NaN from 0 * inf, or gradOutput above
+and 0 * gradOutput below).
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import PI, Expression, erf, erfc, exp, sqrt, where
+from ..numerics.graphs import Elementwise, Form
+from . import gelu_backward
+from .checks import Args, Checks, broadcast_together, check, ends_if_empty, not_null, promotes
+from .gelu_backward import INPUTS, TYPES, kernel_type
+from .operator import Aten, KernelName, Operator
+from .parameters import MAIN, MUTUAL, choice, output, tensor
+from .promotion import promoted
+
+WORDS = ("none", "tanh")
+
+
+def formula(g: Expression, x: Expression, approximate: Expression) -> Expression:
+    """Phi + x phi, or the approximation."""
+    exact = g * (erfc(-x / sqrt(2)) / 2 + x * (exp(x * x / -2) / sqrt(2 * PI)))
+    return where(approximate, gelu_backward.formula(g, x), exact)
+
+
+def kernel_950(g: Expression, x: Expression, approximate: Expression) -> Expression:
+    c = erf(x * (1 / sqrt(2))) * 0.5 + 0.5
+    f = exp(x * x * -0.5) * (1 / sqrt(2 * PI))
+    return where(approximate, gelu_backward.kernel_950(g, x), (f * x + c) * g)
+
+
+def kernel_a2(g: Expression, x: Expression, approximate: Expression) -> Expression:
+    """By rational functions of |x| up to 30 (as accurate as erfc), a sign at the end."""
+    a = where(x < 0, -x, x)
+    a = where(a < 30, a, 30)
+    r = erfc(a * (1 / sqrt(2))) * 0.5 - a * (exp(a * a * -0.5) * (1 / sqrt(2 * PI)))
+    return where(approximate, gelu_backward.kernel_950(g, x), where(x < 0, r, 1 - r) * g)
+
+
+def kernel_910(g: Expression, x: Expression, approximate: Expression) -> Expression:
+    return where(approximate, gelu_backward.kernel_910(g, x), kernel_950(g, x, approximate))
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    common = promoted(*(a[name].dtype_name for name in INPUTS)) if None not in (a[n] for n in INPUTS) else None
+    yield not_null(a, *INPUTS, "gradInput", "approximate")
+    yield promotes(a, INPUTS, TYPES if platform.bfloat16 else TYPES[:2])
+    kind = a["gradInput"].dtype_name
+    problem = f"gradInput has dtype {kind}; it must be {common}, the inputs' common dtype"
+    yield check("gradInput of the common dtype", None if kind == common else problem)
+    yield broadcast_together(a, INPUTS, "gradInput")
+    problem = f"approximate is {a['approximate']!r}; it must be one of {', '.join(WORDS)}"
+    yield check("approximate is known", None if a["approximate"] in WORDS else problem)
+    yield ends_if_empty(a, *INPUTS)
+
+
+OPERATOR = Operator(
+    name="aclnnGeluBackwardV2",
+    parameters=(
+        tensor("gradOutput", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        choice("approximate", WORDS, "approximate"),
+        output("gradInput"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_a2, "tbe_910": Form(kernel_910, departs=True)}),
+    kernel_type=kernel_type,
+    points={"x": (-0.7517916, 0.0)},
+    kernel=KernelName("gelu_grad_v2", INPUTS, {"approximate": ("approximate", "none")}),
+    aten=Aten(lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate=t["approximate"]), mixed=True),
+)

@@ -1,0 +1,83 @@
+"""aclnnHardshrinkBackward: gradInput = 0 where |self| <= lambd, else gradOutput.
+
+Sources: document aclnnHardshrinkBackward; activation/hard_shrink_grad/op_api/aclnn_hardshrink_backward.cpp (checks,
+promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The host makes a float32 of lambd
+and 0 of a negative one, so that self = 0 always gives 0.
+
+Document and source differ, and the source wins: the three dtypes may all differ (inputs are cast to their common dtype,
+and the result is rounded to it); an empty gradOutput or self succeeds before any shape is looked at.
+
+self = NaN keeps gradOutput, a lambd that is NaN keeps all. Masked elements are 0 on ascend950 and 0 * gradOutput
+before: an infinite gradient there is unspecified. float16 is compared with lambd rounded to float16.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    can_cast_promoted,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+    promotes,
+)
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, MUTUAL, number, output, tensor
+from .promotion import promoted
+
+INPUTS = ("gradOutput", "self")
+
+
+def formula(g: Expression, x: Expression, limit: Expression) -> Expression:
+    """The formula of ascend950: a selection."""
+    return where(abs(x) <= where(limit < 0, 0, limit), 0, g)
+
+
+def kernel_tbe(g: Expression, x: Expression, limit: Expression) -> Expression:
+    return g * where(abs(x) <= where(limit < 0, 0, limit), 0, 1)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "self", "lambd", "gradInput")
+    for name in (*INPUTS, "gradInput"):
+        yield dtype_in(a, name, float_types(platform))
+    for name in (*INPUTS, "gradInput"):
+        yield max_rank(a, name)
+    yield promotes(a, INPUTS, float_types(platform))
+    yield can_cast_promoted(a, INPUTS, "gradInput")
+    yield ends_if_empty(a, *INPUTS)
+    yield broadcast_together(a, INPUTS, "gradInput")
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
+
+
+OPERATOR = Operator(
+    name="aclnnHardshrinkBackward",
+    parameters=(
+        tensor("gradOutput", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        number("lambd", "limit", plain=0.5),
+        output("gradInput"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(
+        formula, {"950": Form(formula, native=("float16",)), "tbe": Form(kernel_tbe, native=("float16",))}
+    ),
+    kernel_type=kernel_type,
+    points={"x": (-0.5, 0.0, 0.5)},
+    kernel=KernelName("hard_shrink_grad", INPUTS, {"lambd": ("lambd", 0.5)}),
+    aten=Aten(lambda aten, t: aten.hardshrink_backward(t["gradOutput"], t["self"], t["lambd"]), mixed=True),
+)

@@ -1,0 +1,77 @@
+"""aclnnHardsigmoidBackward: out = gradOutput / 6 where |self| < 3, else 0.
+
+Sources: document aclnnHardsigmoidBackward (which has no formula); activation/hard_sigmoid_grad/op_api/
+aclnn_hardsigmoid_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE
+kernels. The factor is the real 1/6, which kernels hold as a float32.
+
+Shapes are equal; inputs are cast to their common dtype, and the result is rounded to it before the cast to out.
+
+self = NaN gives 0, and so does everything masked, whatever the gradient is. ascend950 decides by self / 6 + 0.5,
+rounded: within float32's rounding of +-3 both answers count as right. Kernels before ascend950 compute float16 in
+float16.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, ratio, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Checks,
+    can_cast_promoted,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+    same_shape,
+)
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, SAME, output, tensor
+from .promotion import promoted
+
+INPUTS = ("gradOutput", "self")
+SIXTH = ratio(1, 6)
+
+
+def formula(g: Expression, x: Expression) -> Expression:
+    """The formula as TBE kernels and PyTorch decide it."""
+    return where(abs(x) < 3, g * SIXTH, 0)
+
+
+def kernel_950(g: Expression, x: Expression) -> Expression:
+    t = x * SIXTH + 0.5
+    return where((t > 0) & (t < 1), g * SIXTH, 0)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "out")
+    for name in INPUTS:
+        yield dtype_in(a, name, float_types(platform))
+    yield can_cast_promoted(a, INPUTS, "out")
+    for name in (*INPUTS, "out"):
+        yield max_rank(a, name)
+    yield same_shape(a, "self", "gradOutput")
+    yield same_shape(a, "self", "out")
+    yield ends_if_empty(a, *INPUTS, "out")
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
+
+
+OPERATOR = Operator(
+    name="aclnnHardsigmoidBackward",
+    parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula, {"950": kernel_950, "tbe": Form(formula, native=("float16",))}),
+    kernel_type=kernel_type,
+    points={"x": (-3.0, 3.0)},
+    kernel=KernelName("hard_sigmoid_grad", INPUTS),
+    aten=Aten(lambda aten, t: aten.hardsigmoid_backward(t["gradOutput"], t["self"]), mixed=True),
+)

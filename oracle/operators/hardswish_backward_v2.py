@@ -1,0 +1,57 @@
+"""aclnnHardswishBackwardV2: out = gradOutput * (self / 3 + 1/2) where -3 < self < 3, 0 below, gradOutput above.
+
+Sources: document aclnnHardswishBackwardV2; activation/hard_swish_grad_v2/op_host/op_api/ (checks); op_kernel of
+ascend950, ascend910b and ascend910; official golden. They agree, edges included; aclnnHardswishBackward counts the
+edges in. 1/3 is the real number.
+
+Shapes and dtypes are equal; rank 0 is accepted, against the document.
+
+Every element is a product, also outside: an infinite gradient below -3 is NaN (PyTorch gives 0). self = NaN gives
+gradOutput.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, ratio, where
+from ..numerics.graphs import Elementwise
+from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
+from .operator import Aten, KernelName, Operator
+from .parameters import MAIN, SAME, output, tensor
+
+
+def formula(g: Expression, x: Expression) -> Expression:
+    """The document's formula, in the order of every kernel."""
+    return g * where(x < 3, where(x > -3, x * ratio(1, 3) + 0.5, 0), 1)
+
+
+def quotient(g: Expression, x: Expression) -> Expression:
+    """PyTorch's order inside: a division."""
+    return g * where(x < 3, where(x > -3, x / 3 + 0.5, 0), 1)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "self", "out")
+    for name in ("gradOutput", "self"):
+        yield dtype_in(a, name, float_types(platform))
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "out", "self")
+    for name in ("gradOutput", "self"):
+        yield max_rank(a, name)
+    yield same_shape(a, "gradOutput", "self")
+    yield same_shape(a, "out", "self")
+    yield ends_if_empty(a, "gradOutput", "self")
+
+
+OPERATOR = Operator(
+    name="aclnnHardswishBackwardV2",
+    parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    checks=checks,
+    empty=("gradOutput", "self"),
+    computes=Elementwise(formula, {"950": formula, "tbe": formula, "quotient": quotient}),
+    points={"x": (-3.0, -1.5, 3.0)},
+    kernel=KernelName("hard_swish_grad_v2", ("gradOutput", "self")),
+    aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"])),
+)

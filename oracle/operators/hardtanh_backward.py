@@ -1,0 +1,80 @@
+"""aclnnHardtanhBackward: out = gradOutput where min < self < max, else 0.
+
+Sources: document aclnnHardtanhBackward; activation/hardtanh_grad/op_api/aclnn_hardtanh_backward.cpp (checks);
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. The document counts the edges in; every kernel,
+the official golden and PyTorch count them out, and so does this page. The limits are float32.
+
+min > max is accepted. Empty tensors succeed after the checks, against the document. The shape of out and its dtype
+beside self's are not checked; an out that differs is unspecified.
+
+self = NaN keeps gradOutput; limits that are NaN give 0. Outside the limits ascend950 answers 0, the TBE kernels 0 *
+gradOutput: an infinite gradient is unspecified. ascend910 multiplies by q / (q + 1e-10), q = (self - max) (self - min):
+unspecified there for NaN and inside where that is not nearly 1.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, is_nan, maximum, minimum, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, SAME, number, output, tensor
+
+
+def formula(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:
+    """The formula of ascend950: a selection."""
+    return where((low < x) & (x < high) | is_nan(x), g, 0)
+
+
+def kernel_tbe(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:
+    return where(is_nan(x), g, where(x > low, 1, 0) * where(x < high, 1, 0) * g)
+
+
+def kernel_910(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:
+    """No selection: a quotient that is nearly 1 inside and 0 at the limits."""
+    c = minimum(maximum(x, low), high)
+    q = (c - high) * (c - low)
+    return g * (q / (q + 1e-10))
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "self", "gradOutput", "out", "min", "max")
+    for name in ("gradOutput", "self", "out"):
+        yield dtype_in(a, name, float_types(platform))
+    yield same_dtype(a, "gradOutput", "self")
+    for name in ("gradOutput", "self"):
+        yield max_rank(a, name)
+    yield same_shape(a, "gradOutput", "self")
+    yield ends_if_empty(a, "gradOutput", "self")
+
+
+def undefined(a: Arguments) -> str | None:
+    """The kernel writes to out as it is."""
+    out, x = a["out"], a["self"]
+    if tuple(out.shape) != tuple(x.shape):
+        return f"out has shape {tuple(out.shape)}, self has {tuple(x.shape)}"
+    if out.dtype_name != str(x.dtype):
+        return f"out has dtype {out.dtype_name}, self has {x.dtype}"
+    return None
+
+
+OPERATOR = Operator(
+    name="aclnnHardtanhBackward",
+    parameters=(
+        tensor("gradOutput", "g", SAME),
+        tensor("self", "x", MAIN),
+        number("min", "low", plain=-1.0),
+        number("max", "high", plain=1.0),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=("gradOutput", "self"),
+    computes=Elementwise(formula, {"950": formula, "tbe_a2": kernel_tbe, "tbe_910": Form(kernel_910, departs=True)}),
+    undefined=undefined,
+    points={"x": (-1.0, 1.0)},
+    kernel=KernelName("hardtanh_grad", ("self", "gradOutput"), {"min_val": ("min", -1.0), "max_val": ("max", 1.0)}),
+    aten=Aten(lambda aten, t: aten.hardtanh_backward(t["gradOutput"], t["self"], t["min"], t["max"])),
+)

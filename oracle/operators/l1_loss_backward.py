@@ -1,0 +1,97 @@
+"""aclnnL1LossBackward: gradInput = sign(self - target) * (gradOutput * c), c = 1, or 1 / numel(gradInput) for a mean.
+
+Sources: document aclnnL1LossBackward (which has no formula); loss/l1_loss_grad/op_api/aclnn_l1_loss_backward.cpp
+(checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden. The sign
+comes of comparisons, so that neighbours are told apart. A mean divides by the elements of the common shape, for the
+host broadcasts first. Nothing is ever summed.
+
+Document and source differ, and the source wins: the dtypes may differ, only the common one is tested, so integers pass
+beside a floating operand (they are not served by the golden); rank 0 is accepted. Inputs are cast to the common dtype,
+and the result is rounded to it before the cast to gradInput.
+
+self = target gives 0 * gradOutput, NaN for an infinite gradient. Unspecified before ascend950: a self or target that is
+NaN (0 on ascend950, official golden and PyTorch; public TBE copies answer -gradOutput).
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, equal, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    can_cast_promoted,
+    ends_if_empty,
+    float_types,
+    in_range,
+    max_rank,
+    not_null,
+    promotes,
+)
+from .operator import Arguments, Aten, KernelName, Operator, common_size, torch_npu
+from .parameters import MAIN, MEAN, MUTUAL, output, reduction, tensor
+from .promotion import promoted
+
+INPUTS = ("gradOutput", "self", "target")
+
+
+def formula(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """The formula in the order of the kernels."""
+    return where(x > t, 1, where(x < t, -1, 0)) * (g * (1 / n))
+
+
+def kernel_tbe(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    return where(equal(x, t), 0, where(x > t, 1, -1)) * (g * (1 / n))
+
+
+def quotient(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """The official golden divides."""
+    return where(x > t, 1, where(x < t, -1, 0)) * (g / n)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "gradInput")
+    yield in_range(a, "reduction", 0, 2)
+    yield can_cast_promoted(a, INPUTS, "gradInput")
+    yield promotes(a, INPUTS, float_types(platform))
+    for name in ("self", "target", "gradOutput", "gradInput"):
+        yield max_rank(a, name)
+    yield broadcast_together(a, INPUTS, "gradInput")
+    yield ends_if_empty(a, "self", "gradOutput", "target")
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
+
+
+OPERATOR = Operator(
+    name="aclnnL1LossBackward",
+    parameters=(
+        tensor("gradOutput", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        tensor("target", "t", MUTUAL),
+        reduction("reduction"),
+        output("gradInput"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True), "quotient": quotient}),
+    kernel_type=kernel_type,
+    mean=lambda a: common_size(a, INPUTS),
+    points={"x": (0.0,)},
+    kernel=KernelName("l1_loss_grad", ("gradOutput", "self", "target"), {"reduction": ("reduction", 1)}),
+    aten=Aten(
+        # aten has no backward of its own: what autograd does.
+        lambda aten, t: aten.mul(
+            aten.div(t["gradOutput"], common_size(t, INPUTS) if t["reduction"] == MEAN else 1),
+            aten.sgn(aten.sub(t["self"], t["target"])),
+        ),
+        npu=lambda aten, t: torch_npu("l1_loss_backward")(t["gradOutput"], t["self"], t["target"], t["reduction"]),
+        mixed=True,
+    ),
+)

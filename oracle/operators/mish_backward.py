@@ -1,0 +1,91 @@
+"""aclnnMishBackward: gradInput = gradOutput * (t + self * s * (1 - t^2)), t = tanh(ln(1 + e^self)), s the sigmoid.
+
+Sources: document aclnnMishBackward (which has no formula); activation/mish_grad/op_api/aclnn_mish_backward.cpp (checks,
+promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden (PyTorch's).
+
+Document and source differ, and the source wins: empty tensors succeed; self and gradOutput broadcast both ways; the
+three dtypes may all differ. Inputs are cast to their common dtype, and the result is rounded to it before the cast to
+gradInput.
+
+Special values follow the formula in IEEE float64: an infinite self gives NaN. For self < -88.73 the kernels of
+ascend950 and PyTorch lose the term with s and return +e^self * gradOutput (0 on ascend950), others the right
+(1 + self) e^self, about -2e-37 and smaller: both count as right. An infinite gradient there is unspecified.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, exp, log1p, tanh, where
+from ..numerics.graphs import Elementwise
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    can_cast,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+)
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, MUTUAL, output, tensor
+from .promotion import promoted
+
+TENSORS = ("gradOutput", "self", "gradInput")
+
+
+def formula(g: Expression, x: Expression) -> Expression:
+    """The formula of the official golden and of PyTorch."""
+    t = tanh(log1p(exp(x)))
+    s = 1 / (1 + exp(-x))
+    return g * (t + x * s * (1 - t * t))
+
+
+def tanh_of_softplus(x: Expression, below: Expression) -> Expression:
+    """How kernels compute t, by exponentials that do not overflow."""
+    m = 2 * exp(x) + exp(2 * x)
+    n = 2 * exp(-x) + 1
+    return where(below, m / (m + 2), n / (2 * exp(-2 * x) + n))
+
+
+def kernel_950(g: Expression, x: Expression) -> Expression:
+    t = tanh_of_softplus(x, x < 0)
+    return (t - (t * t - 1) * x / (exp(-x) + 1)) * g
+
+
+def kernel_tbe(g: Expression, x: Expression) -> Expression:
+    t = tanh_of_softplus(x, x <= 0)
+    s = where(x <= 0, x * exp(x) / (exp(x) + 1), x / (exp(-x) + 1))
+    return (t + s * (1 - t * t)) * g
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *TENSORS)
+    yield can_cast(a, "self", "gradInput")
+    for name in TENSORS:
+        yield dtype_in(a, name, float_types(platform))
+    for name in TENSORS:
+        yield max_rank(a, name)
+    yield broadcast_together(a, ("self", "gradOutput"), "gradInput")
+    yield ends_if_empty(a, "self", "gradOutput", "gradInput")
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(str(a["self"].dtype), str(a["gradOutput"].dtype)))
+
+
+OPERATOR = Operator(
+    name="aclnnMishBackward",
+    parameters=(tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=("self", "gradOutput"),
+    computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe, "torch": formula}),
+    kernel_type=kernel_type,
+    points={"x": (-1.1924312, 0.0)},
+    kernel=KernelName("mish_grad", ("gradOutput", "self")),
+    aten=Aten(lambda aten, t: aten.mish_backward(t["gradOutput"], t["self"])),
+)

@@ -1,0 +1,77 @@
+"""aclnnMseLossBackward: out = (self - target) * c * gradOutput, c = 2, or 2 / numel(self) for a mean.
+
+Sources: document aclnnMseLossBackward; loss/mse_loss_grad_v2/op_host/op_api/aclnn_mse_loss_backward.cpp (checks);
+op_kernel (ascend950, ascend910b, ascend310p); public copies of the built-in TBE kernels; official golden. They agree;
+a mean divides by the elements of self also where the output is larger. Nothing is ever summed.
+
+Inputs are of one dtype and broadcast with one another; the result is rounded to it before the cast to out, which may be
+of another. Rank 0 is accepted.
+
+Special values follow the formula in IEEE float64: equal infinities give NaN. Unspecified: elements whose doubled
+difference overflows float32 and whose result does not.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression
+from ..numerics.graphs import Elementwise
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    in_range,
+    max_rank,
+    not_null,
+    same_dtype,
+)
+from .operator import Aten, KernelName, Operator
+from .parameters import MAIN, MUTUAL, output, reduction, tensor
+
+INPUTS = ("gradOutput", "self", "target")
+
+
+def formula(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """The document's formula, in the order of every kernel."""
+    return (x - t) * (2 / n) * g
+
+
+def gradient_first(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """The gradient multiplied before the factor; no public kernel does so, and a right one may."""
+    return (x - t) * g * (2 / n)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "out")
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "target", "self")
+    for name in ("self", "out"):
+        yield dtype_in(a, name, float_types(platform))
+    yield in_range(a, "reduction", 0, 2)
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield broadcast_together(a, INPUTS, "out")
+    yield ends_if_empty(a, "self", "gradOutput", "target")
+
+
+OPERATOR = Operator(
+    name="aclnnMseLossBackward",
+    parameters=(
+        tensor("gradOutput", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        tensor("target", "t", MUTUAL),
+        reduction("reduction"),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
+    points={"x": (0.0,)},
+    kernel=KernelName("mse_loss_grad", ("self", "target", "gradOutput"), {"reduction": ("reduction", 1)}),
+    aten=Aten(lambda aten, t: aten.mse_loss_backward(t["gradOutput"], t["self"], t["target"], t["reduction"])),
+)

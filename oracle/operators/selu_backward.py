@@ -1,0 +1,66 @@
+"""aclnnSeluBackward: gradInput = gradOutput * (result + scale * alpha) where result <= 0, else gradOutput * scale.
+
+Sources: document aclnnSeluBackward; activation/selu_grad/op_api/aclnn_selu_backward.cpp (checks); op_kernel/arch35
+(ascend950); public copies of the built-in TBE kernels. The document writes the formula in the input instead of the
+result and omits scale; the kernels' formula wins. scale and alpha are SELU's real constants, which kernels hold as
+float32.
+
+Shapes and dtypes are equal; there is no limit of rank. int32 and int8 are accepted and not served by the golden.
+
+Special values follow the formula in IEEE float64; result = NaN takes the upper branch. result = 0 takes the lower
+branch on ascend950 (since July 2026) and in PyTorch and the upper one elsewhere, 1.758 against 1.051 times gradOutput,
+where it is unspecified. Kernels before ascend950 compute float16 in float16.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import Args, Checks, dtype_in, ends_if_empty, not_null, same_dtype, same_shape
+from .operator import Aten, KernelName, Operator
+from .parameters import MAIN, SAME, output, tensor
+
+SCALE = Fraction("1.0507009873554804934193349852946")
+ALPHA = Fraction("1.6732632423543772848170429916717")
+TENSORS = ("gradOutput", "result", "gradInput")
+
+
+def formula(g: Expression, y: Expression) -> Expression:
+    """The formula of ascend950."""
+    return where(y <= 0, g * (y + SCALE * ALPHA), g * SCALE)
+
+
+def kernel_tbe(g: Expression, y: Expression) -> Expression:
+    return where(y < 0, g * (y + SCALE * ALPHA), g * SCALE)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    types = ("float32", "float16", "int32", "int8", *(["bfloat16"] if platform.bfloat16 else []))
+    yield not_null(a, *TENSORS)
+    yield same_dtype(a, "gradOutput", "result")
+    yield same_dtype(a, "gradOutput", "gradInput")
+    for name in TENSORS:
+        yield dtype_in(a, name, types)
+    yield same_shape(a, "gradOutput", "result")
+    yield same_shape(a, "gradOutput", "gradInput")
+    yield ends_if_empty(a, "gradOutput", "result")
+
+
+OPERATOR = Operator(
+    name="aclnnSeluBackward",
+    parameters=(tensor("gradOutput", "g", SAME), tensor("result", "y", MAIN), output("gradInput")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=("gradOutput", "result"),
+    computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, native=("float16",), departs=True)}),
+    points={"y": (-1.7580993, 0.0)},
+    kernel=KernelName("selu_grad", ("gradOutput", "result")),
+    aten=Aten(
+        # PyTorch differentiates selu by elu_backward.
+        lambda aten, t: aten.elu_backward(t["gradOutput"], float(ALPHA), float(SCALE), 1, True, t["result"])
+    ),
+)

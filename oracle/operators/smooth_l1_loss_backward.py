@@ -1,0 +1,123 @@
+"""aclnnSmoothL1LossBackward: gradInput = v * gradOut * c, v = (self - target) / beta inside |self - target| <= beta and
+the difference's sign outside; c = 1, or 1 / numel(self) for a mean.
+
+Sources: document aclnnSmoothL1LossBackward (whose formula has beta = 1); loss/smooth_l1_loss_grad_v2/op_api/
+aclnn_smooth_l1_loss_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE
+kernels; official golden. A mean divides by the elements of self also where the output is larger (the golden divides by
+the output's). Nothing is ever summed. beta is a float32.
+
+The dtypes may differ; inputs are cast to their common one, and the result is rounded to it before the cast to
+gradInput. beta must not be negative or NaN.
+
+Special values follow the formula in IEEE float64. Public kernels differ inside: ascend950 multiplies by 1 / beta, which
+is NaN below 1e-6, and TBE kernels divide by beta + 1e-6. Unspecified are therefore, there, a small beta, a difference
+of zero at beta = 0 (NaN, 0 or -1), and an infinite one at beta = inf.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, equal, sign, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    in_range,
+    max_rank,
+    not_null,
+    promotes,
+)
+from .operator import Arguments, Aten, KernelName, Operator, float32
+from .parameters import MAIN, MUTUAL, number, output, reduction, tensor
+from .promotion import promoted
+
+INPUTS = ("gradOut", "self", "target")
+
+
+def formula(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
+    """The formula; on the edge both sides agree."""
+    d = x - t
+    return where(abs(d) < beta, d / beta, sign(d)) * g * (1 / n)
+
+
+def kernel_950(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
+    d = x - t
+    return where(d > beta, 1, where(d < -beta, -1, d * (1 / beta))) * g * (1 / n)
+
+
+def kernel_tbe(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
+    d = x - t
+    return where(abs(d) < beta, d / (beta + 1e-6), sign(d)) * g * (1 / n)
+
+
+def small(x: Expression, t: Expression, beta: Expression) -> Expression:
+    """ascend950 multiplies by NaN."""
+    return (beta < 1e-6) & (abs(x - t) <= beta)
+
+
+def nothing(x: Expression, t: Expression, beta: Expression) -> Expression:
+    """0 / 0."""
+    return equal(beta, 0) & equal(x, t)
+
+
+def mean_first(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
+    """The order of the official golden and PyTorch."""
+    d = x - t
+    return where(abs(d) < beta, d / beta, sign(d)) * (1 / n) * g
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "gradInput")
+    for name in (*INPUTS, "gradInput"):
+        yield dtype_in(a, name, float_types(platform))
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield in_range(a, "reduction", 0, 2)
+    problem = f"beta is {a['beta']}; it must be at least 0"
+    yield check("range of beta", None if float32(a["beta"]) >= 0 else problem)
+    yield promotes(a, INPUTS, float_types(platform))
+    yield broadcast_together(a, INPUTS, "gradInput")
+    yield ends_if_empty(a, *INPUTS)
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
+
+
+OPERATOR = Operator(
+    name="aclnnSmoothL1LossBackward",
+    parameters=(
+        tensor("gradOut", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        tensor("target", "t", MUTUAL),
+        reduction("reduction"),
+        number("beta", "beta", c="float"),
+        output("gradInput"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(
+        formula,
+        {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first},
+        unspecified={"950": small, "": nothing},
+    ),
+    kernel_type=kernel_type,
+    points={"x": (-1.0, 0.0, 1.0)},
+    kernel=KernelName(
+        "smooth_l1_loss_grad_v2",
+        ("self", "target", "gradOut"),
+        {"sigma": ("beta", 1.0), "reduction": ("reduction", 1)},
+    ),
+    aten=Aten(
+        lambda aten, t: aten.smooth_l1_loss_backward(t["gradOut"], t["self"], t["target"], t["reduction"], t["beta"]),
+        mixed=True,
+    ),
+)

@@ -1,0 +1,95 @@
+"""aclnnSoftMarginLossBackward: out = -target * e / (1 + e) * (gradOutput * c), e = e^-(self * target); c = 1, or 1 /
+numel(out) for a mean.
+
+Sources: document aclnnSoftMarginLossBackward (which has no formula); loss/soft_margin_loss_grad/op_api/
+aclnn_soft_margin_loss_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE
+kernels; official golden. A mean divides by the elements of the common shape, for the host broadcasts first. Nothing is
+ever summed.
+
+The dtypes may differ; inputs are cast to their common one, and the result is rounded to it before the cast to out. Only
+an empty self ends a call early. reduction is never checked; beyond 0 to 2 the host reads outside a table, unspecified.
+
+Special values follow the formula in IEEE float64. Where e overflows float32 (self * target < -88.72) ascend950, the
+official golden and PyTorch answer NaN or an infinity, the exact value is about -target * gradOutput: unspecified.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, exp, is_finite, where
+from ..numerics.graphs import Elementwise
+from .checks import Args, Checks, broadcast_together, dtype_in, ends_if_empty, float_types, max_rank, not_null
+from .operator import Arguments, Aten, KernelName, Operator, common_size
+from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
+from .promotion import promoted
+
+INPUTS = ("gradOutput", "self", "target")
+
+
+def formula(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """The formula; its fraction multiplied by e^(self * target) where that is finite."""
+    b = x * t
+    return where(is_finite(b), -t / (1 + exp(b)), -t * exp(-b) / (1 + exp(-b))) * (g * (1 / n))
+
+
+def kernel_950(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    e = exp(-(x * t))
+    return -t * e / (1 + e) * (g * (1 / n))
+
+
+def kernel_tbe(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    e = exp(x * -t)
+    return e / (e + 1) * -t * g * (1 / n)
+
+
+def mean_first(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """The order of the official golden and PyTorch."""
+    e = exp(-t * x)
+    return t * e * -(1 / n) / (1 + e) * g
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "out")
+    for name in (*INPUTS, "out"):
+        yield dtype_in(a, name, float_types(platform))
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield broadcast_together(a, INPUTS, "out")
+    yield ends_if_empty(a, "self")
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """The promoted type of the inputs."""
+    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
+
+
+def undefined(a: Arguments) -> str | None:
+    """The host looks reduction up in a table of three."""
+    known = 0 <= a["reduction"] < len(REDUCTIONS)
+    return None if known else f"reduction is {a['reduction']}"
+
+
+OPERATOR = Operator(
+    name="aclnnSoftMarginLossBackward",
+    parameters=(
+        tensor("gradOutput", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        tensor("target", "t", MUTUAL),
+        reduction("reduction"),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    checks=checks,
+    empty=("self",),
+    computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe, "mean_first": mean_first}),
+    kernel_type=kernel_type,
+    mean=lambda a: common_size(a, INPUTS),
+    undefined=undefined,
+    points={"x": (0.0,), "t": (-1.0, 0.0, 1.0)},
+    kernel=KernelName("soft_margin_loss_grad", ("self", "target", "gradOutput"), {"reduction": ("reduction", 1)}),
+    aten=Aten(
+        lambda aten, t: aten.soft_margin_loss_backward(t["gradOutput"], t["self"], t["target"], t["reduction"]),
+        mixed=True,
+    ),
+)

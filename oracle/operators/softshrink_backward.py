@@ -1,0 +1,87 @@
+"""aclnnSoftshrinkBackward: gradInput = gradOutput where |self| > lambda, else 0.
+
+Sources: document aclnnSoftshrinkBackward; activation/soft_shrink_grad/op_api/aclnn_softshrink_backward.cpp (checks);
+op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree; lambda is a float32, compared
+unrounded with every dtype. A negative one is refused.
+
+Document and source differ, and the source wins: inputs of two dtypes are both cast to float32. The result is not cast:
+a gradInput of another dtype than the inputs' (float32 for two) is unspecified.
+
+self = NaN keeps gradOutput. Masked elements are 0, whatever the gradient is. A lambda that is NaN gives 0 on ascend950
+and gradOutput elsewhere, where it is unspecified.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, is_nan, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+)
+from .operator import Arguments, Aten, KernelName, Operator, float32
+from .parameters import MAIN, MUTUAL, number, output, tensor
+
+INPUTS = ("gradOutput", "self")
+
+
+def formula(g: Expression, x: Expression, limit: Expression) -> Expression:
+    """The document's formula."""
+    return where((abs(x) > limit) | is_nan(x), g, 0)
+
+
+def kernel_tbe(g: Expression, x: Expression, limit: Expression) -> Expression:
+    return where(abs(x) <= limit, 0, g)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "self", "lambda", "gradInput")
+    for name in (*INPUTS, "gradInput"):
+        yield dtype_in(a, name, float_types(platform))
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield broadcast_together(a, INPUTS, "gradInput")
+    problem = f"lambda is {a['lambda']}; it must not be negative"
+    yield check("range of lambda", problem if float32(a["lambda"]) < 0 else None)
+    yield ends_if_empty(a, "gradOutput", "gradInput")
+
+
+def kernel_type(a: Arguments, platform: Platform | None = None) -> str:
+    """The inputs' type; float32 for two."""
+    one, other = (str(a[name].dtype) for name in INPUTS)
+    return one if one == other else "float32"
+
+
+def undefined(a: Arguments) -> str | None:
+    """The result is copied as it is."""
+    wanted, given = kernel_type(a), a["gradInput"].dtype_name
+    return None if given == wanted else f"gradInput has dtype {given}, the result {wanted}"
+
+
+OPERATOR = Operator(
+    name="aclnnSoftshrinkBackward",
+    parameters=(
+        tensor("gradOutput", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        number("lambda", "limit", plain=0.5),
+        output("gradInput"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True)}),
+    kernel_type=kernel_type,
+    undefined=undefined,
+    points={"x": (-0.5, 0.0, 0.5)},
+    kernel=KernelName("soft_shrink_grad", INPUTS, {"lambd": ("lambda", 0.5)}),
+    aten=Aten(lambda aten, t: aten.softshrink_backward(t["gradOutput"], t["self"], t["lambda"]), mixed=True),
+)

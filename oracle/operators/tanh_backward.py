@@ -1,0 +1,74 @@
+"""aclnnTanhBackward: gradInput = gradOutput * (1 - output^2), output being the forward result.
+
+Sources: document aclnnTanhBackward; ops-math math/tanh_grad/op_api/aclnn_tanh_backward.cpp (checks); op_kernel/arch35
+(ascend950); public copies of the built-in TBE kernels. Document, official golden and kernels agree on the formula.
+
+Document and source differ, and the source wins: the document calls different shapes an error, the source broadcasts;
+rank 0 is accepted. Mixed dtypes are refused on every product. float64 is accepted (AiCpu, whose kernel does not
+broadcast) and not served by the golden.
+
+Special values follow the formula in IEEE float64: an infinite output gives an infinity against gradOutput's sign (NaN
+for a zero gradient); |output| = 1 gives a zero of gradOutput's sign. Unspecified: elements whose square overflows
+float32 and whose result does not.
+"""
+
+from __future__ import annotations
+
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression
+from ..numerics.graphs import Elementwise
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    dtype_in,
+    ends_if_empty,
+    max_rank,
+    not_null,
+    same_dtype,
+)
+from .operator import Aten, KernelName, Operator
+from .parameters import MAIN, MUTUAL, output, tensor
+
+INPUTS = ("gradOutput", "output")
+
+
+def formula(g: Expression, y: Expression) -> Expression:
+    """The document's formula."""
+    return g * (1 - y * y)
+
+
+def kernel_950(g: Expression, y: Expression) -> Expression:
+    """MulAddDst: multiplied, then added."""
+    return (1 + y * -1 * y) * g
+
+
+def kernel_tbe(g: Expression, y: Expression) -> Expression:
+    return (y * y * -1 + 1) * g
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    types = ("float32", "float16", "float64", *(["bfloat16"] if platform.bfloat16 else []))
+    yield not_null(a, "gradOutput", "output", "gradInput")
+    for name in ("gradOutput", "output", "gradInput"):
+        yield dtype_in(a, name, types)
+    yield same_dtype(a, "gradOutput", "output")
+    yield same_dtype(a, "gradOutput", "gradInput")
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield broadcast_together(a, INPUTS, "gradInput")
+    yield ends_if_empty(a, *INPUTS)
+
+
+OPERATOR = Operator(
+    name="aclnnTanhBackward",
+    parameters=(tensor("gradOutput", "g", MUTUAL), tensor("output", "y", MAIN), output("gradInput")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe}),
+    points={"y": (-1.0, 0.0, 1.0)},
+    kernel=KernelName("tanh_grad", ("output", "gradOutput")),
+    aten=Aten(lambda aten, t: aten.tanh_backward(t["gradOutput"], t["output"])),
+)

@@ -1,0 +1,140 @@
+"""What reports say, in English and in Chinese.
+
+A ``Text`` is a sentence that has not been put into a language yet: its English form and what goes into its places.
+``str()`` gives the English; ``CHINESE.say(text)`` looks it up in the gettext catalogue under ``locale/``
+(``python tools/messages.py`` keeps that in step with the sources). What the record itself says in English (a pattern, a
+likely cause, a layer's reason) is a ``Phrase``: it is looked up with its figures taken out.
+"""
+
+from __future__ import annotations
+
+import gettext
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import resources
+
+DOMAIN = "aclnn-oracle"
+# What a phrase leaves out: an index, an ordinal, a number that is no part of a word (float32) or of a version, and the
+# N that stands for numbers that differ.
+FIGURE = re.compile(
+    r"\[[^\]]*\]|\b\d+(?:st|nd|rd|th)\b|"
+    r"(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf|N)(?![\w])"
+)
+
+
+class Text:
+    """A sentence with ``{name}`` places; with ``plural`` and ``n``, one form for one and one for many."""
+
+    __slots__ = ("message", "n", "params", "plural")
+
+    def __init__(
+        self, message: str, plural: str = "", n: int | None = None, params: Mapping[str, object] | None = None
+    ) -> None:
+        self.message, self.plural, self.n = message, plural, n
+        self.params = {**({} if n is None else {"n": n}), **(params or {})}
+
+    def __str__(self) -> str:
+        return ENGLISH.say(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {str(self)!r}>"
+
+    def put(self, form: str, language: Language) -> str:
+        """Fill the places of a form of this sentence, each in the same language."""
+        if not self.params:
+            return form
+        return form.format(**{name: language.word(value) for name, value in self.params.items()})
+
+
+class Listing(Text):
+    """Several texts one after the other."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[object]) -> None:
+        super().__init__("")
+        self.parts = parts
+
+
+class Phrase(Text):
+    """A text of the record, which is English; a catalogue may know the sentence with its figures taken out."""
+
+    __slots__ = ()
+
+
+def _(message: str, /, **params: object) -> Text:
+    """Mark and make a sentence."""
+    return Text(message, params=params)
+
+
+def _n(singular: str, plural: str, n: int, /, **params: object) -> Text:
+    """Mark and make a sentence about a number of things; ``{n}`` is the number."""
+    return Text(singular, plural, n, params)
+
+
+@lru_cache(maxsize=20_000)
+def shape(text: str) -> str:
+    """A text with ``#`` for every figure."""
+    return FIGURE.sub("#", text)
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language reports can be written in."""
+
+    code: str
+    tag: str  # of HTML's lang attribute
+    name: str  # in the language itself
+    comma: str
+    colon: str
+    semicolon: str
+
+    @cached_property
+    def _catalogue(self) -> gettext.NullTranslations:
+        if self.code == "en":
+            return gettext.NullTranslations()
+        with resources.as_file(resources.files("oracle.reporting") / "locale") as folder:
+            return gettext.translation(DOMAIN, str(folder), [self.code])
+
+    @cached_property
+    def phrases(self) -> Mapping[str, str]:
+        """Translations of the record's own phrases, by their shape; ``{0}`` is the first figure."""
+        from .phrases import PHRASES
+
+        return {} if self.code == "en" else {shape(text): self._catalogue.gettext(text) for text in PHRASES}
+
+    def say(self, text: Text | str) -> str:
+        """A text in this language; a plain string is taken as it is."""
+        if isinstance(text, str):
+            return text
+        if isinstance(text, Listing):
+            return self.comma.join(self.word(part) for part in text.parts)
+        if isinstance(text, Phrase):
+            return self.phrase(text.message) or text.message
+        if text.n is None:
+            return text.put(self._catalogue.gettext(text.message), self)
+        return text.put(self._catalogue.ngettext(text.message, text.plural, text.n), self)
+
+    def word(self, value: object) -> str:
+        """What goes into a place: a text in this language, a whole number with its thousands marked, or a string."""
+        if isinstance(value, Text):
+            return self.say(value)
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+    def phrase(self, text: str) -> str:
+        """Translate what a record says, by parts where the whole is not known; "" where nothing of it is."""
+        form = self.phrases.get(shape(text))
+        if form is not None:
+            return form.format(*FIGURE.findall(text))
+        for mark, separator in (("; ", self.semicolon), (": ", self.colon)):
+            first, found, rest = text.partition(mark)
+            if found and (told := (self.phrase(first), self.phrase(rest))) != ("", ""):
+                return (told[0] or first) + separator + (told[1] or rest)
+        return ""
+
+
+ENGLISH = Language("en", "en", "English", ", ", ": ", "; ")
+CHINESE = Language("zh", "zh-CN", "中文", "，", "：", "；")
+LANGUAGES = {language.code: language for language in (ENGLISH, CHINESE)}

@@ -1,0 +1,52 @@
+"""Sentences that records hold in English, for the catalogues: patterns, likely causes, rules and reasons.
+
+``#`` stands for a figure, an index or an ordinal. A sentence that is not here is shown in English; nothing is lost.
+"""
+
+from __future__ import annotations
+
+
+def N_(text: str) -> str:  # gettext's name for "to be translated where it is shown"
+    return text
+
+
+PHRASES: tuple[str, ...] = (
+    # what is unusual about a record (record/reader.py)
+    N_("The record has no last line: the run died after # of # planned cases."),
+    N_("The run ended, but # of # planned cases have no line."),
+    N_("# cases were recorded but only # were planned."), N_("no reason recorded"), N_("(no reason recorded)"),
+    # layers, as they stand before a colon
+    N_("structure"), N_("standard"), N_("strict"),
+    # where the bad elements lie (runner/pattern.py)
+    N_("all"), N_("the only element"), N_("one element, #"), N_("scattered: # of #"), N_("ignored rows (# of #)"),
+    N_("tail from element # of #"), N_("tail of every row from # of # along axis #"), N_("one row: # of #"),
+    N_("one index of axis #: # of #"), N_("one contiguous block of rows: # to # of #"),
+    N_("one contiguous block of elements: # to # of #"), N_("every # row from #"), N_("every # element from #"),
+    N_("every # index of axis # from #"), N_("one lane: element # of every #"), N_("whole rows: # of #"),
+    # what would explain them
+    N_("ignoreIndex is not honoured"), N_("NaN is replaced by a number"),
+    N_("overflow saturates instead of giving infinity"),
+    N_("NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"), N_("an intermediate overflows"),
+    N_("wrong sign"), N_("the tail is not processed as the rest is"),
+    N_("results below the smallest normal float32 are flushed to zero"),
+    N_("zero is returned: not computed, or cancelled"),
+    N_("the division by the element count # is missing"),
+    N_("divided by the element count #, which is not asked for"), N_("all wrong by the factor #"),
+    N_("elements are in transposed order: strides are not honoured"),
+    N_("the right values in the wrong places: strides or offsets are not honoured"),
+    # rules
+    N_("standard mixed"), N_("|actual - value| <= bound"), N_("NaN exactly where the golden is NaN"),
+    N_("infinite exactly where the golden is, with its sign"), N_("exact zero where the operator says zero"),
+    N_("a number of the type the host rounds to first"),
+    N_("status code"), N_("inputs unchanged"), N_("guards untouched"), N_("every element written"),
+    N_("output is an array"), N_("a refused call leaves the output untouched"),
+    N_("an empty input leaves the output untouched"),
+    # reasons
+    N_("matched_ratio # (# of #) < #"), N_("# elements of # outside the error bound, the worst # times the bound"),
+    N_("# element of # outside the error bound, the worst # times the bound"),
+    N_("# elements of # outside the error bound, the worst unbounded"),
+    N_("# element of # outside the error bound, the worst unbounded"),
+    N_("# elements not so"), N_("# element not so"),
+    N_("NaN, inf, -inf or finite differ at # of # positions, first #: golden #, actual #"),
+    N_("max_abs_error # at # > max_abs_error_limit #"), N_("# elements above their own max_abs_error_limit"),
+)  # fmt: skip

@@ -1,0 +1,52 @@
+"""One case from its description to its record: prepare, execute, judge, outcome."""
+
+from __future__ import annotations
+
+import time
+
+from ..backends import Backend
+from ..catalogue.case import Case
+from ..model.errors import OracleError
+from ..record.types import CaseRecord
+from .execute import DeviceError, Stopwatch, execute, unsupported
+from .judge import judge
+from .memory import Memory
+from .outcome import Outcome, outcome_of, outcome_of_error, outcome_of_layers, record_of
+from .prepare import Prepared, uninformative
+from .settings import Settings
+
+
+def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
+    """Run one case on a backend and return its record. Whatever goes wrong becomes a status, never an exception
+    (other than KeyboardInterrupt)."""
+    started, watch = time.perf_counter(), Stopwatch()
+    try:
+        outcome = _steps(case, backend, settings, watch)
+    except DeviceError as error:
+        outcome = outcome_of_error(error.__cause__ or error)
+    except OracleError as error:
+        outcome = Outcome("error", f"oracle: {error}")
+    except Exception as error:  # a bug of this package: it says so, and the case is not lost
+        outcome = outcome_of_error(error, "oracle failed: ")
+    seconds = {**watch.seconds, "duration_s": time.perf_counter() - started}
+    return record_of(case, settings, outcome, seconds, device=getattr(backend, "device", ""))
+
+
+def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) -> Outcome:
+    memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+    if reason := unsupported(backend, memory.call):
+        return Outcome("skip", reason)
+    with watch("golden_s"):
+        prepared = Prepared.make(case, settings, memory)
+    if reason := uninformative(prepared):
+        return Outcome("error", reason)
+    return outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)))
+
+
+def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:
+    """Return run_case's verdict on another backend, less the detail and the rule that a case must be informative."""
+    again = prepared.again()
+    try:
+        return outcome_of_layers(judge(again, execute(again, backend, Stopwatch())).layers)
+    except DeviceError as error:
+        return outcome_of_error(error.__cause__ or error)

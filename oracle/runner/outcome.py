@@ -1,0 +1,91 @@
+"""The last step of a case: how it ended, and its line of the record."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ..catalogue.case import Case
+from ..model.errors import DeviceFault, OracleError
+from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
+from ..verdict import Judgement
+from . import failure
+from .judge import Judged
+from .prepare import Prepared
+from .settings import Settings
+
+LONGEST_TRACEBACK = 4000  # characters, from its end
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended, and why."""
+
+    status: CaseStatus
+    reason: str = ""
+    layers: Mapping[str, Judgement] = field(default_factory=dict)
+    budget_used: float | None = None
+    detail: Detail = field(default_factory=Detail)
+
+
+def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
+    """Sum up: a case fails when any enabled layer fails; the first one is explained in detail."""
+    if not judged.layers:
+        return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
+    failed = next(((name, layer) for name, layer in judged.layers.items() if not layer.passed), None)
+    if failed is None:
+        return Outcome("pass", "", judged.layers, judged.budget_used)
+    name, layer = failed
+    detail = Detail(rule=layer.rule)
+    if prepared.reference is not None and judged.actual is not None:
+        (output,) = prepared.memory.outputs
+        bad = judged.outside if layer.bad is None and name == "standard" else layer.bad
+        detail = failure.elements(output, layer.rule, prepared.reference, judged.actual, bad)
+    return Outcome("fail", f"{name}: {layer.reason}", judged.layers, judged.budget_used, detail)
+
+
+def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
+    """Return the verdict alone, with every layer's reason: what a detection score needs of a case."""
+    reasons = [f"{name}: {layer.reason}" for name, layer in layers.items() if not layer.passed]
+    return Outcome("fail" if reasons else "pass", "; ".join(reasons), layers)
+
+
+def outcome_of_error(error: BaseException, where: str = "") -> Outcome:
+    """Return the outcome of a case in which something raised, with the traceback where that helps."""
+    reason = f"{where}{type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, (DeviceFault, OracleError)):
+        return Outcome("error", reason)
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return Outcome("error", reason, detail=Detail(traceback=trace[-LONGEST_TRACEBACK:]))
+
+
+def record_of(
+    case: Case, settings: Settings, outcome: Outcome, seconds: Mapping[str, float] | None = None, *, device: str = ""
+) -> CaseRecord:
+    """Return the record of a case. ``seconds`` by the record's names."""
+    detail = None
+    if outcome.status not in ("pass", "skip"):
+        detail = replace(
+            outcome.detail,
+            inputs=failure.describe_inputs(case),
+            attrs=dict(case.attrs),
+            replay=failure.replay_command(case, settings),
+        )
+    standard, spent = outcome.layers.get("standard"), seconds or {}
+    return CaseRecord(
+        id=case.id,
+        op=case.op,
+        dtype=case.dtype,
+        status=outcome.status,
+        reason=outcome.reason,
+        verdicts={n: LayerVerdict(v.passed, v.reason, v.metrics) for n, v in outcome.layers.items()},
+        metrics={} if standard is None else standard.metrics,
+        budget_used=outcome.budget_used,
+        duration_s=round(spent.get("duration_s", 0.0), 6),
+        golden_s=round(spent.get("golden_s", 0.0), 6),
+        backend_s=round(spent.get("backend_s", 0.0), 6),
+        worker=settings.worker,
+        device=device or ("" if settings.device is None else str(settings.device)),
+        detail=detail,
+    )

@@ -1,0 +1,53 @@
+"""The first step of a case: its data, and what a right device may answer to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .. import verdict
+from ..catalogue.case import Case
+from ..operators import Reference
+from ..operators import reference as reference_of
+from .memory import Memory
+from .settings import Settings
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case's data and reference, made once and judged many times (the detection score runs many devices on it).
+
+    ``reference`` is None where the call must be refused, or asks for its status alone.
+    """
+
+    case: Case
+    settings: Settings
+    memory: Memory
+    reference: Reference | None
+
+    @classmethod
+    def make(cls, case: Case, settings: Settings, memory: Memory | None = None) -> Prepared:
+        """Make the data, unless it is given, and the reference. Raises OracleError where there is no reference."""
+        memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed)
+        return cls(case, settings, memory, reference_of(memory.call) if case.computes(settings.soc) else None)
+
+    def again(self) -> Prepared:
+        """Return the same case with its inputs restored and a new output, for another device."""
+        return replace(self, memory=self.memory.again())
+
+    @property
+    def expected(self) -> str:
+        """The name of the status that a right device answers."""
+        return self.case.expected(self.settings.soc)
+
+    @property
+    def values(self) -> Reference | None:
+        """The reference of a call that computes something; None for a refused call and for an empty input."""
+        return self.reference if self.reference is not None and self.reference.written else None
+
+
+def uninformative(prepared: Prepared) -> str:
+    """Say why a case proves nothing ("" if it proves something, or says itself why not)."""
+    if prepared.case.uninformative or prepared.values is None:
+        return ""
+    reason = verdict.uninformative(prepared.values)
+    return reason and f"the case proves nothing: {reason}; change its data, or say why with uninformative:"

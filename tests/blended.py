@@ -1,0 +1,82 @@
+"""An operator from outside with an attribute of every C type, for tests of what must work for any operator."""
+
+from __future__ import annotations
+
+from oracle.catalogue.case import Case, TensorPlan
+from oracle.numerics.graphs import Elementwise
+from oracle.operators.checks import broadcast_together, ends_if_empty, not_null
+from oracle.operators.operator import KernelName, Operator
+from oracle.operators.parameters import (
+    MAIN,
+    MUTUAL,
+    UNREAD,
+    choice,
+    flag,
+    number,
+    output,
+    reduction,
+    tensor,
+)
+
+
+def formula(g, x, scale, slope, twice):
+    return g * (x * scale + slope) * (1 + twice)
+
+
+def checks(a, platform):
+    yield not_null(a, "gradient", "input", "gradInput")
+    yield broadcast_together(a, ("gradient", "input"), "gradInput")
+    yield ends_if_empty(a, "gradient", "input")
+
+
+OPERATOR = Operator(
+    name="aclnnBlendedBackward",
+    parameters=(
+        tensor("gradient", "g", MUTUAL),
+        tensor("input", "x", MAIN),
+        tensor("scratch", "", UNREAD),
+        number("scale", "scale", optional=True),
+        number("slope", "slope", c="double", plain=0.5),
+        flag("twice", "twice"),
+        choice("mode", ("plain", "fast")),
+        reduction("how"),
+        output("gradInput"),
+    ),
+    documented=("ascend910b", "ascend950"),
+    checks=checks,
+    empty=("gradient", "input"),
+    computes=Elementwise(formula),
+    kernel=KernelName(
+        "blended_grad",
+        ("input", "gradient"),
+        {
+            "alpha": ("scale", 1.0),
+            "slope": ("slope", 0.5),
+            "twice": ("twice", False),
+            "mode": ("mode", "plain"),
+            "reduction": ("how", 1),
+        },
+    ),
+)
+
+
+def case(*, shape=(4, 6), gradient=None, dtype="float32", **attrs) -> Case:
+    """A case of the operator; ``gradient``: its shape, where it broadcasts."""
+    data = {"gen": "uniform", "low": -2, "high": 2}
+    plain = {p.name: p.plain for p in OPERATOR.parameters if p.kind == "attr"}
+    return Case(
+        id=f"{OPERATOR.slug}/any[{dtype}]",
+        op=OPERATOR.name,
+        family="any",
+        why="a test",
+        tier="smoke",
+        dtype=dtype,
+        inputs={
+            "gradient": TensorPlan(gradient or shape, dtype, data),
+            "input": TensorPlan(shape, dtype, data),
+            "scratch": TensorPlan((0,), dtype, {"gen": "constant", "value": 0}),
+        },
+        attrs={**plain, **attrs},
+        outputs={"gradInput": TensorPlan(shape, dtype)},
+        uninformative="a test",
+    )

@@ -1,0 +1,48 @@
+"""docs/adding-an-operator.md does what it says: its blocks, put into an empty folder, are run in order."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "adding-an-operator.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks() -> list[tuple[str, str]]:
+    return BLOCK.findall(PAGE.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("empty")
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True, timeout=900)
+
+
+def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
+    ran = []
+    for language, text in blocks():
+        if language == "python" and "OPERATOR = " in text:
+            (folder / "soft_clip_backward.py").write_text(text, "utf-8")
+        elif language == "yaml":
+            (folder / "soft_clip_backward.yaml").write_text(text, "utf-8")
+    for language, text in blocks():
+        if language == "bash":
+            for command in text.strip().splitlines():
+                if "--backend torch" in command:
+                    pytest.importorskip("torch")
+                done = shell(command.replace("aclnn-oracle", f"{sys.executable} -m oracle.cli"), folder)
+                assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+                ran.append(command)
+        elif language == "python" and "print(" in text:
+            done = subprocess.run([sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=100)
+            assert done.returncode == 0, done.stderr
+            assert "0." in done.stdout
+    assert len(ran) >= 7

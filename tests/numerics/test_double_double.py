@@ -1,0 +1,89 @@
+"""Pairs of float64 numbers: within their stated errors of MPFR, and no element is settled on the wrong side."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from gmpy2 import mpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle.model.dtypes import FORMATS
+from oracle.numerics import double_double
+from oracle.numerics.double_double import add, divide, exponential, multiply, refined, supports
+from oracle.numerics.enclosures import exact
+from oracle.numerics.expressions import erf, exp, symbol, trace, where
+from oracle.numerics.proof import round_enclosures
+from oracle.numerics.rounding import round_rational, round_to
+
+x = symbol("x")
+NUMBER = st.floats(min_value=-1e30, max_value=1e30).filter(lambda v: v == 0 or abs(v) > 1e-30)
+
+
+def value_of(pair) -> mpq:
+    return mpq(float(pair[0])) + mpq(float(pair[1]))
+
+
+def pair_of(high: float, low: float):
+    total = np.float64(high) + np.float64(high * low * 2.0**-54)
+    return np.float64(high), np.float64(high * low * 2.0**-54) if total == high else np.float64(0)
+
+
+PAIRS = st.builds(pair_of, NUMBER, st.floats(min_value=-0.9, max_value=0.9))
+
+
+ARITHMETIC = {add: (lambda a, b: a + b, 102), multiply: (lambda a, b: a * b, 102), divide: (lambda a, b: a / b, 99)}
+
+
+@pytest.mark.parametrize("operation", ARITHMETIC)
+@given(a=PAIRS, b=PAIRS)
+def test_arithmetic_keeps_its_bits(operation, a, b):
+    truth, bits = ARITHMETIC[operation]
+    if operation is divide and b[0] == 0:
+        return
+    expected = truth(value_of(a), value_of(b))
+    assert abs(value_of(operation(a, b)) - expected) <= abs(expected) / mpq(2) ** bits
+
+
+@given(st.floats(min_value=-600, max_value=600), st.floats(min_value=-0.9, max_value=0.9))
+def test_e_to_the_x_keeps_ninety_bits(high, low):
+    a = pair_of(high, low)
+    total = value_of(a)
+    root, operands = exp(symbol("h") + symbol("l")), {"h": float(a[0]), "l": float(a[1])}
+    found = exact(root, operands)
+    truth = found if isinstance(found, type(mpq())) else next(found)[0]
+    assert abs(value_of(exponential(a)) - truth) <= abs(truth) / mpq(2) ** 90, total
+
+
+def test_formulas_with_other_functions_are_left_to_mpfr():
+    assert supports(trace(lambda g, x: where(x < 0, g / (1 + exp(x)), g * exp(-x))))
+    assert not supports(erf(x))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_near_ties_are_settled_on_their_side(dtype):
+    """g / (1 + e^x) for tiny x lies beside g / 2, which is a midpoint for an odd subnormal g."""
+    fmt = FORMATS[dtype]
+    root = trace(lambda g, x: g / (1 + exp(x)))
+    rng = np.random.default_rng(0)
+    g = (2.0 * rng.integers(0, 60, 300) + 1) * fmt.quantum * rng.choice([-1, 1], 300)
+    x = rng.choice([-1, 1], 300) * 2.0 ** rng.uniform(-80, -30, 300)
+    x = x.astype(np.float32).astype(np.float64)
+    kind = {"bfloat16": ml_dtypes.bfloat16}.get(dtype, dtype)
+    value, low, high = refined(root, {"g": g, "x": x}, np.dtype(kind), np.abs(g) * 2.0**-50)
+    settled = low == high
+    assert settled.mean() > 0.9
+    rounded = round_to(value, dtype)
+    for k in np.flatnonzero(settled):
+        found = exact(root, {"g": float(g[k]), "x": float(x[k])})
+        truth = round_rational(found, fmt) if isinstance(found, type(mpq())) else round_enclosures(found, fmt)
+        assert float(rounded[k]) == truth, (g[k], x[k])
+
+
+def test_ties_are_not_decided():
+    """At x = 0 the value is the midpoint itself."""
+    g = np.array([3.0 * FORMATS["bfloat16"].quantum])
+    _, low, high = refined(trace(lambda g, x: g / (1 + exp(x))), {"g": g, "x": np.zeros(1)}, ml_dtypes.bfloat16, g / 8)
+    assert low < high
+    assert double_double.supports(trace(lambda g, x: g / (1 + exp(x))))

@@ -1,0 +1,110 @@
+"""Exact values: rationals exactly, everything else between ends that MPFR rounds outwards and that shrink."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+
+import gmpy2
+import numpy as np
+import pytest
+from gmpy2 import mpfr, mpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle.model.errors import OracleError
+from oracle.numerics.enclosures import Undefined, enclose, exact, round_constant
+from oracle.numerics.expressions import (
+    PI,
+    erf,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    ratio,
+    sign,
+    sqrt,
+    symbol,
+    tanh,
+    where,
+)
+
+x, y = symbol("x"), symbol("y")
+SINGLE = st.floats(width=32, allow_nan=False, allow_infinity=False)
+SMALL = st.floats(min_value=-80, max_value=80, width=32)
+
+
+@given(SINGLE, SINGLE)
+def test_a_rational_formula_is_computed_exactly(a, b):
+    root = where(x < y, (x - y) * ratio(1, 3), maximum(x, y) + minimum(x, y) * sign(x) - abs(y))
+    p, q = mpq(a), mpq(b)
+    expected = (p - q) / 3 if p < q else max(p, q) + min(p, q) * ((p > 0) - (p < 0)) - abs(q)
+    assert exact(root, {"x": a, "y": b}) == expected
+
+
+FORMULAS = {
+    "sigmoid": (1 / (1 + exp(-x)), lambda v: 1 / (1 + gmpy2.exp(-v))),
+    "tanh": (1 - tanh(x) * tanh(x), lambda v: 1 - gmpy2.tanh(v) ** 2),
+    "erf": ((1 + erf(x / sqrt(2))) / 2, lambda v: (1 + gmpy2.erf(v / gmpy2.sqrt(mpfr(2)))) / 2),
+    "softplus": (log(1 + exp(x)), lambda v: gmpy2.log(1 + gmpy2.exp(v))),
+    "log1p": (log1p(x * x), lambda v: gmpy2.log1p(v * v)),
+    "expm1": (expm1(x) * x, lambda v: gmpy2.expm1(v) * v),
+    "constant": (x * sqrt(2 / PI), lambda v: v * gmpy2.sqrt(2 / gmpy2.const_pi())),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@given(value=SMALL)
+def test_enclosures_hold_the_value_and_shrink(name, value):
+    root, truth = FORMULAS[name]
+    with gmpy2.context(precision=2000):
+        expected = mpq(truth(mpfr(value)))
+    found = exact(root, {"x": value})
+    ends = [(found, found)] if isinstance(found, type(mpq())) else list(islice(found, 3))
+    for low, high in ends:
+        assert low <= expected + abs(expected) / mpq(2) ** 1900
+        assert high >= expected - abs(expected) / mpq(2) ** 1900
+    widths = [high - low for low, high in ends]
+    assert all(later <= earlier / 2**100 for earlier, later in pairwise(widths))
+
+
+@pytest.mark.parametrize("root", [exp(x), exp(-x) * y, tanh(x), 1 / (1 + exp(-x)), log(1 + exp(-x)) - 1])
+@pytest.mark.parametrize("value", [3.0e38, -3.0e38, 2.0**-149])
+def test_values_beyond_every_format_have_ends_that_are_small_to_write_down(root, value):
+    low, high = next(exact(root, {"x": value, "y": 1.0}))
+    assert low <= high
+    assert max(low.numerator.bit_length(), high.denominator.bit_length()) < 1 << 14
+
+
+def test_only_the_branch_that_is_chosen_is_looked_at():
+    assert exact(where(x > 0, x / 2, 1 / y), {"x": 1.0, "y": 0.0}) == mpq(1, 2)
+    with pytest.raises(Undefined):
+        exact(where(x > 0, x / 2, 1 / y), {"x": -1.0, "y": 0.0})
+
+
+@pytest.mark.parametrize(("root", "value"), [(log(x), -1.0), (1 / (x * exp(y)), 0.0), (sqrt(x), -2.0)])
+def test_what_has_no_value_is_undefined(root, value):
+    with pytest.raises(Undefined):
+        next(exact(root, {"x": value, "y": 1.0}))
+
+
+def test_a_comparison_of_irrational_values_is_decided_with_as_many_bits_as_it_takes():
+    near = np.float32(np.exp(1.0))
+    root = where(exp(x) < y, 1, 0)
+    assert enclose(root, {"x": 1.0, "y": float(near)}, 128).low == float(gmpy2.exp(mpfr(1, 200)) < mpfr(float(near)))
+
+
+def test_a_rounding_that_no_precision_settles_is_an_error_not_a_loop():
+    hidden = exp(x) / exp(x)  # exactly 1, which no enclosure of e^x shows
+    with pytest.raises(OracleError, match="bits do not tell"):
+        list(exact(hidden, {"x": 1.0}))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_constants_are_rounded_once(dtype):
+    widths = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+    with gmpy2.context(precision=300):
+        truth = gmpy2.sqrt(2 / gmpy2.const_pi())
+    with gmpy2.context(precision=widths[dtype]):
+        assert round_constant(sqrt(2 / PI), dtype) == float(+truth)

@@ -1,0 +1,99 @@
+"""Formulas as graphs: what tracing keeps, and what is known of a node whatever its operands are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from oracle.numerics.expressions import (
+    ONE,
+    PI,
+    Facts,
+    exp,
+    is_power_of_two,
+    is_rational,
+    maximum,
+    operands,
+    ratio,
+    sqrt,
+    substitute,
+    symbol,
+    symbols_of,
+    text,
+    trace,
+    walk,
+    where,
+)
+
+g, x, n = symbol("g"), symbol("x"), symbol("n")
+
+
+def test_a_formula_is_traced_once_with_symbols_of_its_own_names():
+    def formula(g, x):
+        return g / (exp(x) + 1)
+
+    assert symbols_of(formula) == ("g", "x")
+    assert text(trace(formula)) == "(g / (exp(x) + 1))"
+
+
+def test_the_same_operation_on_the_same_operands_is_one_node():
+    assert exp(x) + 1 is exp(x) + 1
+    assert x - 1 is not 1 - x
+
+
+def test_operands_come_before_what_uses_them_and_each_node_once():
+    root = g * exp(x) + exp(x)
+    order = list(walk(root))
+    assert len(order) == len({id(node) for node in order})
+    places = {id(node): k for k, node in enumerate(order)}
+    assert all(places[id(a)] < places[id(node)] for node in order for a in node.args)
+    assert order[-1] is root
+    assert set(operands(root)) == {"g", "x"}
+
+
+def test_a_factor_of_one_is_left_out_and_constants_are_folded_exactly():
+    assert g * 1 is g
+    assert 1 * g is g
+    assert g / 1 is g
+    assert (ratio(1, 3) + ratio(1, 6)).value == Fraction(1, 2)
+    assert trace(lambda g, w: g * w, {"w": ONE}) is g
+
+
+def test_a_formula_cannot_branch_in_python():
+    with pytest.raises(TypeError, match="where"):
+        trace(lambda g, x: g if x > 0 else 0 * g)
+
+
+def test_a_rational_formula_is_told_from_one_with_functions():
+    assert is_rational(where(x > 0, g / x, maximum(g, 1)))
+    assert not is_rational(g * exp(x))
+    assert not is_rational(g * PI)
+
+
+def test_substitution_replaces_everywhere():
+    assert substitute(g * exp(x) + x, {x: n}) is g * exp(n) + n
+
+
+@pytest.mark.parametrize(
+    ("node", "sign"),
+    [
+        (exp(x), 1), (-exp(x), -1), (x, 0), (x * x, 1), (abs(x) + 1, 1), (1 - x * x, 0), (1 / (1 + exp(x)), 1),
+        (maximum(x, 0), 1), (where(x < 0, -exp(x), exp(x)), 0), (sqrt(x), 1), (n * exp(x), 1),
+    ],
+)  # fmt: skip
+def test_signs_hold_for_all_operands(node, sign):
+    assert Facts(["n"]).sign(node) == sign
+
+
+@pytest.mark.parametrize(
+    ("node", "bits"), [(x, 24), (x * x, 48), (2 * x, 25), (3 * x, 26), (x + 1, float("inf")), (maximum(x, 1), 24)]
+)
+def test_products_of_operands_have_few_bits(node, bits):
+    assert Facts().bits(node) == bits
+
+
+@pytest.mark.parametrize(("value", "power"), [(ratio(1, 8), True), (ratio(-4, 1), True), (ratio(3, 8), False),
+                                              (ratio(0, 1), False), (PI, False), (x, False)])  # fmt: skip
+def test_powers_of_two(value, power):
+    assert is_power_of_two(value) is power

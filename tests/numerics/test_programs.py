@@ -1,0 +1,67 @@
+"""Graphs on blocks: the values NumPy gives, no operand changed, no buffer lost; and a device's own arithmetic."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from oracle.numerics.blocks import pool_for
+from oracle.numerics.expressions import exp, maximum, ratio, symbol, where
+from oracle.numerics.programs import Program, loaded, program, release, simulate
+
+g, x, b = symbol("g"), symbol("x"), symbol("b")
+ROOT = where(x < 0, g / (1 + exp(x)), maximum(g * x, x - b) * ratio(1, 3))
+
+
+def direct(g, x, b):
+    with np.errstate(all="ignore"):
+        return np.where(x < 0, g / (1 + np.exp(x)), np.maximum(g * x, x - b) * (1 / 3))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_a_program_gives_what_numpy_gives(dtype):
+    rng = np.random.default_rng(0)
+    given = {"g": rng.normal(size=(3, 50)).astype(dtype), "x": rng.normal(size=(3, 50)).astype(dtype), "b": 0.25}
+    before = {n: np.array(v) for n, v in given.items()}
+    (found,) = program(ROOT)(given, (3, 50))
+    np.testing.assert_array_equal(found, direct(given["g"].astype(float), given["x"].astype(float), 0.25))
+    for name, kept in before.items():
+        np.testing.assert_array_equal(given[name], kept)
+
+
+def test_several_roots_share_their_steps():
+    shared = exp(x) + 1
+    assert len(Program(g / shared, shared * 2).steps) == 4
+
+
+def test_numbers_alone_give_a_number():
+    (found,) = program(ROOT)({"g": 1.0, "x": -1.0, "b": 2.0}, (1,))
+    assert float(found) == direct(1.0, np.float64(-1), 2.0)
+
+
+def test_buffers_come_back_to_the_pool():
+    shape = (7, 13)
+    given = {"g": np.ones(shape, np.float32), "x": np.ones(shape, np.float32), "b": 1.0}
+    counts = []
+    for _ in range(3):
+        wide = loaded(given, shape)
+        results = program(ROOT)(wide, shape)
+        release(*results, *wide.values())
+        counts.append(len(pool_for(shape).free))
+    assert counts[0] == counts[1] == counts[2]
+
+
+def test_a_device_rounds_every_operation_to_its_type():
+    root = (g + x) - g
+    one, tiny = np.float32([1]), np.float32([2.0**-30])
+    assert simulate(root, {"g": one, "x": tiny}, np.float32) == 0
+    assert simulate(root, {"g": one.astype(float), "x": tiny.astype(float)}, np.float64) == 2.0**-30
+    assert simulate(g * ratio(1, 3), {"g": one.astype(np.float16)}, np.float16) == np.float16(1 / 3)
+
+
+def test_a_device_that_overflows_earlier_does():
+    root = g * x / x
+    given = {"g": np.float32([3e38]), "x": np.float32([1.1])}
+    assert np.isfinite(simulate(root, given, np.float32))
+    assert np.isinf(simulate(root, given, np.float32, largest=3.1e38))

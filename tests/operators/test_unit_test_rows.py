@@ -1,0 +1,71 @@
+"""Every status that an upstream unit test asserts is what ``validate`` answers.
+
+The rows are data beside a checkout (``shared/data/ut``, one JSON file per operator), and are skipped without it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oracle
+from oracle import TensorSpec
+from oracle.model.dtypes import DTYPES
+from oracle.model.platforms import PLATFORMS
+from oracle.model.status import CODES
+from oracle.operators.registry import OPERATORS
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared/data/ut"
+NAMES = {d.acl: name for name, d in DTYPES.items()}
+SLUGS = sorted(op.slug for op in OPERATORS.values() if (FOLDER / f"{op.slug}.json").exists())
+SOCS = {"ASCEND910B": "ascend910b", "ASCEND910_93": "ascend910_93", "ASCEND950": "ascend950"}
+SCALARS = {"ACL_FLOAT16": np.float16, "ACL_UINT8": np.uint8, "ACL_INT8": np.int8, "ACL_INT32": np.int32}
+
+
+def tensor(row: dict[str, Any] | None) -> Any:
+    """The tensor of a row; one without an aclDataType as an array that has none."""
+    if row is None:
+        return None
+    if row["dtype"] not in NAMES:
+        return np.empty(row["shape"], "datetime64[s]")
+    more = {key: row[key] for key in ("strides", "storage_shape") if row[key] is not None}
+    layout = row["format"].removeprefix("ACL_FORMAT_")
+    return TensorSpec(row["shape"], NAMES[row["dtype"]], format=layout, offset=row["offset"], **more)
+
+
+def arguments(row: dict[str, Any]) -> dict[str, Any]:
+    found = {n: tensor(v) for n, v in (*row["inputs"].items(), *row["outputs"].items())}
+    for name, value in row["attrs"].items():
+        kind = row.get("attr_dtypes", {}).get(name)
+        found[name] = SCALARS[kind](value) if kind in SCALARS and value is not None else value
+    return found
+
+
+def asserted(row: dict[str, Any]) -> dict[str, str]:
+    """The status per SoC: the harness's own SoC unless the row tells more."""
+    by_soc = dict(row.get("expected_status_by_soc") or {})
+    otherwise = by_soc.pop("otherwise", None)
+    told = {SOCS[k]: v for k, v in by_soc.items()}
+    if otherwise is not None:
+        told = {soc: told.get(soc, otherwise) for soc in ("ascend910", "ascend310p", *told)}
+    return told or {SOCS[row["effective_soc_in_harness"]]: row["expected_status"]}
+
+
+@pytest.mark.skipif(not SLUGS, reason=f"no unit-test rows in {FOLDER}")
+@pytest.mark.parametrize("slug", SLUGS)
+def test_asserted_statuses_are_answered(slug: str) -> None:
+    op = next(o for o in OPERATORS.values() if o.slug == slug)
+    wrong = []
+    for row in json.loads((FOLDER / f"{slug}.json").read_text()):
+        for soc, expected in asserted(row).items():
+            assert soc in PLATFORMS
+            if expected is None:
+                continue
+            answer = oracle.validate(op.name, soc=soc, **arguments(row))
+            if answer.code != CODES[expected]:
+                wrong.append(f"{row['name']} on {soc}: {answer.name} ({answer.reason}), asserted {expected}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,126 @@
+"""Both languages say the same: catalogues in step with the sources, places kept, phrases found in what a run says."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import synthetic
+
+from oracle.record.reader import read
+from oracle.reporting import markdown
+from oracle.reporting.language import CHINESE, ENGLISH, Phrase, Text, _, _n, shape
+from oracle.reporting.phrases import PHRASES
+from oracle.reporting.words import verdict
+from oracle.runner import pattern
+
+TOOL = Path(__file__).parents[2] / "tools" / "messages.py"
+CHARACTER = re.compile("[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def messages() -> ModuleType:
+    pytest.importorskip("babel")
+    spec = importlib.util.spec_from_file_location("messages", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_text_of_the_sources_is_translated_and_compiled(messages: ModuleType) -> None:
+    assert messages.problems() == []
+
+
+def test_no_text_hides_in_an_f_string_where_babel_does_not_look() -> None:
+    sources = (TOOL.parents[1] / "oracle" / "reporting").glob("*.py")
+    hidden = [line for path in sources for line in path.read_text(encoding="utf-8").splitlines()
+              if re.search(r"""f["'].*\{[^}]*\b(_|_n|N_)\(["']""", line)]  # fmt: skip
+    assert hidden == []
+
+
+def test_a_translation_keeps_every_place(messages: ModuleType) -> None:
+    places = re.compile(r"\{(\w+)\}")
+    for message in messages.merged("zh"):
+        if not message.id:
+            continue
+        forms = [message.id] if isinstance(message.id, str) else list(message.id)
+        said = message.string if isinstance(message.string, str) else message.string[0]
+        wanted = {place for form in forms for place in places.findall(form)} - {"n"}
+        assert wanted <= set(places.findall(said)) | {"n"}, message.id
+        if "#" in forms[0]:
+            assert {int(p) for p in places.findall(said)} <= set(range(shape(forms[0]).count("#"))), message.id
+
+
+def test_a_sentence_puts_its_parts_into_the_same_language() -> None:
+    text = _("{some} of {cases} {did}.", some=1284, cases=_n("{n} case", "{n} cases", 7468), did=_("failed"))
+    assert str(text) == "1,284 of 7,468 cases failed."
+    assert CHINESE.say(text) == "7,468 个用例中有 1,284 个失败。"
+    assert CHINESE.say(_n("{n} case", "{n} cases", 1)) == "1 个用例"
+    assert CHINESE.say("as it is") == "as it is"
+
+
+@pytest.mark.parametrize(
+    ("said", "chinese"),
+    [
+        ("tail of every row from 16384 of 20000 along axis 1", "每行的尾块：沿轴 1 从 16384 起，轴长 20000"),
+        ("scattered: 3 of 7", "零散分布：7 个中的 3 个"),
+        ("scattered: N of N", "零散分布：N 个中的 N 个"),
+        ("every 2nd row from 0", "从第 0 行起，每隔固定行数（2nd）"),
+        ("one element, [3, 4]", "单个元素 [3, 4]"),
+        ("strict: 4 elements of 6 outside the error bound, the worst 4.761 times the bound",
+         "严格：6 个元素中 4 个超出误差界，最大为误差界的 4.761 倍"),
+        ("NaN exactly where the golden is NaN: 3 elements not so; matched_ratio 0.5 (3 of 6) < 0.99",
+         "仅在真值为 NaN 处为 NaN：3 个元素不符；通过率 matched_ratio 0.5（6 个中的 3 个）< 0.99"),
+        ("nobody has translated this", "nobody has translated this"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_phrase_of_a_record_is_found_by_its_form_and_by_its_parts(said: str, chinese: str) -> None:
+    assert CHINESE.say(Phrase(said)) == chinese
+    assert ENGLISH.say(Phrase(said)) == said
+
+
+def test_every_phrase_has_its_chinese() -> None:
+    assert [text for text in PHRASES if not CHARACTER.search(CHINESE.phrases[shape(text)])] == []
+
+
+def masks() -> list[np.ndarray]:
+    """Bad elements that meet every rule of the patterns."""
+    found = []
+    for where in ((slice(None), slice(5, None)), (slice(1, 2),), (slice(1, 3),), (slice(None, None, 2),),
+                  (slice(None), slice(1, None, 3)), (slice(None), slice(2, 3)), ([0, 3, 5],),
+                  (slice(7, 8), slice(3, 4)), ([0, 3], [1, 2]), (slice(None),), (slice(6, None),)):  # fmt: skip
+        bad = np.zeros((8, 8), bool)
+        bad[where] = True
+        found.append(bad)
+    lane = np.zeros(64, bool)
+    lane[3::8] = True
+    flat = np.zeros(50, bool)
+    flat[10:20] = True
+    return [*found, lane, flat, np.ones(1, bool)]
+
+
+@pytest.mark.parametrize("bad", masks())
+def test_every_pattern_a_run_can_name_has_its_chinese(bad: np.ndarray) -> None:
+    said = pattern.describe(bad)
+    assert CHARACTER.search(CHINESE.say(Phrase(said))), said
+
+
+def test_markdown_in_chinese_has_the_same_tables_and_commands(tmp_path: Path) -> None:
+    cases = [*synthetic.catalogue(20), synthetic.failing("softmax_backward/wide_row[bfloat16-16x20000-dim=-1]")]
+    record = read(synthetic.write(tmp_path / "run.jsonl", cases))
+    english, chinese = markdown.render([record]), markdown.render([record], CHINESE)
+    assert [line.count("|") for line in english.splitlines()] == [line.count("|") for line in chinese.splitlines()]
+    assert re.findall("```.*?```", english, re.DOTALL) == re.findall("```.*?```", chinese, re.DOTALL)
+    assert CHINESE.say(verdict(record)) in chinese
+    assert "可能原因" in chinese
+
+
+def test_a_text_reads_as_its_english_in_a_traceback() -> None:
+    assert repr(Text("{a} b", params={"a": 1})) == "<Text '1 b'>"
