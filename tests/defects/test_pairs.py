@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oracle.catalogue import Case, load_all
+from oracle.catalogue.loader import catalogues
 from oracle.defects.kernels import plain
 from oracle.defects.pairs import factors_of, impossible, mutants
 from oracle.operators import OPERATORS
@@ -14,6 +15,7 @@ from oracle.runner.prepare import Prepared
 from oracle.runner.settings import Settings
 
 SMALL = 4000
+CATALOGUED = sorted(name for name, op in OPERATORS.items() if op.slug in {path.stem for path in catalogues()})
 
 
 def prepared(op: str, most: int) -> list[Prepared]:
@@ -21,7 +23,7 @@ def prepared(op: str, most: int) -> list[Prepared]:
     return [Prepared.make(case, Settings()) for case in found[:: max(1, len(found) // most)]]
 
 
-@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("op", CATALOGUED)
 def test_the_sign_is_wrong_where_both_hold_and_nowhere_else(op: str) -> None:
     factors = {name: label for name, label, _ in factors_of(OPERATORS[op])}
     some = list(mutants(OPERATORS[op]))[::37]
@@ -41,7 +43,7 @@ def test_the_sign_is_wrong_where_both_hold_and_nowhere_else(op: str) -> None:
     assert all(d.device.kernel is plain(OPERATORS[op]) for d in some)
 
 
-@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("op", CATALOGUED)
 def test_no_call_of_the_catalogue_meets_what_is_called_impossible(op: str) -> None:
     factors = factors_of(OPERATORS[op])
     for p in prepared(op, 60):
