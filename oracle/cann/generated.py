@@ -145,7 +145,7 @@ def _kind(op: Operator) -> str:
 
 def _count(op: Operator) -> str:
     """What a mean divides by; 1 without one."""
-    reduction = op.attribute("reduction")
+    reduction = op.reduction
     if reduction is None:
         return "1.0f"
     mean = reduction.words.index("mean")
@@ -155,7 +155,7 @@ def _count(op: Operator) -> str:
 
 def _form(op: Operator, scheme: Elementwise, kernel: str) -> str:
     """A public form as a C++ function of one element."""
-    root = scheme.graphs(mean=op.attribute("reduction") is not None).form(kernel)
+    root = scheme.graphs(mean=op.reduction is not None).form(kernel)
     lines, words = [], {}
     for k, node in enumerate(walk(root)):
         if node.is_constant:

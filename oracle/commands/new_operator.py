@@ -108,6 +108,8 @@ CASES = """\
 aclnn_oracle: 1
 operator: aclnnNAME
 
+classes: all  # the families that every operator of this kind must face; what follows is this one's own
+
 defaults:
   main: self
   inputs:

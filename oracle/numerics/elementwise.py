@@ -100,8 +100,7 @@ class _Work:
             if isinstance(operand, np.ndarray):
                 where = where[np.isfinite(operand.reshape(-1)[where])]
         if where.size:
-            nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
-            region.leave(where + start, nothing, -end, end)
+            region.leave_overflowed(where + start)
 
     def exact(self, index: tuple[int, ...]) -> Any:
         """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
@@ -124,10 +123,14 @@ class _Work:
         relative, absolute = self.graphs.evaluation
         value, error = program(self.graphs.value, absolute)(few, where[0].shape)
         slack = np.abs(value) * relative + error * SECOND_ORDER
-        if not is_rational(self.graphs.value):
-            return double_double.refined(self.graphs.value, few, self.dtype, slack)
-        exact = fractions64.evaluate(self.graphs.value, few)
-        return fractions64.refined(np.asarray(value), exact, self.dtype, slack)
+        if is_rational(self.graphs.value):
+            exact = fractions64.evaluate(self.graphs.value, few)
+            found = fractions64.refined(np.asarray(value), exact, self.dtype, slack)
+        else:
+            found = double_double.refined(self.graphs.value, few, self.dtype, slack)
+        beyond = ~np.isfinite(found[0])  # overflows float64 too: settled exactly
+        middle, low, high = (np.where(beyond, e, f) for e, f in zip((0.0, -np.inf, np.inf), found, strict=True))
+        return middle, low, high
 
     # ---- the strict bound ----
 

@@ -167,6 +167,8 @@ class _Rules:
     # ---- arithmetic ----
 
     def _sum(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        if node.op == "-" and a is b:
+            return EXACT
         one, other, unit = self.loss(a), self.loss(b), self.arithmetic.unit
         underflow = plus(one.underflow, other.underflow)
         signs = self.facts.sign(a) * self.facts.sign(b) * (1 if node.op == "+" else -1)

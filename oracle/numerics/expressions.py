@@ -259,7 +259,7 @@ def is_nan(a: Operand) -> Expression:
 
 def is_finite(a: Operand) -> Expression:
     """Whether a value is neither NaN nor infinite."""
-    return equal(_node("-", _operand(a), _operand(a)), 0)
+    return abs(_node("-", _operand(a), _operand(a))) <= 0
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------

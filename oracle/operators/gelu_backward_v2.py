@@ -16,7 +16,7 @@ and 0 * gradOutput below).
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import PI, Expression, erf, erfc, exp, sqrt, where
+from ..numerics.expressions import PI, Expression, erf, erfc, exp, maximum, minimum, sqrt, where
 from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
 from .checks import Args, Checks, broadcast_together, check, ends_if_empty, not_null, promotes
@@ -29,8 +29,9 @@ WORDS = ("none", "tanh")
 
 
 def formula(g: Expression, x: Expression, approximate: Expression) -> Expression:
-    """Phi + x phi, or the approximation."""
-    exact = g * (erfc(-x / sqrt(2)) / 2 + x * (exp(x * x / -2) / sqrt(2 * PI)))
+    """Phi + x phi, or the approximation. Beyond +-50 both functions are what they are there in every format."""
+    y = minimum(maximum(x, -50), 50)
+    exact = g * (erfc(-y / sqrt(2)) / 2 + x * (exp(y * y / -2) / sqrt(2 * PI)))
     return where(approximate, gelu_backward.formula(g, x), exact)
 
 

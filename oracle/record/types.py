@@ -134,11 +134,26 @@ def budget_of(expected: Number | None, actual: Number | None, bound: Number | No
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorGrid:
+    """An error map of a matrix: the worst error / bound of each of ``height`` x ``width`` blocks, row by row.
+
+    The output has ``rows`` x ``columns`` elements; its last axis are the columns.
+    """
+
+    rows: int = field(metadata=COUNT)
+    columns: int = field(metadata=COUNT)
+    height: int = field(metadata=COUNT)
+    width: int = field(metadata=COUNT)
+    values: tuple[Number, ...] = field(metadata=NUMBERS)
+
+
+@dataclass(frozen=True, slots=True)
 class Detail:
     """What is known of a case that did not pass.
 
     ``bad`` of ``total`` elements are to blame, and the fields around them are written where elements were looked at.
-    ``error_map``: worst error / bound of consecutive equal slices of the flattened output (1 is at the bound).
+    ``error_map``: worst error / bound of consecutive equal slices of the flattened output (1 is at the bound);
+    ``error_grid``: the same by rows and columns, where the output has both.
     """
 
     rule: str = field(default="", metadata=beside("rule", TEXT))
@@ -150,6 +165,7 @@ class Detail:
     pattern: str = field(default="", metadata=beside("pattern", TEXT))
     cause: str = field(default="", metadata=beside("pattern", TEXT))
     error_map: tuple[Number, ...] = field(default=(), metadata=beside("total", NUMBERS))
+    error_grid: ErrorGrid | None = field(default=None, metadata=beside("error_grid", object_of(ErrorGrid)))
     traceback: str = field(default="", metadata=beside("traceback", TEXT))
     inputs: Mapping[str, str] = field(default_factory=dict, metadata=TEXT_MAP)
     attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=SCALAR_MAP)
@@ -158,7 +174,11 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord:
-    """One case line."""
+    """One case line.
+
+    Of a case whose values were judged: ``elements`` of the output, ``reduced``: how many of them enter one result,
+    where that is more than one, ``magnitude``: the largest finite absolute value of the golden.
+    """
 
     TYPE: ClassVar[str] = "case"
 
@@ -176,6 +196,9 @@ class CaseRecord:
     worker: str = field(default="", metadata=TEXT)
     device: str = field(default="", metadata=TEXT)
     detail: Detail | None = field(default=None, metadata=beside("detail", object_of(Detail)))
+    elements: int | None = field(default=None, metadata=beside("elements", COUNT))
+    reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
+    magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
 
     @property
     def ok(self) -> bool:

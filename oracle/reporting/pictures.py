@@ -201,7 +201,7 @@ def _against(groups: Groups, field: str, title: Text, told: Callable[[str, str, 
         scale = max(1.25, min(10.0, max(max(ys) for ys in binned.values())))
         worst = {x: max(ys) for x, ys in binned.items()}
         at = max(worst, key=lambda x: worst[x])
-        names = [f"{2.0**x:.4g}" for x in (min(binned), max(binned), at)]
+        names = [f"{2**x:,}" if 0 <= x < 40 else f"{2.0**x:.3g}" for x in (min(binned), max(binned), at)]
         lines = [(worst, "worst"), ({x: median(ys) for x, ys in binned.items()}, "median")]
         bound = _height(1.0, 0.0, scale)
         drawing = f'<path class="rule" d="M{LEFT} {bound:.1f}H{WIDTH - LEFT}"/>' + _lines(lines, 0.0, scale)

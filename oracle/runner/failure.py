@@ -13,7 +13,7 @@ from ..model.call import Array
 from ..model.dtypes import find
 from ..operators.reference import Reference
 from ..record.fields import Number
-from ..record.types import CaseRecord, Detail, WorstElement
+from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
 from . import pattern
 from .settings import Settings
 
@@ -117,6 +117,7 @@ def elements(output: str, rule: str, reference: Reference, actual: Array, bad: A
         pattern=places,
         cause=cause,
         error_map=tuple(error_map(np.where(judged, score, 0.0))),
+        error_grid=error_grid(np.where(judged, score, 0.0)),
     )
 
 
@@ -127,6 +128,20 @@ def error_map(score: Array, slices: int = 64) -> list[float]:
         return []
     starts = np.unique(np.linspace(0, flat.size, min(slices, flat.size), endpoint=False).astype(np.int64))
     return [float(f"{x:.3g}") for x in np.maximum.reduceat(flat, starts)]
+
+
+def error_grid(score: Array, height: int = 16, width: int = 48) -> ErrorGrid | None:
+    """Return the worst error in units of the bound of blocks of rows by columns; None for what is not a matrix."""
+    if score.ndim < 2 or min(rows := score.size // max(1, score.shape[-1]), score.shape[-1]) < 2:
+        return None
+    matrix = np.nan_to_num(score.reshape(rows, -1), nan=np.inf, posinf=np.inf)
+    for axis, most in ((0, height), (1, width)):
+        size = matrix.shape[axis]
+        starts = np.unique(np.linspace(0, size, min(most, size), endpoint=False).astype(np.int64))
+        matrix = np.maximum.reduceat(matrix, starts, axis=axis)
+    values = tuple(float(f"{x:.3g}") for x in matrix.reshape(-1))
+    high, wide = matrix.shape
+    return ErrorGrid(rows, score.shape[-1], high, wide, values)
 
 
 def ignored_rows(reference: Reference) -> Array | None:

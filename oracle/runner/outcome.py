@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from ..catalogue.case import Case
 from ..model.errors import DeviceFault, OracleError
+from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
 from . import failure
@@ -27,6 +32,22 @@ class Outcome:
     layers: Mapping[str, Judgement] = field(default_factory=dict)
     budget_used: float | None = None
     detail: Detail = field(default_factory=Detail)
+    measures: Mapping[str, Any] = field(default_factory=dict)  # of the call's values, by the record's names
+
+
+def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
+    """Return how large a judged case is: its elements, how many enter one result, the golden's largest value."""
+    if prepared.reference is None or judged.actual is None or not prepared.reference.written:
+        return {}
+    golden, op = prepared.reference.golden, OPERATORS[prepared.case.op]
+    shape = golden.shape
+    alone = op.slice_axes(shape, prepared.case.attrs)
+    reduced = math.prod(n for axis, n in enumerate(shape) if axis not in alone)
+    found: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
+    if golden.dtype.kind != "c":
+        size = np.abs(golden.astype(np.float64))
+        found["magnitude"] = float(np.max(size, where=np.isfinite(size), initial=0.0))
+    return found
 
 
 def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
@@ -35,14 +56,15 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
         return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
     failed = next(((name, layer) for name, layer in judged.layers.items() if not layer.passed), None)
     if failed is None:
-        return Outcome("pass", "", judged.layers, judged.budget_used)
+        return Outcome("pass", "", judged.layers, judged.budget_used, measures=measures_of(prepared, judged))
     name, layer = failed
     detail = Detail(rule=layer.rule)
     if prepared.reference is not None and judged.actual is not None:
         (output,) = prepared.memory.outputs
         bad = judged.outside if layer.bad is None and name == "standard" else layer.bad
         detail = failure.elements(output, layer.rule, prepared.reference, judged.actual, bad)
-    return Outcome("fail", f"{name}: {layer.reason}", judged.layers, judged.budget_used, detail)
+    reason = f"{name}: {layer.reason}"
+    return Outcome("fail", reason, judged.layers, judged.budget_used, detail, measures_of(prepared, judged))
 
 
 def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
@@ -85,6 +107,7 @@ def record_of(
         duration_s=round(spent.get("duration_s", 0.0), 6),
         golden_s=round(spent.get("golden_s", 0.0), 6),
         backend_s=round(spent.get("backend_s", 0.0), 6),
+        **outcome.measures,
         worker=settings.worker,
         device=device or ("" if settings.device is None else str(settings.device)),
         detail=detail,

@@ -42,3 +42,16 @@ def test_the_programs_have_all_the_checks(tree, programs):
 def test_runtime(tree, programs, program, name):
     done = run_program(tree, programs[program], name, **VARIABLES.get(name, {}))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_calls_neither_crash_nor_hang(tree, fuzz, seed):
+    done = run_program(tree, fuzz, str(seed), "20000", MEMORY_MB="256")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+
+
+@pytest.fixture(scope="module")
+def fuzz(tree, tmp_path_factory):
+    return compile_program(
+        tree, HERE / "programs" / "fuzz.cpp", tmp_path_factory.mktemp("fuzz") / "fuzz", "-O1", "-Wall"
+    )

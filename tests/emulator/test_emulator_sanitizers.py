@@ -30,7 +30,8 @@ def sanitized(request, tmp_path_factory):
     tree = build(sanitize=request.param)
     folder = tmp_path_factory.mktemp("sanitized")
     flags = (f"-fsanitize={request.param}", "-g")
-    programs = {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in PROGRAMS}
+    names = (*PROGRAMS, "fuzz")
+    programs = {p: compile_program(tree, HERE / "programs" / f"{p}.cpp", folder / p, *flags) for p in names}
     return tree, programs
 
 
@@ -42,3 +43,12 @@ def test_under_sanitizers(sanitized, monkeypatch, program, name):
     variables = {"MEMORY_MB": "1024"} | VARIABLES.get(name, {})  # sanitizers keep shadow memory for what is reserved
     done = run_program(tree, programs[program], name, timeout=120, **variables)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_million_random_calls_under_sanitizers(sanitized, monkeypatch):
+    tree, programs = sanitized
+    for variable, value in OPTIONS.items():
+        monkeypatch.setenv(variable, value)
+    for seed in range(10):
+        done = run_program(tree, programs["fuzz"], str(seed), "100000", timeout=1200, MEMORY_MB="256")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", ""), seed

@@ -17,7 +17,14 @@ from emulated import HERE
 from oracle.emulator import environment
 
 PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
-CHECKS = ("tensors_on_the_device", "streams_and_events", "backward_operators", "autograd", "errors")
+CHECKS = (
+    "tensors_on_the_device",
+    "streams_and_events",
+    "backward_operators",
+    "autograd",
+    "autograd_in_low_precision",
+    "errors",
+)
 
 if sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None:
     pytest.skip(
@@ -43,6 +50,11 @@ def test_torch_npu(tree, check):
 @pytest.mark.parametrize("check", ["backward_operators", "autograd"])
 def test_torch_npu_on_the_other_socs(tree, check, soc):
     run(tree, check, soc)
+
+
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+def test_an_operator_that_is_not_served_says_so(tree, soc):
+    run(tree, "unserved", soc)
 
 
 @pytest.mark.parametrize("soc", ["ascend910", "ascend310p"])

@@ -1,0 +1,68 @@
+"""What a single SoC's kernel does otherwise counts on that SoC alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle import Call
+from oracle.numerics.special import erf, erfc
+from oracle.operators.api import compute, reference
+from oracle.operators.registry import OPERATORS
+
+SELU, LEAKY, SHRINK = "aclnnSeluBackward", "aclnnLeakyReluBackward", "aclnnHardshrinkBackward"
+
+
+def judged(op: str, soc: str, attributes: dict | None = None, **inputs: np.ndarray):
+    output = OPERATORS[op].output
+    first = next(iter(inputs.values()))
+    call = Call(op=op, soc=soc, inputs=inputs, attrs=attributes or {}, outputs={output: np.empty_like(first)})
+    return reference(call), compute(call)
+
+
+@pytest.mark.parametrize(("soc", "differs"), [("ascend950", False), ("ascend910b", True), ("ascend910", True)])
+def test_a_kernel_that_departs_far_leaves_an_element_unspecified_on_its_own_soc(soc: str, differs: bool) -> None:
+    ones = np.ones(3, np.float32)
+    reference, own = judged(SELU, soc, gradOutput=ones, result=np.array([-1, 0, 1], np.float32))
+    assert reference.unspecified.tolist() == [False, differs, False]
+    assert (own[1] == reference.golden[1]) is not differs
+
+
+def test_a_kernel_that_departs_a_little_widens_the_bound_on_its_own_soc() -> None:
+    given = {name: np.array([value], np.float32) for name, value in (("gradOut", 1), ("self", 0.25), ("target", 0))}
+    bounds = {}
+    for soc in ("ascend950", "ascend910b"):
+        reference, own = judged("aclnnSmoothL1LossBackward", soc, {"beta": 0.5, "reduction": 0}, **given)
+        assert not reference.unspecified.any()
+        assert abs(float(own[0]) - reference.value[0]) <= reference.bound[0]
+        bounds[soc] = reference.bound[0]
+    assert bounds["ascend950"] < 4e-7 < 9e-7 < bounds["ascend910b"] < 2e-6
+
+
+@pytest.mark.parametrize(("soc", "native"), [("ascend950", False), ("ascend910b", True)])
+def test_a_kernel_that_does_not_widen_float16_rounds_its_scalars_and_products(soc: str, native: bool) -> None:
+    g = np.linspace(1, 2, 400).astype(np.float16)
+    attributes = {"negativeSlope": 0.01, "selfIsResult": False}
+    reference, own = judged(LEAKY, soc, attributes, gradOutput=g, self=-g)
+    assert np.array_equal(own, g * np.float16(0.01)) is native
+    assert (np.abs(own.astype(np.float64) - reference.value) <= reference.bound).all()
+
+
+def test_a_threshold_rounded_to_float16_leaves_its_neighbourhood_open() -> None:
+    x = np.array([0.3, 0.2998, 0.302, 0.5], np.float16)
+    reference, own = judged(SHRINK, "ascend950", {"lambd": 0.3}, gradOutput=np.ones(4, np.float16), self=x)
+    assert own[0] == 0 != reference.golden[0]
+    assert (np.abs(own.astype(np.float64) - reference.value) <= reference.bound).all()
+    assert reference.bound[3] < 1e-3
+
+
+def test_error_functions_are_accurate_in_their_tails() -> None:
+    gmpy2 = pytest.importorskip("gmpy2")
+    x = np.concatenate([np.linspace(-7, 26, 4000), [0.0, 1e-300]])
+    for function, units in ((erf, 8), (erfc, 16)):
+        with gmpy2.context(precision=120):
+            exact = [getattr(gmpy2, function.__name__)(gmpy2.mpfr(v)) for v in x.tolist()]
+            lost = [
+                abs((gmpy2.mpfr(a) - b) / b) if b else abs(a) for a, b in zip(function(x).tolist(), exact, strict=True)
+            ]
+        assert max(lost) < units * 2.0**-53

@@ -1,0 +1,108 @@
+"""No right kernel breaks the strict bound: not the declared orders, on any SoC, and not PyTorch in float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from elementwise_truth import ROWS, hard
+from truth import TYPES
+
+from oracle import Call
+from oracle.model.platforms import PLATFORMS
+from oracle.numerics import elementwise
+from oracle.numerics.graphs import Elementwise
+from oracle.operators.api import compute, operator, reference, validate
+from oracle.operators.registry import OPERATORS
+
+SIZE = 3000
+BY_SLUG = {op.slug: op for op in OPERATORS.values()}
+
+
+def call(slug: str, soc: str, dtype: str, attributes: dict[str, Any], *, special: bool) -> Call:
+    row, op = ROWS[slug], BY_SLUG[slug]
+    arrays = hard(row, dtype, SIZE, [7, *slug.encode()])
+    if special:
+        for k, array in enumerate(arrays):
+            array[k::17] = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0] * SIZE).astype(array.dtype)[
+                : array[k::17].size
+            ]
+    inputs: dict[str, Any] = dict.fromkeys(op.names("input"))
+    inputs.update(zip(row.inputs, arrays, strict=True))
+    return Call(
+        op=op.name, soc=soc, inputs=inputs, attrs=dict(attributes), outputs={op.output: np.empty(SIZE, TYPES[dtype])}
+    )
+
+
+def violations(judged: Any, actual: np.ndarray, *, saturates: bool = False) -> np.ndarray:
+    """Elements that the strict layer would call wrong."""
+    with np.errstate(all="ignore"):
+        found = actual.astype(np.float64)
+        golden = judged.golden.astype(np.float64)
+        if saturates and actual.dtype == np.float16:
+            golden = np.clip(golden, -65504, 65504)
+        same = (found == golden) | (np.isnan(found) & np.isnan(golden))
+        close = np.isfinite(found) & np.isfinite(golden) & (np.abs(found - judged.value) <= judged.bound)
+    return np.flatnonzero(~(same | close | judged.unspecified))
+
+
+def told(judged: Any, given: Call, actual: np.ndarray, where: np.ndarray) -> str:
+    at = int(where[0])
+    inputs = {n: float(v[at]) for n, v in given.inputs.items() if v is not None}
+    return (
+        f"{where.size} elements; first: {inputs} {given.attrs}: {float(actual[at])}, exactly {judged.value[at]}, "
+        f"bound {judged.bound[at]}"
+    )
+
+
+@pytest.mark.parametrize("special", [False, True], ids=["finite", "special"])
+@pytest.mark.parametrize("soc", ["ascend910", "ascend910b", "ascend950"])
+@pytest.mark.parametrize("slug", ROWS)
+def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: bool) -> None:
+    for dtype in TYPES:
+        for attributes in ROWS[slug].attributes:
+            given = call(slug, soc, dtype, attributes, special=special)
+            if not validate(given).ok:
+                continue
+            judged = reference(given)
+            op = operator(given.op)
+            assert isinstance(op.computes, Elementwise)
+            own = compute(given)
+            wrong = violations(judged, own, saturates=PLATFORMS[soc].saturates)
+            assert not wrong.size, f"{dtype}, the SoC's own: {told(judged, given, own, wrong)}"
+            operands = op.formula_operands({**given.inputs, **given.attrs})
+            for name, form in (op.computes.forms or {}).items():
+                if name in ("tbe_a2", "tbe_910", "tbe") or getattr(form, "departs", False):
+                    continue  # what another SoC's kernel does
+                with np.errstate(all="ignore"):
+                    actual = elementwise.kernel(op.computes, operands, name, np.float32).astype(TYPES[dtype])
+                wrong = violations(judged, actual)
+                assert not wrong.size, f"{dtype}, {name}: {told(judged, given, actual, wrong)}"
+
+
+# What PyTorch is known to do otherwise in float32, and for which inputs.
+OTHERWISE: dict[str, Any] = {
+    "gelu_backward": lambda t: t["self"] < -2,  # 1 + tanh loses the tail
+    "gelu_backward_v2": lambda t: np.abs(t["self"]) > 2,  # 1 + erf, 1 + tanh in single steps
+    "softplus_backward": lambda t: np.abs(t["gradOutput"]) > 1e25,  # gradOutput * e^b overflows
+    "threshold_backward": lambda t: np.abs(t["self"]) < 2.0**-22,  # a small threshold is not zero
+    "hardshrink_backward": lambda t: t["self"] == 0,  # a negative lambd is not zero
+    "hardswish_backward": lambda t: np.abs(t["self"]) == 3,  # the edges count as outside
+}
+
+
+@pytest.mark.parametrize("slug", [s for s in ROWS if BY_SLUG[s].aten is not None])
+def test_pytorch_in_float32_stays_within_the_bound(slug: str) -> None:
+    torch = pytest.importorskip("torch")
+    op = BY_SLUG[slug]
+    assert op.aten is not None
+    for attributes in ROWS[slug].attributes:
+        given = call(slug, "ascend950", "float32", attributes, special=False)
+        judged = reference(given)
+        tensors = {n: None if v is None else torch.from_numpy(v) for n, v in given.inputs.items()}
+        actual = op.aten.call(torch.ops.aten, {**tensors, **given.attrs}).numpy()
+        wrong = violations(judged, actual)
+        if slug in OTHERWISE:
+            wrong = wrong[~OTHERWISE[slug](given.inputs)[wrong]]
+        assert not wrong.size, told(judged, given, actual, wrong)

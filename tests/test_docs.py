@@ -1,0 +1,155 @@
+"""What the documents name exists: files and folders, modules and members, commands and options, words of the code."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from oracle.cli import parser
+from oracle.runner.options import OPTIONS
+
+ROOT = Path(__file__).parents[1]
+PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")
+SOURCES = ("oracle", "tests", "cases", "benchmarks")
+SUFFIXES = (".py", ".yaml", ".md", ".cpp", ".h", ".csv", ".json", ".toml", ".txt", ".j2")
+# Other people's, and what a reader makes: documents of CANN, a team's golden, the files of an example.
+ELSEWHERE = re.compile(
+    r"golden\.py|resolve\.py|my_thing_backward|soft_clip_backward|\w+_standard\.md|XPU_Cross_Check\.md|atk_aclnnX\.json"
+    r"|info\.txt|npu-smi\.txt|latest\.(html|jsonl)|manifest\.json|~/|\$|reports/|cases/expectations/aclnn\.yaml"
+    r"|(compiler|runtime|lib64|opp)/"
+)
+FORMED = {"bf16_eb"}  # names that the code puts together
+SERVED = re.compile(r"aclnn(?!\w*Backward)")  # the emulator's arithmetic: its macros put the names together
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def quoted(page: Path) -> Iterator[str]:
+    """Yield what stands between backticks, but for blocks of code."""
+    yield from re.findall(r"`([^`\n]+)`", prose(page))
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Yield the words of every aclnn-oracle command, in the text and in blocks of code."""
+    text = page.read_text("utf-8").replace("\\\n", " ")
+    for line in (*re.findall(r"`([^`\n]+)`", text), *text.splitlines()):
+        found = re.match(r"\s*(?:\$ )?(?:.*&& )?aclnn-oracle ([^#`|>]*)", line)
+        if found:
+            yield found.group(1).split()
+
+
+@cache
+def files() -> tuple[str, ...]:
+    """Every file of the project, with the folders on the way to it, as paths that begin with a slash."""
+    found = {
+        p
+        for folder in (*SOURCES, "docs")
+        for p in (ROOT / folder, *(ROOT / folder).rglob("*"))
+        if "__pycache__" not in p.parts
+    }
+    found |= {p for p in ROOT.iterdir() if p.is_file()}
+    return tuple("/" + p.relative_to(ROOT).as_posix() + ("/" if p.is_dir() else "") for p in found)
+
+
+def is_path(text: str) -> bool:
+    plain = " " not in text and "=" not in text and "[" not in text and not text.startswith(("-", "/", "."))
+    return plain and (text.endswith(SUFFIXES) or re.fullmatch(r"[\w.<>*-]+(/[\w.<>*-]+)*/", text) is not None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_files_and_folders_exist(page: Path) -> None:
+    paths = [text for text in {*quoted(page)} if is_path(text) and not ELSEWHERE.match(text)]
+    patterns = {text: "/" + re.sub(r"\\\*|<[\w-]+>", "[^/]*", re.escape(text)) + "$" for text in paths}
+    assert [text for text, pattern in patterns.items() if not any(re.search(pattern, f) for f in files())] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose(page)):
+        assert (page.parent / target).exists(), f"{page.name}: a link to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_modules_and_members_exist(page: Path) -> None:
+    names = [text for text in {*quoted(page)} if not is_path(text) and not ELSEWHERE.match(text)]
+    assert [text for text in names if not is_known(text)] == []
+
+
+def is_known(text: str) -> bool:
+    """Whether ``oracle.a.b`` can be imported, and ``A.b`` of a class or module A of the package has its member."""
+    if re.match(r"(import )?oracle\.[a-z]", text):
+        return is_importable(re.split(r"[( ]", text.removeprefix("import "))[0].replace(":", "."))
+    found = re.fullmatch(r"(\w+)\.([a-z_]\w*)(\(.*\))?", text)
+    return found is None or found[1] not in owners() or found[2] in owners()[found[1]]
+
+
+def is_importable(name: str) -> bool:
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+@cache
+def owners() -> dict[str, set[str]]:
+    """What every class and module of the package has, by its name."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "oracle").rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        for name, node in [(path.stem, tree), *((n.name, n) for n in ast.walk(tree) if isinstance(n, ast.ClassDef))]:
+            inside = found.setdefault(name, set())
+            for each in ast.walk(node):
+                if isinstance(each, (ast.FunctionDef, ast.ClassDef)):
+                    inside.add(each.name)
+                elif isinstance(each, (ast.Name, ast.Attribute)) and isinstance(each.ctx, ast.Store):
+                    inside.add(each.id if isinstance(each, ast.Name) else each.attr)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_and_their_options_exist(page: Path) -> None:
+    made = parser()
+    subparsers = next(a for a in made._actions if getattr(a, "choices", None)).choices
+    passed_on = {o.flag for o in OPTIONS} | {o.prefixed for o in OPTIONS}
+    for words in commands(page):
+        if not words or not re.fullmatch(r"[a-z][a-z-]*", words[0]):
+            continue
+        assert words[0] in subparsers, f"{page.name}: aclnn-oracle {words[0]}"
+        known = set(subparsers[words[0]]._option_string_actions) | passed_on
+        for option in (w.partition("=")[0].rstrip("],)") for w in words if w.startswith("--")):
+            assert option in known, f"{page.name}: aclnn-oracle {words[0]} {option}"
+
+
+@cache
+def words_of_the_code() -> frozenset[str]:
+    text = [
+        path.read_text("utf-8", errors="replace")
+        for folder in SOURCES
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".yaml", ".cpp", ".h", ".txt", ".j2", ".js", ".csv", ".json", ".lst")
+        and path != Path(__file__)
+    ]
+    return frozenset(word for each in text for word in re.findall(r"\w+", each))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_names_of_the_code_occur_in_it(page: Path) -> None:
+    """A name with an underscore or a capital inside is one of the code's, unless it is another project's."""
+    written = r"\w*[a-z0-9](_|[A-Z])\w*|[A-Z]+_[A-Z_]+"
+    names = [text for text in {*quoted(page)} if re.fullmatch(written, text) and not ELSEWHERE.match(text)]
+    known = words_of_the_code() | FORMED
+    assert [text for text in names if text not in known and not SERVED.match(text)] == []

@@ -1,0 +1,59 @@
+"""The Chinese pages keep step with the English ones: headings, code, tables, numbers and what is named in code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAIRS = {
+    "README.md": "README.zh.md",
+    **{f"docs/{path.name}": f"docs/zh/{path.name}" for path in sorted((ROOT / "docs" / "zh").glob("*.md"))},
+}
+NEEDED = {"reading-a-report.md", "adding-an-operator.md", "adding-a-backend.md", "on-a-real-npu.md"}
+BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+# Numbers of the text: not in a word, an option or a path.
+NUMBER = re.compile(r"(?<![\w./-])\d[\d,]*(?:\.\d+)?(?![\w/-])")
+
+
+def pages(english: str) -> tuple[str, str]:
+    return (ROOT / english).read_text(encoding="utf-8"), (ROOT / PAIRS[english]).read_text(encoding="utf-8")
+
+
+def prose(text: str) -> str:
+    return BLOCK.sub("", text)
+
+
+def test_the_pages_that_users_need_are_there_in_chinese() -> None:
+    assert {path.name for path in (ROOT / "docs" / "zh").glob("*.md")} == NEEDED
+
+
+@pytest.mark.parametrize("english", PAIRS)
+def test_headings_code_blocks_and_tables_are_the_same(english: str) -> None:
+    first, second = pages(english)
+    levels = [[len(mark) for mark in re.findall("^(#+) ", prose(text), re.MULTILINE)] for text in (first, second)]
+    assert levels[0] == levels[1]
+    assert BLOCK.findall(first) == BLOCK.findall(second)
+    rows = [[line.count("|") for line in prose(text).splitlines() if line.startswith("|")] for text in (first, second)]
+    assert len(rows[0]) == len(rows[1])
+
+
+@pytest.mark.parametrize("english", PAIRS)
+def test_numbers_and_code_in_the_text_are_the_same(english: str) -> None:
+    first, second = (prose(text) for text in pages(english))
+    code = [Counter(" ".join(found.split()) for found in re.findall("`([^`]+)`", text)) for text in (first, second)]
+    assert code[0] - code[1] == Counter()
+    assert code[1] - code[0] == Counter()
+    plain = [re.sub("`[^`]+`|\\([^)]*\\)|\\[[^]]*\\]", " ", text) for text in (first, second)]
+    numbers = [Counter(NUMBER.findall(text)) for text in plain]
+    assert numbers[0] - numbers[1] == Counter()
+
+
+@pytest.mark.parametrize("page", [*PAIRS, *PAIRS.values()])
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert [link for link in links if link and not (ROOT / page).parent.joinpath(link).exists()] == []
