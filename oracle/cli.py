@@ -19,6 +19,7 @@ COMMANDS = (
     "power",
     "sweep",
     "convert",
+    "export_golden",
     "coverage",
     "new_operator",
     "info",

@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .runner.options import OPTIONS, Invocation
+from .runner.options import OPTIONS, PROPERTY, Invocation
 
 if TYPE_CHECKING:
-    from _pytest.terminal import TerminalReporter
-
     from .catalogue.case import Case
     from .record.types import CaseRecord
+    from .reporting.language import Language
     from .runner.session import Run
 
 SUFFIXES = (".yaml", ".yml")
 FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
-PROPERTY = "aclnn_oracle"  # the record line's place in a report's user_properties
 MARKER = re.compile(rb"^(?:\xef\xbb\xbf)?aclnn_oracle[ \t]*:", re.MULTILINE)  # the first key of every catalogue
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
 
@@ -75,6 +73,7 @@ def run_of(config: pytest.Config) -> Run:
     if _RUN not in config.stash:
         from dataclasses import replace
 
+        from .backends import require_known
         from .model.errors import OracleError
         from .runner.session import Run
         from .runner.settings import settings_of
@@ -84,6 +83,9 @@ def run_of(config: pytest.Config) -> Run:
         name, devices = worker.get(PROPERTY, ("", ()))
         try:
             settings = settings_of(given)
+            require_known(settings.backend)  # at once: collecting takes seconds
+            language = _language(given)
+            _check_report(config)
         except OracleError as error:
             raise pytest.UsageError(str(error)) from None
         settings = replace(settings, devices=settings.devices or tuple(devices))
@@ -91,6 +93,7 @@ def run_of(config: pytest.Config) -> Run:
             settings.for_worker(str(worker.get("workerid", "main"))),
             record=None if worker else _record_path(config),
             command=_command(config),
+            language=language,
             backend_name=name,
         )
         config.stash[_RUN] = run
@@ -100,6 +103,25 @@ def run_of(config: pytest.Config) -> Run:
 def _report_path(config: pytest.Config) -> Path | None:
     text = getattr(config.option, "oracle_report", None)
     return None if text is None else Path(text)
+
+
+def _check_report(config: pytest.Config) -> None:
+    """Raise OracleError where no report format has the suffix of --report."""
+    path = _report_path(config)
+    if path is not None:
+        from .reporting.formats import format_of
+
+        format_of(path)
+
+
+def _language(given: dict[str, Any]) -> Language:
+    from .model.errors import unknown
+    from .reporting.language import LANGUAGES
+
+    code = given.get("oracle_lang") or "en"
+    if code not in LANGUAGES:
+        raise unknown("language", code, LANGUAGES)
+    return LANGUAGES[code]
 
 
 def _record_path(config: pytest.Config) -> Path | None:
@@ -172,7 +194,31 @@ class CatalogueFile(pytest.File):
         except OracleError as error:
             raise self.CollectError(str(error)) from None
         for case in cases:
-            yield CaseItem.from_parent(self, name=case.id, case=case)
+            item = CaseItem.from_parent(self, name=case.id, case=case)
+            for mark in _marks_of(case):
+                item.add_marker(_known_marker(self.config, mark))
+            yield item
+
+
+def _marks_of(case: Case) -> list[str]:
+    """What ``-m`` may choose a case by: operator (as ids begin), dtype, family and tier."""
+    from .record.types import split_id
+
+    prefix, family, _ = split_id(case.id)
+    names = (prefix.partition("/")[0], case.dtype, family, case.tier)
+    return [name for name in dict.fromkeys(names) if name and not name.startswith("_")]
+
+
+_MARKERS: pytest.StashKey[set[str]] = pytest.StashKey()
+
+
+def _known_marker(config: pytest.Config, name: str) -> str:
+    """Make a marker known once: under --strict-markers pytest refuses others."""
+    known = config.stash.setdefault(_MARKERS, set())
+    if name not in known:
+        known.add(name)
+        config.addinivalue_line("markers", f"{name}: cases of this operator, dtype, family or tier (aclnn-oracle)")
+    return name
 
 
 def _names_a_case(config: pytest.Config, path: Path) -> bool:
@@ -307,7 +353,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if items and not _is_worker(config) and not config.option.collectonly:
         with _usage_errors():
             run_of(config).open()
-            _begin(config, [(item.path, item.name) for item in items])
+            _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -316,13 +362,16 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     planned = list(_cases_among(node.config, ids))
     if planned and not run_of(node.config).active:
         with _usage_errors():
-            _begin(node.config, planned)
+            _begin(node.config, planned, len(planned) == len(ids))
 
 
-def _begin(config: pytest.Config, planned: list[tuple[Path, str]]) -> None:
+def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: bool) -> None:
+    from .runner.controller import ControllerHooks
+
     run = run_of(config)
     run.begin(planned)
-    config.pluginmanager.register(ControllerHooks(run, _report_path(config)), "aclnn_oracle_controller")
+    hooks = ControllerHooks(run, _report_path(config), config, only_cases=only_cases)
+    config.pluginmanager.register(hooks, "aclnn_oracle_controller")
 
 
 def _cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, str]]:
@@ -369,47 +418,6 @@ def pytest_testnodedown(node: Any) -> None:
     problem = getattr(node, "workeroutput", {}).get(PROPERTY)
     if problem:
         run_of(node.config).problems.append(f"{node.gateway.id}: {problem}")
-
-
-class ControllerHooks:
-    """Hooks of the process that owns the terminal, registered once cases are planned: it writes the record as the
-    cases' reports arrive, sums up at the end, and writes the report."""
-
-    def __init__(self, run: Run, report: Path | None) -> None:
-        self.run = run
-        self.report = report
-        self.summary: list[str] = []
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when in ("setup", "teardown"):
-            return
-        for key, value in report.user_properties:
-            if key == PROPERTY:
-                self.run.recorder.case(str(value))
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        from .model.errors import OracleError
-
-        try:
-            self.summary += self.run.finish()
-            self._write_report()
-        except (OracleError, OSError) as error:
-            self.summary.append(f"ERROR: {error}")
-            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def _write_report(self) -> None:
-        if self.report is not None and self.run.record is not None:
-            from .reporting import html
-
-            html.write([self.run.record], self.report)
-            self.summary.append(f"report: {self.report}")
-
-    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        terminalreporter.section("aclnn-oracle")
-        for line in self.summary:
-            terminalreporter.write_line(line)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

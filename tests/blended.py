@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oracle.catalogue.case import Case, TensorPlan
-from oracle.numerics.elementwise import Elementwise
+from oracle.numerics.graphs import Elementwise
 from oracle.operators.checks import broadcast_together, ends_if_empty, not_null
 from oracle.operators.operator import KernelName, Operator
 from oracle.operators.parameters import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,8 +45,12 @@ def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Total Task: " in done.stdout
     assert "warning" not in done.stdout.lower()
-    assert {p.name for p in (tmp_path / "reports").iterdir()} == {"cpu-ascend910b.html", "cpu-ascend910b.jsonl"}
-    header = (tmp_path / "reports/cpu-ascend910b.jsonl").read_text().partition("\n")[0]
+    written = {p.name for p in (tmp_path / "reports").iterdir()} - {"latest.html", "latest.jsonl"}
+    (report,) = (name for name in written if name.endswith(".html"))
+    assert re.fullmatch(r"\d{8}-\d{6}-cpu-ascend910b\.html", report)
+    assert written == {report, report.replace(".html", ".jsonl")}
+    assert (tmp_path / "reports/latest.html").resolve().name == report
+    header = (tmp_path / "reports/latest.jsonl").read_text().partition("\n")[0]
     assert '"command":"aclnn-oracle run --tier smoke -k log_sigmoid -q"' in header
     assert not list(default_dir().glob(".pytest_cache"))
 
@@ -155,3 +160,50 @@ def test_an_interrupt_exits_130(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "aclnn-oracle: interrupted\n")
+
+
+def test_two_runs_leave_two_records(tmp_path):
+    """Both demo commands of the README once wrote the same file."""
+    words = ["run", "--tier", "smoke", "-k", "log_sigmoid and first_look", "-q"]
+    for more in ([], ["--backend-option", "numerics=exact"], []):
+        done = command(*words, *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    records = [p for p in (tmp_path / "reports").glob("*.jsonl") if not p.is_symlink()]
+    assert len(records) == 3
+    assert sum("exact" in p.name for p in records) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--backend", "tropch"], "did you mean 'torch'?"),
+        (["--backend", "no_such_module:Device"], "no module 'no_such_module'"),
+        (["--report", "run.pdf"], "no report format has the suffix '.pdf'"),
+        (["--lang", "xx"], "unknown language 'xx'"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_is_collected(tmp_path, words, says):
+    done = command("run", *words, cwd=tmp_path)
+    assert done.returncode in (2, 4)
+    assert says in done.stderr
+    assert "collected" not in done.stdout
+    assert not (tmp_path / "reports").exists()
+
+
+def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path):
+    words = ["run", "--tier", "smoke", "-m", "log_sigmoid_backward and float16", "-x", "-q"]
+    done = command(*words, "--backend-option", "numerics=native", "--lang", "zh", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "success 0, failed 1 (fail 1, notrun " in done.stdout
+    assert "1 个失败后停止" in done.stdout
+    assert "FAILED" in done.stdout
+
+
+def test_ctrl_c_answers_130(tmp_path):
+    """As every command: the parser's epilogue says so."""
+    (tmp_path / "interrupting.py").write_text(
+        "class Device:\n    name = 'interrupting'\n    def run(self, call):\n        raise KeyboardInterrupt\n"
+    )
+    done = command("run", "--tier", "smoke", "-k", "first_look", "--backend", "interrupting:Device", cwd=tmp_path)
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert "not run" in done.stdout

@@ -1,6 +1,6 @@
 """Keep the catalogues of what reports say in step with the sources.
 
-    python tools/messages.py            gather the texts of oracle/reporting, merge them into the .po files, compile
+    python tools/messages.py            gather the texts of reports and runs, merge them into the .po files, compile
     python tools/messages.py --check    exit status 1 if a text is missing, untranslated or not compiled
 
 Babel does the work (extra ``dev``). At run time the standard library's gettext reads the compiled .mo files.
@@ -19,11 +19,12 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-REPORTING = Path(__file__).parents[1] / "oracle" / "reporting"
-LOCALE = REPORTING / "locale"
+PACKAGE = Path(__file__).parents[1] / "oracle"
+LOCALE = PACKAGE / "reporting" / "locale"
 DOMAIN = "aclnn-oracle"
 LANGUAGES = ("zh",)
-METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2.ext.babel_extract")]
+METHODS = [("reporting/**.py", "python"), ("reporting/templates/**.j2", "jinja2.ext.babel_extract"),
+           ("runner/terminal.py", "python")]  # fmt: skip
 EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 KEYWORDS = {"_": None, "N_": None, "_n": (1, 2), "t": None, "tn": (1, 2), "ta": (2,)}
 
@@ -31,7 +32,7 @@ KEYWORDS = {"_": None, "N_": None, "_n": (1, 2), "t": None, "tn": (1, 2), "ta": 
 def gathered() -> Catalog:
     """Every text of the sources, with the file it stands in (lines would change with every edit)."""
     catalogue = Catalog(project=DOMAIN, charset="utf-8")
-    for file, _line, message, _comments, context in extract_from_dir(REPORTING, METHODS, keywords=KEYWORDS):
+    for file, _line, message, _comments, context in extract_from_dir(PACKAGE, METHODS, keywords=KEYWORDS):
         if message and message != "":
             catalogue.add(message, locations=[(file, 0)], context=context, auto_comments=[])
     return catalogue

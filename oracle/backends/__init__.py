@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -87,14 +88,30 @@ def home_of(name: str) -> str:
     return name if point is None else f"{point.module}:{point.attr}"
 
 
+def require_known(name: str) -> None:
+    """Raise OracleError for a name that no backend can have, without importing one: cheap enough for every start."""
+    module, colon, attribute = home_of(name).partition(":")
+    if not colon:
+        raise _unknown(name)
+    if not attribute:
+        raise OracleError(f"backend {name}: write module:attribute; which attribute of {module}?")
+    top, here = module.partition(".")[0], str(Path.cwd())
+    if top not in sys.modules and PathFinder.find_spec(top, [*sys.path, here]) is None:
+        raise OracleError(f"backend {name}: no module {top!r} on sys.path or in {here}")
+
+
 def _find(name: str) -> Any:
     module, colon, attribute = home_of(name).partition(":")
     if colon:
         return _imported(name, module, attribute)
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> OracleError:
     known = [*BUILTIN, *installed()]
     close = get_close_matches(name, known, 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise OracleError(f"unknown backend {name!r}{hint} Known: {', '.join(known)}, or module:attribute on sys.path")
+    return OracleError(f"unknown backend {name!r}{hint} Known: {', '.join(known)}, or module:attribute on sys.path")
 
 
 def _imported(name: str, module: str, attribute: str) -> Any:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..model import limits, npy, strictjson
 from ..model.call import Array, Call
-from ..model.dtypes import dtype_of, find
+from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..model.status import SUCCESS
 
@@ -77,29 +80,46 @@ def inputs_digest(call: Call) -> str:
 
 def read_index(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the recording's lines by case id. Raises OracleError for a folder that is no recording."""
-    files = sorted(folder.glob("index-*.jsonl"), key=lambda path: path.stat().st_mtime)
+    files = sorted(folder.glob("index-*.jsonl"), key=lambda path: path.lstat().st_mtime)
     if not files:
         raise OracleError(f"{folder}: no recording here (no index-*.jsonl); make one with --record-outputs {folder}")
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
-        for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            try:
-                line = json.loads(text)
-                entries[line["id"]] = line
-            except (ValueError, KeyError, TypeError) as error:
-                raise OracleError(f"{file}:{number}: not a line of a recording: {error}") from None
+        lines = limits.read_bytes(file, limits.MANIFEST_BYTES).splitlines()
+        for number, text in enumerate(lines, 1):
+            line = _checked(strictjson.loads(text, f"{file}:{number}"), f"{file}:{number}")
+            entries[line["id"]] = line
     return entries
 
 
+_FIELDS = {"id": str, "soc": str, "inputs": str, "status": int, "reason": str, "error": str, "outputs": dict}
+_OUTPUT_FIELDS = {"file": str, "dtype": str, "shape": list}
+
+
+def _checked(line: Any, where: str) -> dict[str, Any]:
+    """Return an index line; OracleError for one that lacks a field or has one of another type."""
+    parts: list[tuple[Any, Mapping[str, type]]] = [(line, _FIELDS)]
+    if isinstance(line, dict) and isinstance(line.get("outputs"), dict):
+        parts += [(output, _OUTPUT_FIELDS) for output in line["outputs"].values()]
+    for found, fields in parts:
+        if not isinstance(found, dict) or not all(isinstance(found.get(k), kind) for k, kind in fields.items()):
+            raise OracleError(f"{where}: not a line of a recording: it needs {', '.join(fields)}")
+    return dict(line)
+
+
 def load_output(folder: Path, entry: dict[str, Any]) -> Array:
-    """Return one recorded output in its own dtype and shape."""
-    try:
-        array = np.load(folder / entry["file"], allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise OracleError(f"{folder / entry['file']}: not a recorded output: {error}") from None
-    dtype = dtype_of(entry["dtype"]).numpy if find(entry["dtype"]) is None else np.dtype(entry["dtype"])
-    if list(array.shape) != entry["shape"] or array.dtype.itemsize != dtype.itemsize:
-        raise OracleError(f"{folder / entry['file']}: {array.dtype}{list(array.shape)}, the index says otherwise")
+    """Return one recorded output in its own dtype and shape. No file outside the folder is opened."""
+    name = f"{folder / entry['file']}"
+    path = limits.inside(folder, entry["file"])
+    if path is None:
+        raise OracleError(f"{name}: leads out of the recording's folder; it is not opened")
+    dtype = dtype_of(entry["dtype"]).numpy
+    shape = entry["shape"]
+    if len(shape) > limits.RANK or not all(type(n) is int and 0 <= n < 2**63 for n in shape):
+        raise OracleError(f"{name}: the index gives the shape {str(shape)[:80]}")
+    array = npy.loads(limits.read_bytes(path, math.prod(shape) * dtype.itemsize + npy.HEADER_BYTES, name), name)
+    if list(array.shape) != shape or array.dtype.itemsize != dtype.itemsize:
+        raise OracleError(f"{name}: {array.dtype}{list(array.shape)}, the index says otherwise")
     return np.asarray(array.view(dtype))
 
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from ctypes import byref, c_void_p
 
 from . import abi
+from .guarded import Guarded
 from .library import Cann, CannError
 
 
@@ -37,7 +38,7 @@ class Session:
         self._health = _HEALTH[device]
         self._stream: c_void_p | None = None
         self._resets = 0
-        self._workspace: tuple[c_void_p, int] | None = None
+        self._workspace: Guarded | None = None
 
     @property
     def stream(self) -> c_void_p:
@@ -95,7 +96,7 @@ class Session:
             return
         steps: list[tuple[str, object]] = [("aclrtSetDevice", self.device)]  # this thread may not be the session's
         if self._workspace is not None:
-            steps.append(("aclrtFree", self._workspace[0]))
+            steps.append(("aclrtFree", self._workspace.block))
         steps += [("aclrtDestroyStream", self._stream), *[("aclrtResetDevice", self.device)] * 2]  # as often as set
         self._stream = self._workspace = None
         failures = []
@@ -131,15 +132,14 @@ class Session:
         if not self.broken:
             self.call("aclrtFree", block)
 
-    def workspace(self, size: int) -> c_void_p | None:
-        """Return poisoned workspace, kept for the next call and replaced by a larger one when it is too small."""
+    def workspace(self, size: int) -> Guarded | None:
+        """Return poisoned workspace of exactly this size between guards; it is kept until one is too small."""
         if size == 0:
             return None
-        if self._workspace is None or self._workspace[1] < size:
+        if self._workspace is None or self._workspace.capacity < size:
             if self._workspace is not None:
-                old, self._workspace = self._workspace[0], None
+                old, self._workspace = self._workspace.block, None
                 self.free(old)
-            self._workspace = self.allocate(size), size
-        block, room = self._workspace
-        self.call("aclrtMemset", block, room, WORKSPACE_POISON, size)
-        return block
+            self._workspace = Guarded(self, size)
+        self._workspace.arm(size, WORKSPACE_POISON)
+        return self._workspace

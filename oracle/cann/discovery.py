@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from ..emulator.toolkit import STAMP
 from ..model.errors import OracleError
 
 VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
@@ -61,6 +62,11 @@ class Toolkit:
         yield self.root / "runtime" / "lib64"
 
     @property
+    def emulated(self) -> bool:
+        """Whether this package has built it (`oracle.emulator.build`)."""
+        return (self.root / STAMP).is_file()
+
+    @property
     def version(self) -> str:
         """The version the installation gives itself; "" where it says nothing."""
         for pattern in ("ascend_*_install.info", "*/ascend_*_install.info", "version.cfg"):
@@ -91,6 +97,14 @@ def find_toolkit() -> Toolkit:
         f"no CANN found: {' and '.join(VARIABLES)} are not set, and there is none in {', '.join(DEFAULT_ROOTS)}. "
         "`source <CANN>/set_env.sh` first, or run on the emulated CANN with --emulate"
     )
+
+
+def on_real_toolkit() -> bool:
+    """Whether this process would run on an installed CANN, not on an emulated one."""
+    try:
+        return not find_toolkit().emulated
+    except OracleError:
+        return False
 
 
 def operator_libraries(toolkit: Toolkit) -> list[Path]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.errors import OracleError
-from ..numerics.elementwise import COUNT, Elementwise
 from ..numerics.enclosures import round_constant
 from ..numerics.expressions import Expression, walk
+from ..numerics.graphs import COUNT, Elementwise
 from ..operators.operator import Operator
 from ..operators.parameters import MAIN, Parameter
 
@@ -145,7 +145,7 @@ def _kind(op: Operator) -> str:
 
 def _count(op: Operator) -> str:
     """What a mean divides by; 1 without one."""
-    reduction = op.attribute("reduction")
+    reduction = op.reduction
     if reduction is None:
         return "1.0f"
     mean = reduction.words.index("mean")
@@ -155,7 +155,7 @@ def _count(op: Operator) -> str:
 
 def _form(op: Operator, scheme: Elementwise, kernel: str) -> str:
     """A public form as a C++ function of one element."""
-    root = scheme.graphs(frozenset(), op.attribute("reduction") is not None).form(kernel)
+    root = scheme.graphs(mean=op.reduction is not None).form(kernel)
     lines, words = [], {}
     for k, node in enumerate(walk(root)):
         if node.is_constant:

@@ -12,6 +12,7 @@ from ..operators import operator
 from . import abi
 from .attributes import Attributes
 from .device import Session
+from .guarded import Guarded
 from .tensors import Tensors
 
 _BROKEN = 361001  # what a phase answers when the runtime under it failed
@@ -58,7 +59,8 @@ class _First:
     def run(self) -> Status:
         """Call the second phase, wait for the stream, bring the memory back."""
         size = self._size.value
-        workspace = self.session.workspace(size)
+        memory = self.session.workspace(size)
+        workspace = None if memory is None else c_void_p(memory.address)
         executor, self._executor = self._executor, c_void_p()  # single use: gone after the second phase, failed or not
         status = self._status("second phase: ", int(self._declared(workspace, size, executor, self.session.stream)))
         if status.code != _BROKEN:
@@ -66,7 +68,16 @@ class _First:
                 raise DeviceFault(f"{self.call.op} was running when a fault of another thread's call broke the device")
             self.session.synchronise()
             self.tensors.download()
+            self._check_guards(memory)
         return status
+
+    def _check_guards(self, workspace: Guarded | None) -> None:
+        """Raise DeviceFault where the kernel has written outside its tensors' memory or its workspace."""
+        told = self.tensors.trespasses()
+        if workspace is not None and (where := workspace.trespass()):
+            told.append(f"beside its workspace of {self._size.value} bytes: {where}")
+        if told:
+            raise DeviceFault(f"{self.call.op} wrote on the device {'; '.join(told)}")
 
     def _status(self, which: str, code: int) -> Status:
         if code == abi.SUCCESS:

@@ -44,15 +44,18 @@ _ANSWERS = _ANSWER(_answer)  # lives as long as the process: the emulator keeps 
 
 def called(told: dict[str, Any]) -> Call:
     """Return the call that the emulator describes, its tensors without data."""
-    parts: dict[str, dict[str, Any]] = {"input": {}, "attr": {}, "output": {}}
-    for parameter in operator(told["op"]).parameters:
+    op = operator(told["op"])
+    values: dict[str, Any] = {}
+    for parameter in op.parameters:
         value = told["arguments"][parameter.name]
         if parameter.kind != "attr":
             value = None if value is None else _spec(value)
         elif isinstance(value, dict):
             value = _scalar(value)
-        parts[parameter.kind][parameter.name] = value
-    return Call(told["op"], told["soc"], parts["input"], parts["attr"], parts["output"])
+        values[parameter.name] = value
+    kinds = (op.names("input"), op.names("attr"), op.outputs)
+    inputs, attributes, outputs = ({name: values[name] for name in names} for names in kinds)
+    return Call(told["op"], told["soc"], inputs, attributes, outputs)
 
 
 def _spec(told: dict[str, Any]) -> TensorSpec:

@@ -18,6 +18,7 @@ from ..model.dtypes import find
 from ..model.storage import address, memory_of, row_major, strides_of
 from . import abi
 from .device import Session
+from .guarded import Guarded
 from .library import CannError
 
 ALIGNMENT = 32  # of tensorData (documents)
@@ -39,17 +40,19 @@ def unsupported(name: str, array: Array) -> str | None:
 
 
 class Mirror:
-    """A host memory (``host``: its bytes) and the block on the device that holds the same."""
+    """A host memory (``host``: its bytes) and the guarded block on the device that holds the same."""
 
     def __init__(self, session: Session, host: Array, size: int) -> None:
         self.session, self.host = session, host
-        self.block = session.allocate(max(size, host.nbytes))
         self.size = max(size, host.nbytes)
+        self.memory = Guarded(session, max(self.size, 1))
 
     def upload(self) -> None:
+        self.memory.arm(self.memory.capacity)
         if self.host.nbytes:
             n = self.host.nbytes
-            self.session.call("aclrtMemcpy", self.block, self.size, address(self.host), n, abi.HOST_TO_DEVICE)
+            to = c_void_p(self.memory.address)
+            self.session.call("aclrtMemcpy", to, self.size, address(self.host), n, abi.HOST_TO_DEVICE)
 
     def download(self) -> None:
         """Bring back what the device has changed. Raises ValueError where the host's memory is read-only."""
@@ -57,7 +60,7 @@ class Mirror:
             return
         found = np.empty_like(self.host)
         n = self.host.nbytes
-        self.session.call("aclrtMemcpy", address(found), n, self.block, n, abi.DEVICE_TO_HOST)
+        self.session.call("aclrtMemcpy", address(found), n, c_void_p(self.memory.address), n, abi.DEVICE_TO_HOST)
         if not np.array_equal(found, self.host):
             self.host[...] = found
 
@@ -111,10 +114,10 @@ class Tensors:
             if placed.key not in self.mirrors:
                 mirror = Mirror(self.session, placed.memory, sizes[placed.key])
                 self.mirrors[placed.key] = mirror
-                self._blocks.append(mirror.block)
+                self._blocks.append(mirror.memory.block)
                 mirror.upload()
         for name, placed in self._placed.items():
-            base = self.mirrors[placed.key].block.value or 0
+            base = self.mirrors[placed.key].memory.address
             self.handles[name] = self._create(placed.spec, base + placed.start)
         for name, spec in self._specs.items():
             self.handles[name] = None if spec is None else self._create(spec, self._placeholder())
@@ -135,6 +138,15 @@ class Tensors:
         if not handle:
             raise CannError("aclCreateTensor", abi.SUCCESS, f"for {spec!r}; {self.session.cann.message()}")
         return c_void_p(handle)
+
+    def trespasses(self) -> list[str]:
+        """Say of each memory what was written beside it on the device, beyond what the host's memory holds."""
+        told = []
+        for key, mirror in self.mirrors.items():
+            if where := mirror.memory.trespass():
+                names = " and ".join(name for name, placed in self._placed.items() if placed.key == key)
+                told.append(f"beside the memory of {names}: {where}")
+        return told
 
     def download(self) -> None:
         """Bring every memory back, inputs too: a kernel may have written where it must not."""

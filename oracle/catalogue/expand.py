@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice, product
 from typing import Any
 
+from ..model import limits
 from ..model.dtypes import FLOATS, dtype_of
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
@@ -20,9 +22,10 @@ from .layers import Draft, Layer, Reader
 from .layout import parse
 from .pairwise import pairs
 from .reading import Document, Where
-from .shapes import Shape, main_shapes
+from .shapes import Shape, main_shapes, shapes_in
 from .written import check_format, expectations, listed, platforms, stand_in
 
+_TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
 ASKED = "validate"  # expect: the status that oracle.validate answers
 _BY_RULE = (
     "values by the commercial standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
@@ -47,6 +50,8 @@ def expand(document: Document, volume: Volume | None = None) -> list[Case]:
                 raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")
             first[case.id] = case.source
             cases.append(case)
+            if volume is None and len(cases) > limits.CASES:
+                raise OracleError(f"{case.source}: {_TOO_MANY}")
     return cases
 
 
@@ -126,10 +131,21 @@ class _Expander:
 
     def multiplied(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
         """Yield every combination of the axes."""
+        self.require_few(math.prod(map(len, axes)), family)
         for combination in product(*axes):
             layer = self.combined(family, combination)
             shown = [a for a in self.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
             yield from self.cases(layer, shown)
+
+    def require_few(self, count: int, layer: Layer) -> None:
+        """Refuse to begin what would make too many cases."""
+        if count > limits.CASES:
+            raise self.error(f"family {self.name}: {count:,} combinations: {_TOO_MANY}", layer, ())
+
+    def require(self, layer: Layer, *keys: str) -> None:
+        for key in keys:
+            if key not in layer.keys:
+                raise self.error(f"family {self.name} has no {key}", layer, ())
 
     def covered(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
         """Yield few combinations in which every pair of values of two axes occurs; the variants hold no axes here."""
@@ -138,8 +154,11 @@ class _Expander:
                 if key in layer.keys:
                     raise self.error(f"family {self.name}: with cover, {key} stands in the family alone", layer, (key,))
         whole = family.over(self.defaults)
+        self.require(whole, "dtype", "shape", "inputs")
         shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
         values = [listed(whole.keys["attrs"][a]) for a in shown]
+        sizes = [len(self.dtypes(whole)), shapes_in(whole.keys["shape"]), *map(len, values), *map(len, axes)]
+        self.require_few(math.prod(sorted(sizes)[-2:]), family)
         dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
         if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
             dtypes = [dtype for dtype in dtypes if self.accepted(whole, dtype, shapes[0])]
@@ -165,11 +184,11 @@ class _Expander:
 
     def cases(self, layer: Layer, shown: list[str]) -> Iterator[Case]:
         keys = layer.keys
-        for key in ("dtype", "shape", "inputs"):
-            if key not in keys:
-                raise self.error(f"family {self.name} has no {key}", layer, ())
+        self.require(layer, "dtype", "shape", "inputs")
         layer = self.settled(layer)
         written = [listed(keys["attrs"][a]) for a in self.attrs]
+        axes = (len(self.dtypes(layer)), shapes_in(keys["shape"]), *map(len, written))
+        self.require_few(math.prod(axes), layer)
         for dtype, shape in product(self.dtypes(layer), main_shapes(keys["shape"])):
             for values in product(*written):
                 try:
@@ -245,6 +264,9 @@ class _Expander:
         """Yield the first cases of a rule's sequence: as many as the family says, or the volume that is asked for."""
         rule, place, name = family.keys["generate"], self.place, self.name
         volume = self.volume or Volume("ecosystem", rule["cases"])
+        self.require(family, "dtype", "inputs")
+        if self.volume is None:
+            self.require_few(rule["cases"], family)
         for key, why in (("shape", "makes the shapes"), ("cover", "chooses the combinations")):
             if key in family.keys:
                 raise self.document.error(f"family {name}: generate {why}; remove {key}", (*place, key))

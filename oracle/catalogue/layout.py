@@ -23,6 +23,7 @@ import numpy as np
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError, unknown
+from ..model.limits import require_memory
 from ..model.storage import row_major
 
 GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
@@ -163,6 +164,7 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
     """Return a buffer of zeros with at least one guard element before and after the view, whatever the view."""
     layout, item = arrange(shape, view), dtype_of(dtype).numpy
     guard = max(1, GUARD_BYTES // item.itemsize)
+    require_memory((layout.span + 2 * guard) * item.itemsize, f"a tensor of shape {shape} that is {view}")
     memory = np.zeros((layout.span + 2 * guard) * item.itemsize, np.uint8)
     base = memory.view(item)
     strides = tuple(s * item.itemsize for s in layout.strides)

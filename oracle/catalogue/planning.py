@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..model import limits
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS
@@ -14,12 +15,14 @@ from ..operators.parameters import MUTUAL
 from . import attributes
 from .asked import without_data
 from .case import Case, TensorPlan
+from .generators import size_of
 from .layers import Draft, Layer
 from .layout import arrange, shares_elements
 from .shapes import Shape, operand_shape, resolve
 
 PROMOTED = "promoted"  # an output's dtype: the one the operator documents for its inputs' types
 _WRITTEN = Draft()
+_LIMITS = f"at most rank {limits.RANK} and {limits.ELEMENTS:,} elements"
 
 
 class Planner:
@@ -94,6 +97,8 @@ def _plan(
         return None
     plan = draft.plan
     shape = operand_shape(plan.get("shape"), main, attrs)
+    if len(shape) > limits.RANK or size_of(shape) > limits.ELEMENTS:
+        raise OracleError(f"a tensor of rank {len(shape)} and shape {str(shape)[:80]}: {_LIMITS}")
     view = plan.get("view", "contiguous")
     if view != "contiguous":
         arrange(shape, view)

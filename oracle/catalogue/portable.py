@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..model.errors import OracleError
-from ..operators import operator
+from ..model import limits
+from ..model.dtypes import dtype_of
+from ..model.errors import OracleError, unknown
+from ..operators import OPERATORS
+from ..operators.operator import Operator
+from . import generators
 from .case import Case, TensorPlan
 from .inputs import spec_of_plan
+from .layout import arrange
 
 
 def case_to_json(case: Case) -> dict[str, Any]:
@@ -37,31 +42,54 @@ def _plan_to_json(plan: TensorPlan) -> dict[str, Any]:
 def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
     """Rebuild a case; OracleError where the description is not one."""
     try:
-        inputs = {n: p and _plan_from_json(p) for n, p in data["inputs"].items()}
-        outputs = {n: p and _plan_from_json(p) for n, p in data["outputs"].items()}
+        if data["op"] not in OPERATORS:
+            raise ValueError(str(unknown("operator", data["op"], OPERATORS)))
+        op = OPERATORS[data["op"]]
+        plans = {k: {n: p and _plan_from_json(p) for n, p in data[k].items()} for k in ("inputs", "outputs")}
+        expect = dict(data["expect"])
+        for names, kind in ((plans["inputs"], "input"), (plans["outputs"], "output"), (data["attrs"], "attr")):
+            if set(names) != set(op.names(kind)):
+                raise ValueError(f"{kind}s {sorted(map(str, names))}; {op.name} has {', '.join(op.names(kind))}")
+        dtype_of(data["dtype"] or "float32")  # empty: a case whose main operand is a null pointer
+        if not all(isinstance(text, str) for text in (*expect, *expect.values(), *data["null"])):
+            raise ValueError("expect and null are texts")
         return Case(
-            id=case_id, op=data["op"], family="", why="", tier="full", dtype=data["dtype"], inputs=inputs,
-            attrs=_attributes(data["op"], data["attrs"]), outputs=outputs, expect=dict(data["expect"]),
+            id=case_id, op=op.name, family="", why="", tier="full", dtype=data["dtype"], inputs=plans["inputs"],
+            attrs=_attributes(op, data["attrs"]), outputs=plans["outputs"], expect=expect,
             null=frozenset(data["null"]), source=source,
         )  # fmt: skip
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{source}: case {case_id}: not a description of a case ({error!r})") from None
 
 
-def _attributes(op: str, data: Mapping[str, Any]) -> dict[str, Any]:
+def _attributes(op: Operator, data: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes as a call has them; in a word ``.nan`` is a word."""
-    parameters = operator(op).by_name
+    parameters = op.by_name
     return {name: value if parameters[name].c == "char*" else _number(value) for name, value in data.items()}
 
 
 def _plan_from_json(data: Mapping[str, Any]) -> TensorPlan:
     known = {k: v for k, v in data.items() if k not in ("strides", "offset")}
-    known["shape"] = tuple(known["shape"])
+    known["shape"] = _dims(known["shape"])
+    dtype_of(known["dtype"])
     if "storage_shape" in known:
-        known["storage_shape"] = tuple(known["storage_shape"])
+        known["storage_shape"] = _dims(known["storage_shape"])
     if "data" in known:
         known["data"] = {k: _number(v) for k, v in known["data"].items()}
-    return TensorPlan(**known)
+        generators.check(known["data"])
+    plan = TensorPlan(**known)
+    if not isinstance(plan.format, str) or not isinstance(plan.spec_only, bool):
+        raise TypeError("format is a text, spec_only true or false")
+    arrange(plan.shape, plan.view)
+    return plan
+
+
+def _dims(written: Any) -> tuple[int, ...]:
+    if not isinstance(written, list) or not all(type(n) is int and 0 <= n < 2**63 for n in written):
+        raise ValueError(f"{str(written)[:80]} is no shape")
+    if len(written) > limits.RANK or generators.size_of(tuple(written)) > limits.ELEMENTS:
+        raise ValueError(f"{str(written)[:80]}: at most rank {limits.RANK} and 2^32 elements")
+    return tuple(written)
 
 
 _SPECIAL = {".nan": float("nan"), ".inf": float("inf"), "-.inf": float("-inf")}

@@ -7,6 +7,7 @@ are told with file and line instead of being believed.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -16,11 +17,11 @@ from typing import Any
 
 import yaml
 
+from ..model import limits
 from ..model.errors import OracleError
 
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-MAX_DEPTH = 50
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?\Z")
 _EXPONENT = re.compile(r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*[eE][-+]?[0-9]+\Z")
@@ -63,12 +64,7 @@ def display(path: str | os.PathLike[str]) -> str:
 def read(path: str | os.PathLike[str]) -> Document:
     """Read one YAML document; OracleError with ``file:line`` for anything that is not plainly what it says."""
     name = display(path)
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise OracleError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise OracleError(f"{name}: not UTF-8: byte {error.start} is {error.object[error.start]:#04x}") from None
+    text = limits.decoded(limits.read_bytes(path, limits.CATALOGUE_BYTES, name), name)
     try:
         _check_depth(name, text)
         node = yaml.compose(text, Loader=_LOADER)
@@ -91,9 +87,9 @@ def _check_depth(name: str, text: str) -> None:
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > MAX_DEPTH:
+            if depth > limits.DEPTH:
                 mark: Any = event.start_mark
-                raise OracleError(f"{name}:{mark.line + 1}: nested more than {MAX_DEPTH} deep")
+                raise OracleError(f"{name}:{mark.line + 1}: nested more than {limits.DEPTH} deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -151,10 +147,12 @@ class _Reader:
         if kind == "str":
             self.refuse_lookalike(node, text)
             return text
+        if kind in ("int", "float") and len(text) > limits.DIGITS:
+            raise self.error(node, f"a number of {len(text)} characters; at most {limits.DIGITS} are read")
         if kind == "int" and _INT.match(text):
             return int(text)
         if kind == "float" and _FLOAT.match(text):
-            return float(text)
+            return self.finite(node, text)
         if kind == "float" and text.lower() in _SPECIAL:
             return _SPECIAL[text.lower()]
         if kind == "bool" and text in ("true", "false"):
@@ -162,6 +160,11 @@ class _Reader:
         if kind == "null" and text == "null":
             return None
         raise self.error(node, _SURPRISE.get(kind, "{0!r} has an unsupported tag").format(text))
+
+    def finite(self, node: Any, text: str) -> float:
+        if math.isinf(value := float(text)):
+            raise self.error(node, f"{text} is too large for float64; write .inf if infinity is meant")
+        return value
 
     def refuse_lookalike(self, node: Any, text: str) -> None:
         if _EXPONENT.match(text):

@@ -8,6 +8,7 @@ Generator parameters: ``$k``, ``$size`` (elements of the main operand), ``$rank`
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -19,7 +20,7 @@ from .generators import size_of
 
 Shape = tuple[int, ...]
 Attrs = Mapping[str, Any]
-_REFERENCE = re.compile(r"(?P<minus>-?)\$(?:(?P<dim>-?\d+)|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d+)?\Z")
+_REFERENCE = re.compile(r"(?P<minus>-?)\$(?:(?P<dim>-?\d{1,3})|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d{1,18})?\Z")
 WORDS = ("same", "leading", "last")
 
 
@@ -32,6 +33,17 @@ def main_shapes(axis: list[Any]) -> Iterator[Shape]:
             yield from product(*(_lengths(entry) for entry in item["product"]))
         else:
             yield tuple(item)
+
+
+def shapes_in(axis: list[Any]) -> int:
+    """Return how many shapes the axis stands for, without making them."""
+    return sum(_shapes_of(item) if isinstance(item, dict) else 1 for item in axis)
+
+
+def _shapes_of(item: Any) -> int:
+    if "sizes" in item:
+        return len(sizes.shapes(item["sizes"]))
+    return math.prod(len(_lengths(entry)) for entry in item["product"])
 
 
 def _lengths(entry: Any) -> list[int]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import OracleError, unknown
-from ..numerics.elementwise import Elementwise
+from ..numerics.graphs import Elementwise
 from ..operators.operator import Operator
 from ..operators.parameters import CLASS_INDEX, MUTUAL, Parameter
 from .layers import PLAN_KEYS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..catalogue import TIERS, default_dir, digest, files, is_catalogue, load, select
 from ..catalogue.case import Case
@@ -13,6 +14,9 @@ from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from . import Subparsers
+
+if TYPE_CHECKING:
+    from _pytest.mark.expression import ExpressionMatcher
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -30,7 +34,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data (default: %(default)s)")
     parser.add_argument("--format", choices=LAYOUTS, default="npy", help=".npy, or ops-test-kit's two-stage files")
-    parser.add_argument("-k", dest="substring", metavar="SUBSTRING", help="only cases whose id contains it")
+    parser.add_argument("-k", dest="expression", metavar="EXPRESSION",
+                        help="only cases whose id matches, read as pytest's -k")  # fmt: skip
     parser.add_argument(
         "--catalogue", type=Path, action="append", default=[], metavar="FILE",
         help="a catalogue file or folder instead of the built-in one; may be repeated",
@@ -57,10 +62,10 @@ def _verify(directory: Path) -> int:
 def _write(args: argparse.Namespace) -> int:
     paths = catalogue_files(args.catalogue or [default_dir()])
     cases = select(unique(case for path in paths for case in load(path)), tier=args.tier, soc=args.soc)
-    if args.substring is not None:
-        cases = [case for case in cases if args.substring in case.id]
+    if args.expression is not None:
+        cases = matching(cases, args.expression)
     if not cases:
-        chosen = f" with {args.substring!r} in its id" if args.substring is not None else ""
+        chosen = f" whose id matches {args.expression!r}" if args.expression is not None else ""
         raise OracleError(f"no case of the {args.tier} tier{chosen} is planned on {args.soc}")
     counts = write(
         args.directory, cases, soc=args.soc, seed=args.seed, layout=args.format,
@@ -71,6 +76,26 @@ def _write(args: argparse.Namespace) -> int:
         f"the output unwritten, {counts['refused']} refused), {counts['files']} files, {counts['bytes'] / 1e6:.1f} MB"
     )
     return 0
+
+
+def matching(cases: Sequence[Case], expression: str) -> list[Case]:
+    """Return the cases whose id ``run -k EXPRESSION`` would choose. Raises OracleError for what is no expression."""
+    from _pytest.mark.expression import Expression  # pytest's own reading of -k; it has no public name
+
+    try:
+        wanted = Expression.compile(expression)
+    except SyntaxError as error:
+        raise OracleError(f"-k {expression!r}: {error.msg or error}") from None
+    return [case for case in cases if wanted.evaluate(_in(case.id.lower()))]
+
+
+def _in(name: str) -> ExpressionMatcher:
+    """Answer whether a word of an expression stands in a name."""
+
+    def contains(word: str, /, **_attributes: str | int | bool | None) -> bool:
+        return word.lower() in name
+
+    return contains
 
 
 def unique(cases: Iterable[Case]) -> list[Case]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import zipfile
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
+from ..model import limits, npy
 from ..model.errors import OracleError
 from ..standards import STANDARDS, Verdict, judge
 from ..standards.base import OUTPUT_TYPES, Array, OutputType
@@ -68,17 +68,12 @@ def _options(pairs: list[str]) -> dict[str, str]:
 def _load(path: Path) -> Array:
     """Read one array; pickled objects are refused."""
     try:
-        array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise OracleError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise OracleError(f"{path}: not a .npy file of numbers: {error}") from None
-    except (MemoryError, OverflowError) as error:
-        raise OracleError(f"{path}: the array its header declares does not fit into memory: {error}") from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise OracleError(f"{path}: an archive of several arrays; give a .npy file")
-    return array
+        limits.require_memory(2 * path.stat().st_size, str(path))
+        return npy.loads(path.read_bytes(), str(path))
+    except OracleError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise OracleError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _named(path: Path) -> OutputType | None:

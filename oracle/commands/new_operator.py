@@ -67,7 +67,7 @@ Sources: say which documents and which sources the checks and the formula come f
 Special values: say what NaN, infinities and zeros give, and what is unspecified.
 """
 
-from oracle.numerics.elementwise import Elementwise
+from oracle.numerics.graphs import Elementwise
 from oracle.numerics.expressions import exp
 from oracle.operators import Aten, KernelName, Operator
 from oracle.operators.checks import dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
@@ -107,6 +107,8 @@ OPERATOR = Operator(
 CASES = """\
 aclnn_oracle: 1
 operator: aclnnNAME
+
+classes: all  # the families that every operator of this kind must face; what follows is this one's own
 
 defaults:
   main: self

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
+import time
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
     from ..catalogue.case import Case
     from ..catalogue.ecosystem import Volume
     from ..runner.bench import Bench
+    from ..runner.settings import Settings
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
 _TAKE_VALUE = ("-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--junitxml", "--dist")
+
+INTERRUPTED = 130  # Ctrl-C, as every other command answers it
 
 _RUN_EPILOG = """\
 examples:
@@ -79,7 +84,8 @@ def add_parser(subparsers: Subparsers) -> None:
         action="store_true",
         help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend",
     )
-    wanted = [option for option in OPTIONS if option.verdict or option.name in ("isolate", "timeout-per-case")]
+    processes = ("isolate", "no-isolate", "timeout-per-case")
+    wanted = [option for option in OPTIONS if option.verdict or option.name in processes]
     add_short(replay.add_argument, wanted)
     replay.set_defaults(run=replay_case)
 
@@ -88,20 +94,50 @@ def run_catalogue(args: argparse.Namespace) -> int:
     """Run pytest with this project's options and return its exit status."""
     import pytest
 
+    from ..backends import require_known
     from ..runner.settings import settings_of
 
     rest: list[str] = args.rest
     values = vars(args)
     settings = settings_of(values)  # wrong values are refused here, in one line
-    if values["oracle_report"] is None:
-        name = re.sub(r"[^A-Za-z0-9_.-]", "_", settings.backend)
-        values["oracle_report"] = f"reports/{name}-{settings.soc}.html"
+    require_known(settings.backend)
+    own_name = values["oracle_report"] is None
+    if own_name:
+        values["oracle_report"] = str(_free_name(settings))
     arguments = [*_load_plugin(), *spell(values, prefixed=True), *rest]
     if not _names_paths(rest):
         arguments += _outside_catalogues(settings.operators) or _default_catalogue(rest)
     # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none to rewrite
     arguments += ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
-    return int(pytest.main(arguments, plugins=[Invocation(["aclnn-oracle", "run", *args.words])]))
+    invocation = Invocation(["aclnn-oracle", "run", *args.words])
+    status = int(pytest.main(arguments, plugins=[invocation]))
+    if own_name:
+        _link_latest(Path(values["oracle_report"]))
+    return INTERRUPTED if invocation.interrupted else status
+
+
+def _free_name(settings: Settings) -> Path:
+    """A report's name in reports/ that no run has had: the time, the backend with its options, the SoC."""
+    words = [settings.backend, *(value for _key, value in settings.backend_options), settings.soc]
+    stem = "-".join([time.strftime("%Y%m%d-%H%M%S"), *(re.sub(r"[^A-Za-z0-9_.]", "_", word) for word in words)])
+    path, number = Path("reports", f"{stem}.html"), 1
+    while path.exists() or path.with_suffix(".jsonl").exists():
+        number += 1
+        path = Path("reports", f"{stem}-{number}.html")
+    return path
+
+
+def _link_latest(report: Path) -> None:
+    """Let reports/latest.html and latest.jsonl name what this run wrote; a copy where there are no links."""
+    for path in (report, report.with_suffix(".jsonl")):
+        latest = path.with_name("latest" + path.suffix)
+        if not path.exists():
+            continue
+        latest.unlink(missing_ok=True)
+        try:
+            latest.symlink_to(path.name)
+        except OSError:  # a file system or a user without links
+            shutil.copyfile(path, latest)
 
 
 def _load_plugin() -> list[str]:

@@ -19,9 +19,10 @@ EPILOG = """examples:
   aclnn-oracle sweep aclnnLogSigmoidBackward --dtype float16             prove the golden, all 2^32 pairs
   aclnn-oracle sweep aclnnLogSigmoidBackward --dtype bfloat16 --backend torch
   aclnn-oracle sweep aclnnBinaryCrossEntropyBackward --dtype float16 --rows 256     a first look
+  aclnn-oracle sweep aclnnThresholdBackward --dtype bfloat16 --attr threshold=0.3
 
-LogSigmoidBackward pairs every gradOutput with every self, BinaryCrossEntropyBackward every target with every self at
-unit gradient. Without --backend the golden is proved against MPFR; with one, every element must stay within the
+An elementwise operator's two operands vary, of three the gradient is 1; attributes have their usual values unless
+--attr sets them. Without --backend the golden is proved against MPFR; with one, every element must stay within the
 operator's strict bound. An interrupted sweep goes on where it stopped. Exit status: 0 nothing wrong, 1 wrong elements,
 2 bad input, 130 interrupted.
 """
@@ -36,8 +37,9 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("op", help="aclnnLogSigmoidBackward or aclnnBinaryCrossEntropyBackward")
+    parser.add_argument("op", help="an elementwise operator; a wrong name lists them")
     parser.add_argument("--dtype", required=True, help="float16 or bfloat16")
+    parser.add_argument("--attr", action="append", default=[], metavar="NAME=VALUE", help="an attribute, repeatable")
     parser.add_argument("--backend", help="the device to judge (default: none, prove the golden)")
     parser.add_argument("--backend-option", action="append", default=[], metavar="KEY=VALUE", help="repeatable")
     parser.add_argument("--soc", default="ascend910b", help="default ascend910b")
@@ -61,7 +63,7 @@ def show_sweep(args: argparse.Namespace) -> int:
     if args.stop_after < 1:
         raise OracleError(f"--stop-after {args.stop_after}: must be at least 1")
     soc = platform(args.soc).soc
-    todo = pairs(args.op, args.dtype, soc)
+    todo = pairs(args.op, args.dtype, soc, dict(key_values("--attr", args.attr)))
     device = load(args.backend, dict(key_values("--backend-option", args.backend_option))) if args.backend else None
     identity, state = _identity(args, soc), _state_file(args, soc)
     if args.restart:
@@ -90,11 +92,14 @@ def _identity(args: argparse.Namespace, soc: str) -> dict[str, str]:
 
     identity = {"op": args.op, "dtype": args.dtype, "soc": soc, "backend": args.backend or "golden"}
     options = " ".join(sorted(args.backend_option))
+    if args.attr:
+        identity["attributes"] = " ".join(sorted(args.attr))
     return {**identity, "options": options, "oracle": versions()["aclnn-oracle"]}
 
 
 def _state_file(args: argparse.Namespace, soc: str) -> Path:
-    name = f"sweep-{args.op}-{args.dtype}-{soc}-{(args.backend or 'golden').replace(':', '.')}.json"
+    words = [args.op, args.dtype, soc, (args.backend or "golden").replace(":", "."), *sorted(args.attr)]
+    name = f"sweep-{'-'.join(words)}.json".replace("/", "_")
     given: Path | None = args.state
     return given or Path("reports") / name
 

@@ -22,7 +22,7 @@ def examine(*, emulate: bool = False) -> Iterator[Finding]:
         return
     finding, toolkit = machine.toolkit()
     yield finding
-    emulated = toolkit is not None and machine.is_emulated(toolkit)
+    emulated = toolkit is not None and toolkit.emulated
     if not emulated:
         yield from machine.driver()
     if toolkit is None:

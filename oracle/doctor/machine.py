@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..cann.discovery import VARIABLES, VISIBLE, Toolkit, check_visible_devices, find_toolkit
 from ..cann.remedies import closed_devices, device_files
-from ..emulator.toolkit import STAMP
 from ..model.errors import OracleError
 from .findings import Finding, failed, ok, warning
 
@@ -44,15 +43,10 @@ def toolkit() -> tuple[Finding, Toolkit | None]:
     except OracleError as error:
         named = any(os.environ.get(name, "").strip() for name in VARIABLES)
         return (failed if named else warning)("CANN", str(error)), None
-    emulated = " (emulated)" if is_emulated(found) else ""
+    emulated = " (emulated)" if found.emulated else ""
     if not found.version:
         return warning("CANN", f"{found.root} ({found.named_by}) does not tell its version{emulated}"), found
     return ok("CANN", f"{found.root} ({found.named_by}), version {found.version}{emulated}"), found
-
-
-def is_emulated(found: Toolkit) -> bool:
-    """Whether a toolkit tree is one that this package has built."""
-    return (found.root / STAMP).is_file()
 
 
 def environment(emulated: bool) -> Iterator[Finding]:

@@ -7,15 +7,17 @@ without names (``null``) come in the order of GetWorkspaceSize. An aclScalar has
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..catalogue.case import TensorPlan
 from ..catalogue.reading import display
+from ..model import limits
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
+from ..model.strictjson import decoder, guarded
 from ..operators.attributes import attribute_value
 from ..operators.operator import Operator
 from ..operators.parameters import Parameter
@@ -50,23 +52,15 @@ def load(path: Path, *, limit: int = LIMIT) -> Loaded:
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each element of the list with the line it begins on."""
     name = display(path)
-    try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise OracleError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise OracleError(f"{name}: not UTF-8: byte {error.start}") from None
-    decoder, space = json.JSONDecoder(), " \t\r\n"
+    text, space = limits.decoded(limits.read_bytes(path, limits.FOREIGN_BYTES, name), name), " \t\r\n"
+    read = decoder(constants=True).raw_decode
     at = _skip(text, 0, space)
     if text[at : at + 1] != "[":
         raise OracleError(f"{name}:1: not an ATK catalogue: a list of cases is needed")
     at, line, seen = _skip(text, at + 1, space), 1, 0
     while text[at : at + 1] != "]":
         line, seen = line + text.count("\n", seen, at), at
-        try:
-            entry, at = decoder.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            raise OracleError(f"{name}:{error.lineno}: not JSON: {error.msg}") from None
+        entry, at = guarded(partial(read, idx=at), text, f"{name}:{line}", file=name)
         yield f"{name}:{line}", entry
         at = _skip(text, at, space)
         if text[at : at + 1] == ",":

@@ -16,6 +16,7 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.generators import size_of
 from ..catalogue.inputs import spec_of_plan
 from ..catalogue.layout import shares_elements
+from ..model import limits
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
 from ..operators import validate
@@ -81,6 +82,8 @@ class Collector:
 
     def add(self, foreign: Foreign) -> None:
         """Take a case over, or count why not."""
+        if len(self.loaded.cases) >= limits.CASES:
+            raise OracleError(f"{foreign.where}: more than {limits.CASES:,} cases in one file; split it")
         case = self._case(foreign)
         plans = [p for p in (*case.inputs.values(), *case.outputs.values()) if p is not None]
         largest = max((size_of(p.shape) for p in plans), default=0)

@@ -24,6 +24,7 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
 
 Number = int | float
+LARGEST = int(FORMATS["float64"].max)
 Data = dict[str, Any]
 
 
@@ -43,6 +44,8 @@ def number(value: Any) -> Number:
         return _WORDS[value.strip().lower()]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise OracleError(f"{value!r} is not a number; write a number, 'inf', '-inf' or 'nan'")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise OracleError(f"an integer of {value.bit_length()} bits is no value of any dtype")
     return value
 
 

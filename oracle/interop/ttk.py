@@ -20,6 +20,7 @@ from ..catalogue.case import TensorPlan
 from ..catalogue.generators import size_of
 from ..catalogue.layout import as_view
 from ..catalogue.reading import display
+from ..model import limits
 from ..model.call import FORMAT_ENUM
 from ..model.errors import OracleError
 from ..model.storage import row_major
@@ -28,7 +29,7 @@ from ..operators.operator import Operator
 from ..operators.parameters import Parameter
 from .foreign import LIMIT, Collector, Foreign, Loaded, is_accepted
 from .names import drawn, dtype_named, operator_named, operators_of_kernel, plain, same_name, socs_named
-from .ranges import TTK_DEFAULT, Unfit, from_ttk
+from .ranges import TTK_DEFAULT, Unfit, constant, from_ttk, number
 
 KIND = "ttk"
 _NUMBERS = {"nan": math.nan, "inf": math.inf}
@@ -115,12 +116,7 @@ class _Numbers(ast.NodeTransformer):
 
 def _rows(path: Path) -> Iterator[Row]:
     name = display(path)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise OracleError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise OracleError(f"{name}: not UTF-8: byte {error.start}") from None
+    text = limits.decoded(limits.read_bytes(path, limits.FOREIGN_BYTES, name), name)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
@@ -327,11 +323,12 @@ def _with_data(row: Row, plan: TensorPlan, index: int, count: int, given: Any) -
         values = list(_flat(given))
         if len(values) not in (1, size_of(plan.shape)):
             raise row.error("attributes", f"{len(values)} values for a tensor of shape {plan.shape}")
-        cycle = {
-            "gen": "literal",
-            "values": values * (1 if len(values) == size_of(plan.shape) else size_of(plan.shape)),
-        }
-        return replace(plan, data=cycle)
+        try:
+            values = [number(value) for value in values]
+        except OracleError as error:
+            raise row.error("attributes", str(error)) from None
+        one = len(values) == 1 and size_of(plan.shape) != 1
+        return replace(plan, data=constant(values[0]) if one else {"gen": "literal", "values": values})
     ranges = row.listed("input_data_ranges", None)
     ranges = ranges * count if len(ranges) == 1 else ranges
     try:

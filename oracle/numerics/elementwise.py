@@ -9,196 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import FORMATS, FloatFormat
+from ..model.dtypes import FORMATS, FloatFormat, dtype_of
 from . import double_double, enclosures, fractions64
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
-from .envelopes import cell_of, is_linear, table
-from .errorbounds import FLOAT32, FLOAT32_FLUSHING, FLOAT64, SECOND_ORDER, Arithmetic, Loss, larger, losses
-from .expressions import (
-    ONE,
-    ZERO,
-    Expression,
-    Facts,
-    Formula,
-    is_rational,
-    maximum,
-    substitute,
-    symbol,
-    symbols_of,
-    trace,
-    walk,
-)
-from .expressions import operands as names_of
-from .programs import Values, loaded, program, release, simulate
+from .envelopes import cell_of, table
+from .errorbounds import FLOAT32, FLOAT32_FLUSHING, SECOND_ORDER, Arithmetic
+from .expressions import ZERO, Expression, is_rational
+from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
+from .programs import loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ
 
-Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
+DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
-COUNT = "n"  # the symbol of the mean's divisor
-
-
-@dataclass(frozen=True)
-class Form:
-    """An order in which a right kernel computes.
-
-    ``formula``: of the same symbols as the operator's. One that has no operand ``n`` is multiplied by the mean's factor
-    at its end, or, with ``mean="first"``, gets the gradient already multiplied.
-    """
-
-    formula: Formula
-    mean: str = "last"
-
-
-@dataclass(frozen=True)
-class Elementwise:
-    """A formula and the orders in which public kernels compute it.
-
-    ``forms``: by the name of the SoCs' kernel (``950``, ``tbe_a2``, ``tbe_910``, or ``tbe`` for the last two); any
-    other name is an order that no public kernel has and a right one may. Without forms, the formula's own order.
-    ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
-    """
-
-    formula: Formula
-    forms: Mapping[str, Form | Formula] | None = None
-    gradient: str = "g"
-
-    @cached_property
-    def symbols(self) -> tuple[str, ...]:
-        """The operands that the formula names, the mean's divisor not among them."""
-        return tuple(name for name in symbols_of(self.formula) if name != COUNT)
-
-    def graphs(self, known: frozenset[tuple[str, int]], mean: bool) -> Graphs:
-        """Return the graphs of calls in which some operands are constants, with or without a mean."""
-        return _graphs(self, known, mean)
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-class Graphs:
-    """An operator's graphs for one kind of call."""
-
-    def __init__(self, scheme: Elementwise, constants: frozenset[tuple[str, int]], mean: bool) -> None:
-        self.scheme = scheme
-        known: dict[str, Any] = dict(constants)
-        self.count = symbol(COUNT) if mean else ONE
-        self.facts = Facts([COUNT])
-        self._known = known
-        self.value = self._graph(scheme.formula)
-        written = scheme.forms or {"": Form(scheme.formula)}
-        forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
-        self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}
-        orders = list(self.forms.values())
-        if mean:
-            orders += [self._form(form, other) for form in forms.values() for other in ("last", "first", "divided")]
-        self.orders = tuple(dict.fromkeys(orders))
-
-    def _graph(self, formula: Formula) -> Expression:
-        names = symbols_of(formula)
-        result = trace(formula, {k: v for k, v in {**self._known, COUNT: self.count}.items() if k in names})
-        return result if COUNT in names else result / self.count
-
-    def _form(self, form: Form, mean: str) -> Expression:
-        names = symbols_of(form.formula)
-        given = {k: v for k, v in {**self._known, COUNT: self.count}.items() if k in names}
-        if COUNT in names:
-            return trace(form.formula, given)
-        factor = ONE / self.count
-        if mean == "first":
-            given[self.scheme.gradient] = symbol(self.scheme.gradient) * factor
-        result = trace(form.formula, given)
-        return result / self.count if mean == "divided" else result if mean == "first" else result * factor
-
-    def form(self, kernel: str) -> Expression:
-        """Return the form of a SoC's kernel."""
-        for name in (kernel, kernel.partition("_")[0], ""):
-            if name in self.forms:
-                return self.forms[name]
-        return next(iter(self.forms.values()))
-
-    @cached_property
-    def evaluation(self) -> tuple[float, Expression]:
-        """What the float64 evaluation may lose: relative, and absolute."""
-        (lost,) = losses([self.value], FLOAT64, self.facts)
-        return lost.relative, lost.running(abs(self.value))
-
-    @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
-    def bound(self, arithmetic: Arithmetic) -> Loss:
-        """What a right kernel may lose before its last rounding: the worst of all orders."""
-        found = losses(list(self.orders), arithmetic, self.facts, frozenset([COUNT]))
-        relative = max(lost.relative for lost in found)
-        absolute = underflow = scaled = ZERO
-        for lost in found:
-            absolute, underflow = larger(absolute, lost.absolute), larger(underflow, lost.underflow)
-            scaled = larger(scaled, lost.scaled)
-        return Loss(relative, absolute, underflow, scaled)
-
-    @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
-    def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
-        """Where every order is the gradient times a function of one other operand: their names, and per unit of
-        gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where
-        nothing runs, or where rounding may decide a comparison (a table would allow that near it too)."""
-        lost = self.bound(arithmetic)
-        gradient = self.scheme.gradient
-        names = set(names_of(*self.orders))
-        if lost.absolute is ZERO is lost.scaled or len(names) != 2:
-            return None
-        if not all(is_linear(order, gradient) for order in self.orders):
-            return None
-        known = {id(node) for node in walk(*self.orders)}
-        if any(n.is_condition and id(n) not in known for n in walk(lost.absolute, lost.scaled)):
-            return None
-        (other,) = names - {gradient}
-        unit = {symbol(gradient): ONE}
-        return gradient, other, substitute(lost.scaled, unit), substitute(lost.absolute, unit)
-
-    @cached_property
-    def reach(self) -> Expression:
-        """The largest magnitude on the way of any order."""
-        steps = [n for n in walk(*self.orders) if not (n.is_condition or n.is_constant or n.op == "where")]
-        found = ZERO
-        for step in steps:
-            if any(name != COUNT for name in names_of(step)):
-                found = abs(step) if found is ZERO else maximum(found, abs(step))
-        return found
-
-    @cached_property
-    def has_second_look(self) -> bool:
-        return is_rational(self.value) or double_double.supports(self.value)
-
-    @cached_property
-    def is_rational(self) -> bool:
-        return all(is_rational(order) for order in self.orders)
-
-
-@lru_cache(maxsize=1024)
-def _graphs(scheme: Elementwise, known: frozenset[tuple[str, int]], mean: bool) -> Graphs:
-    return Graphs(scheme, known, mean)
-
-
-def graphs_of(scheme: Elementwise, operands: Operands) -> Graphs:
-    """Return the graphs for the operands that are given: absent ones are 1, and integers (flags) constants too."""
-    given = {name: operands.get(name, 1) for name in scheme.symbols}
-    known = frozenset((name, value) for name, value in given.items() if isinstance(value, int))
-    return scheme.graphs(known, COUNT in operands)
 
 
 # ---- the golden ------------------------------------------------------------------------------------------------------
 
 
-def evaluate(scheme: Elementwise, operands: Operands, sink: Sink, *, rank: int = 0, flushes: bool = False) -> None:
-    """Fill the sink. ``rank``: of the output, which a mean's divisor may be made from dim by dim. ``flushes``: the
-    device's exp and division answer 0 for subnormal results."""
-    graphs = graphs_of(scheme, operands)
+def evaluate(
+    scheme: Elementwise, operands: Operands, sink: Sink, *, rank: int = 0, soc: str = "", flushes: bool = False
+) -> None:
+    """Fill the sink. ``rank``: of the output, which a mean's divisor may be made from dim by dim. ``soc``: whose kernel
+    is judged. ``flushes``: the device's exp and division answer 0 for subnormal results."""
+    graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     engine = compiled_engine(sink)
     device = FLOAT32_FLUSHING if flushes else FLOAT32
     work = _Work(graphs, operands, sink.kernel, device, (4 + 2 * rank) * UNIT if COUNT in operands else 0.0)
@@ -259,8 +100,7 @@ class _Work:
             if isinstance(operand, np.ndarray):
                 where = where[np.isfinite(operand.reshape(-1)[where])]
         if where.size:
-            nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
-            region.leave(where + start, nothing, -end, end)
+            region.leave_overflowed(where + start)
 
     def exact(self, index: tuple[int, ...]) -> Any:
         """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
@@ -283,10 +123,14 @@ class _Work:
         relative, absolute = self.graphs.evaluation
         value, error = program(self.graphs.value, absolute)(few, where[0].shape)
         slack = np.abs(value) * relative + error * SECOND_ORDER
-        if not is_rational(self.graphs.value):
-            return double_double.refined(self.graphs.value, few, self.dtype, slack)
-        exact = fractions64.evaluate(self.graphs.value, few)
-        return fractions64.refined(np.asarray(value), exact, self.dtype, slack)
+        if is_rational(self.graphs.value):
+            exact = fractions64.evaluate(self.graphs.value, few)
+            found = fractions64.refined(np.asarray(value), exact, self.dtype, slack)
+        else:
+            found = double_double.refined(self.graphs.value, few, self.dtype, slack)
+        beyond = ~np.isfinite(found[0])  # overflows float64 too: settled exactly
+        middle, low, high = (np.where(beyond, e, f) for e, f in zip((0.0, -np.inf, np.inf), found, strict=True))
+        return middle, low, high
 
     # ---- the strict bound ----
 
@@ -295,8 +139,10 @@ class _Work:
         ranges = ranges_of(self.operands)
         bound = self._bound(value, ranges)
         unspecified = np.zeros(value.shape, bool)
-        if not stays_inside(self.graphs.orders, ranges):
+        inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges)
+        if not inside or not np.isfinite(bound.max()):
             self._overflows(value, bound, unspecified)
+        self._departs(value, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
 
     def _bound(self, value: Array, ranges: Ranges | None) -> Array:
@@ -329,16 +175,32 @@ class _Work:
         bound += most
         return True
 
+    def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
+        """Where the SoC's kernel is known to answer something else, or where its answer is not known."""
+        if self.graphs.departing is not None:
+            (apart,) = program(self.graphs.departure)(self.operands, value.shape)
+            unspecified |= apart > np.abs(value) * DEPARTURE
+            bound += apart
+            release(apart)
+        if self.graphs.unspecified is not None:
+            (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
+            unspecified |= np.asarray(unknown)
+
     def _overflows(self, value: Array, bound: Array, unspecified: Array) -> None:
-        """Where a step may overflow, or an operand is not finite, every order is run."""
+        """Where a step may overflow, an operand is not finite, or no bound is known, every order is run."""
         (reach,) = program(self.graphs.reach)(self.operands, value.shape)
-        odd = ~(np.asarray(reach) < LARGEST * (1 - NEAR))
+        native = self.graphs.native
+        largest = LARGEST if native is None else FORMATS[self.graphs.dtype].max
+        odd = ~(np.asarray(reach) < largest * (1 - NEAR)) | ~np.isfinite(bound)
         release(reach)
         if not odd.any():
             return
         few = {n: v[odd].astype(np.float32) if isinstance(v, np.ndarray) else v for n, v in self.operands.items()}
         orders = self.graphs.orders
         answers = [simulate(order, few, np.float32, largest=end) for order in orders for end in _ENDS]
+        if native is not None:
+            narrow = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in few.items()}
+            answers.append(simulate(native, narrow, self.dtype).astype(np.float32))
         value = value[odd]
         answers = [np.broadcast_to(answer, value.shape) for answer in answers]
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
@@ -349,7 +211,7 @@ class _Work:
     def _ties(self, value: Array, sink: Sink) -> Array | None:
         """Where every order is exact in float32 and the value lies halfway between two numbers of a 16-bit type."""
         fmt = sink.formats[0]
-        if not self.graphs.is_rational or fmt.mant >= FORMATS["float32"].mant:
+        if not self.graphs.is_rational or self.graphs.native is not None or fmt.mant >= FORMATS["float32"].mant:
             return None
         ties = np.flatnonzero(is_halfway(value, fmt))
         if not ties.size:
@@ -405,7 +267,11 @@ def pick(operands: Operands, index: Any) -> Operands:
 
 
 def kernel(scheme: Elementwise, operands: Operands, form: str, compute: Any) -> Array:
-    """Return what a SoC's public kernel computes, every intermediate in a type."""
-    graphs = graphs_of(scheme, operands)
+    """Return what a SoC's public kernel computes, every intermediate in a type: its own, if it is one that the kernel
+    does not widen."""
+    kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
+    graphs = graphs_of(scheme, operands, form, dtype_of(kinds.pop()).name if len(kinds) == 1 else "")
+    if graphs.native is not None:
+        compute = graphs.dtype
     ready = {n: v.astype(compute) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
     return simulate(graphs.form(form), ready, compute)

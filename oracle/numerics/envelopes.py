@@ -16,7 +16,7 @@ import numpy as np
 from ..model.call import Array
 from .enclosures import constant_value
 from .expressions import Expression, operands, walk
-from .special import erf
+from .special import erf, erfc
 
 SHIFT = 19  # bits of float32 below a cell's
 Cells = tuple[Array, Array]  # lower and upper ends
@@ -85,8 +85,10 @@ def _corners(operation: Callable[..., Array]) -> Callable[[Cells, Cells], Cells]
 
 
 def _divide(a: Cells, b: Cells) -> Cells:
-    low, high = _corners(np.divide)(a, b)
-    through_zero = (b[0] <= 0) & (b[1] >= 0)
+    """Zero as an end of a divisor is approached from inside; one that is nothing else counts as positive."""
+    ends = b[0] + 0.0, np.where((b[1] == 0) & (b[0] < 0), -0.0, b[1])
+    low, high = _corners(np.divide)(a, ends)
+    through_zero = (b[0] < 0) & (b[1] > 0)
     return np.where(through_zero, -np.inf, low), np.where(through_zero, np.inf, high)
 
 
@@ -144,4 +146,5 @@ _OPERATIONS: dict[str, Callable[..., Cells]] = {
     "where": _where,
     **{name: _rising(getattr(np, name)) for name in ("exp", "log", "log1p", "expm1", "tanh", "sqrt", "sign")},
     "erf": _rising(erf),
+    "erfc": lambda a: (np.asarray(erfc(a[1])), np.asarray(erfc(a[0]))),
 }

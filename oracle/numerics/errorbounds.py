@@ -10,6 +10,7 @@ are evaluated beside the value (a *running* bound: every element has its own). d
     a * b, a / b                      relative and scaled add up; absolute errors are multiplied by the other operand
     exp(a)                            scaled = e^(the error of a) - 1
     f(a)                              absolute = |f'| times the error of a, relative = the function's accuracy
+    1 - s, s near 1                   absolute = a few times 1 - s where that is less: s is rounded to 1 in the end
     where(c, a, b)                    the larger of both; where rounding may decide c, the distance of a and b too
 """
 
@@ -25,13 +26,16 @@ from .expressions import (
     Facts,
     constant,
     constant_bits,
+    exp,
     expm1,
     is_power_of_two,
     maximum,
+    minimum,
     walk,
     where,
 )
 
+FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
 SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation
 
 
@@ -68,6 +72,9 @@ FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
 FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "exp", "log", "sqrt"}))
 
 
+NARROW = {"float16": Arithmetic(2.0**-11, 11, 2.0**-24, _DEVICE)}  # kernels that do not widen
+
+
 @dataclass(frozen=True)
 class Loss:
     """The error of a node: relative to its own size (a number, and a graph), and two absolute terms."""
@@ -101,9 +108,11 @@ def losses(
     arithmetic: Arithmetic,
     facts: Facts | None = None,
     scalars: frozenset[str] = frozenset(),
+    rounded: frozenset[str] = frozenset(),
 ) -> list[Loss]:
-    """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow."""
-    rules = _Rules(arithmetic, facts or Facts(), scalars)
+    """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow. ``rounded``:
+    operands that the arithmetic's type may not hold."""
+    rules = _Rules(arithmetic, facts or Facts(), scalars, rounded)
     for node in walk(*roots):
         rules.found[id(node)] = rules.of(node)
     return [rules.found[id(root)] for root in roots]
@@ -114,11 +123,12 @@ class _Rules:
     arithmetic: Arithmetic
     facts: Facts
     scalars: frozenset[str]
+    rounded: frozenset[str] = frozenset()
     found: dict[int, Loss] = field(default_factory=dict)
 
     def of(self, node: Expression) -> Loss:
         if node.op == "symbol":
-            return EXACT
+            return Loss(self.arithmetic.unit, ZERO, self.quantum(node)) if node.value in self.rounded else EXACT
         if node.is_constant:
             rounded = node.op != "constant" or constant_bits(node.value) > self.arithmetic.digits
             return Loss(self.arithmetic.unit, ZERO, ZERO) if rounded else EXACT
@@ -162,10 +172,43 @@ class _Rules:
         signs = self.facts.sign(a) * self.facts.sign(b) * (1 if node.op == "+" else -1)
         if signs > 0:
             relative = (max(one.relative, other.relative) + unit) * SECOND_ORDER
-            scaled = larger(one.scaled, other.scaled)
+            scaled = larger(self._weighted(a, b), self._weighted(b, a))
             return Loss(relative, plus(one.absolute, other.absolute), underflow, scaled)
-        absolute = times(constant(SECOND_ORDER), plus(self.error(a), self.error(b)))
+        absolute = times(constant(SECOND_ORDER), plus(self._beside(a, b), self._beside(b, a)))
         return Loss(unit * SECOND_ORDER if absolute is not ZERO else unit, absolute, underflow)
+
+    def _weighted(self, node: Expression, other: Expression) -> Expression:
+        """The scaled error of a term of a sum, relative to the sum: as little as the term beside a constant."""
+        scaled = self.loss(node).scaled
+        if scaled is ZERO or not other.is_constant:
+            return scaled
+        return over(minimum(scaled, constant(FAR)), ONE + over(self.size(other), self.size(node)))
+
+    def _beside(self, node: Expression, other: Expression) -> Expression:
+        """The error of a term of a difference. What saturates at 1, beside 1, is rounded to 1 itself in the end: its
+        error is at most a few times its distance from 1."""
+        short = self._shortfall(node) if other.op == "constant" and other.value in (1, -1) else None
+        return self.error(node) if short is None else minimum(self.error(node), short)
+
+    def _shortfall(self, node: Expression) -> Expression | None:
+        """A multiple of 1 - |node|, computed without cancellation, that the error of a right kernel does not exceed."""
+        if node.op in ("neg", "abs"):
+            return self._shortfall(node.args[0])
+        if node.op == "tanh":  # 1 - tanh a < 2 e^(-2 a)
+            return times(constant(40), exp(constant(-2) * self.size(node.args[0])))
+        if node.op == "*" and node.args[0] is node.args[1]:
+            short = self._shortfall(node.args[0])
+            return None if short is None else times(constant(8), short)
+        if node.op == "where":
+            shorts = [self._shortfall(a) for a in node.args[1:]]
+            return None if None in shorts else where(node.args[0], *(s for s in shorts if s is not None))
+        if node.op == "/" and node.args[1].op == "+":  # a / (a + c), of positive terms
+            a, (one, other) = node.args[0], node.args[1].args
+            c = other if one is a else one if other is a else None
+            if c is not None and self.facts.sign(a) > 0 and self.facts.sign(c) > 0:
+                scaled = minimum(plus(self.loss(a).scaled, self.loss(c).scaled), constant(FAR))
+                return times(plus(constant(5), scaled), over(ONE, ONE + over(a, c)))
+        return None
 
     def _product(self, node: Expression, a: Expression, b: Expression) -> Loss:
         one, other = self.loss(a), self.loss(b)
@@ -231,10 +274,10 @@ class _Rules:
         return Loss(self.accuracy("expm1") * SECOND_ORDER, absolute, underflow)
 
     def _tanh(self, node: Expression, a: Expression) -> Loss:
-        return self._function(node, a, ONE)
+        return self._function(node, a, minimum(ONE, times(constant(4), exp(constant(-2) * self.size(a)))))
 
     def _erf(self, node: Expression, a: Expression) -> Loss:
-        return self._function(node, a, constant(1.13))  # 2 / sqrt(pi)
+        return self._function(node, a, times(constant(1.13), exp(-(a * a))))  # 2 / sqrt(pi)
 
     def _erfc(self, node: Expression, a: Expression) -> Loss:
         """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a)."""
@@ -284,7 +327,7 @@ class _Rules:
             parts = [d for d in map(self.doubt, condition.args) if d is not None]
             return None if not parts else parts[0] if len(parts) == 1 else parts[0] | parts[1]
         a, b = condition.args
-        if self.loss(a).is_zero and self.loss(b).is_zero:
+        if a is b or (self.loss(a).is_zero and self.loss(b).is_zero):
             return None
         reach = plus(self.error(a), self.error(b))
         reach = plus(reach, plus(self.loss(a).underflow, self.loss(b).underflow))

@@ -136,6 +136,7 @@ class Region:
         self.in_place = sink.direct and sink.out.flags.c_contiguous
         self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
         self.odd: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
+        self.overflowed: list[Array] = []  # flat indices of elements that float64 cannot hold
 
     def put_relative(self, index: Index, value: Array, relative: float) -> None:
         """Round one block, contiguous in this part, whose elements have the same relative error bound."""
@@ -159,6 +160,12 @@ class Region:
         """Leave elements, by flat indices in this part, to be settled at the end."""
         self.odd.append((where, value, low, high))
 
+    def leave_overflowed(self, where: Array) -> None:
+        """Leave elements whose value overflows float64 although it exists; the standards are given the golden."""
+        nothing, end = np.zeros(where.size), np.full(where.size, np.inf)
+        self.leave(where, nothing, -end, end)
+        self.overflowed.append(where)
+
     def start(self, block: Array) -> int:
         """Return the flat index at which a block of this part begins."""
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
@@ -170,6 +177,9 @@ class Region:
             value, low, high = ends
             settle(where, (value, low, high), self.target, exact, None if refine is None else self._recorded(refine))
         unify_nans(self.target)
+        if self.overflowed and self.sink.judged:
+            beyond = np.unravel_index(np.concatenate(self.overflowed), self.target.shape)
+            self.sink.value[beyond] = widen(self.target[beyond])
         if not self.in_place:
             convert(self.target, self.sink.out)
         if self.sink.judged and self.sink.rounded_value:

@@ -14,8 +14,8 @@ from ..model.platforms import DEFAULT_SOC, Platform, platform
 from ..model.status import Status, invalid, nullptr
 from ..numerics import elementwise
 from ..numerics.blocks import convert
-from ..numerics.elementwise import Elementwise
 from ..numerics.environment import ieee_arithmetic
+from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import first_failure
 from .operator import Arguments, Operator
@@ -216,7 +216,7 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     part = sink.at((None,)) if out.ndim == 0 else sink
     if isinstance(op.computes, Elementwise):
         operands = op.formula_operands(ready)
-        elementwise.evaluate(op.computes, operands, part, rank=out.ndim)
+        elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel)
     else:
         op.computes.evaluate(ready, target, part)
     return sink

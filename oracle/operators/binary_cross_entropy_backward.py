@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, maximum
+from ..numerics.graphs import Elementwise
 from .checks import (
     Args,
     Checks,

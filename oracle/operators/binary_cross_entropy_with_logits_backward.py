@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp, is_finite, where
+from ..numerics.graphs import Elementwise
 from .checks import (
     Args,
     Checks,

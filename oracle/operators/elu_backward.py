@@ -15,8 +15,8 @@ gradient times a factor of zero is NaN.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp, where
+from ..numerics.graphs import Elementwise
 from .checks import (
     Args,
     Checks,

@@ -15,8 +15,8 @@ gradient there is unspecified. On ascend910b and ascend910_93 float16 is compute
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp, ratio
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -69,7 +69,9 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b"),
     checks=checks,
     empty=("gradOutput", "self"),
-    computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
+    computes=Elementwise(
+        formula, {"950": formula, "tbe": Form(formula, native=("float16",)), "gradient_first": gradient_first}
+    ),
     points={"x": (-0.7511543, 0.0)},
     kernel=KernelName("fast_gelu_grad", ("gradOutput", "self")),
 )

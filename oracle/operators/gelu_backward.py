@@ -17,8 +17,8 @@ float32, for which ascend910 and PyTorch give NaN (0 * inf), the others gradOutp
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import PI, Expression, exp, is_nan, ratio, sqrt, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -84,7 +84,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_950, "tbe_910": kernel_910}),
+    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_950, "tbe_910": Form(kernel_910, departs=True)}),
     kernel_type=kernel_type,
     points={"x": (-0.7524614, 0.0)},
     kernel=KernelName("gelu_grad", INPUTS),

@@ -16,8 +16,8 @@ and 0 * gradOutput below).
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import PI, Expression, erf, erfc, exp, sqrt, where
+from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
 from .checks import Args, Checks, broadcast_together, check, ends_if_empty, not_null, promotes
 from .gelu_backward import INPUTS, TYPES, kernel_type
@@ -77,7 +77,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_a2, "tbe_910": kernel_910}),
+    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_a2, "tbe_910": Form(kernel_910, departs=True)}),
     kernel_type=kernel_type,
     points={"x": (-0.7517916, 0.0)},
     kernel=KernelName("gelu_grad_v2", INPUTS, {"approximate": ("approximate", "none")}),

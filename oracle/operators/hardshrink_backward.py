@@ -14,8 +14,8 @@ before: an infinite gradient there is unspecified. float16 is compared with lamb
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -73,7 +73,9 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": formula, "tbe": kernel_tbe}),
+    computes=Elementwise(
+        formula, {"950": Form(formula, native=("float16",)), "tbe": Form(kernel_tbe, native=("float16",))}
+    ),
     kernel_type=kernel_type,
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("hard_shrink_grad", INPUTS, {"lambd": ("lambd", 0.5)}),

@@ -14,8 +14,8 @@ float16.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, ratio, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -69,7 +69,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe": formula}),
+    computes=Elementwise(formula, {"950": kernel_950, "tbe": Form(formula, native=("float16",))}),
     kernel_type=kernel_type,
     points={"x": (-3.0, 3.0)},
     kernel=KernelName("hard_sigmoid_grad", INPUTS),

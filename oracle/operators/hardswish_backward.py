@@ -13,8 +13,8 @@ ascend950; before that it is unspecified (public copies answer 1 or NaN).
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
-from ..numerics.expressions import Expression, ratio, where
+from ..numerics.expressions import Expression, is_nan, ratio, where
+from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
 from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, SAME, output, tensor
@@ -50,7 +50,9 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     checks=checks,
     empty=("gradOutput", "self"),
-    computes=Elementwise(formula, {"950": formula, "tbe": formula, "quotient": quotient}),
+    computes=Elementwise(
+        formula, {"950": formula, "tbe": formula, "quotient": quotient}, unspecified={"tbe": lambda x: is_nan(x)}
+    ),
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad", ("gradOutput", "self")),
     aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"])),

@@ -13,8 +13,8 @@ gradOutput.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, ratio, where
+from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
 from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, SAME, output, tensor

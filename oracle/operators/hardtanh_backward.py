@@ -9,14 +9,14 @@ beside self's are not checked; an out that differs is unspecified.
 
 self = NaN keeps gradOutput; limits that are NaN give 0. Outside the limits ascend950 answers 0, the TBE kernels 0 *
 gradOutput: an infinite gradient is unspecified. ascend910 multiplies by q / (q + 1e-10), q = (self - max) (self - min):
-unspecified there for NaN and inside where |q| < 2^-9.
+unspecified there for NaN and inside where that is not nearly 1.
 """
 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
-from ..numerics.expressions import Expression, is_nan, where
+from ..numerics.expressions import Expression, is_nan, maximum, minimum, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
 from .operator import Arguments, Aten, KernelName, Operator
 from .parameters import MAIN, SAME, number, output, tensor
@@ -29,6 +29,13 @@ def formula(g: Expression, x: Expression, low: Expression, high: Expression) -> 
 
 def kernel_tbe(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:
     return where(is_nan(x), g, where(x > low, 1, 0) * where(x < high, 1, 0) * g)
+
+
+def kernel_910(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:
+    """No selection: a quotient that is nearly 1 inside and 0 at the limits."""
+    c = minimum(maximum(x, low), high)
+    q = (c - high) * (c - low)
+    return g * (q / (q + 1e-10))
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -65,7 +72,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=("gradOutput", "self"),
-    computes=Elementwise(formula, {"950": formula, "tbe": kernel_tbe}),
+    computes=Elementwise(formula, {"950": formula, "tbe_a2": kernel_tbe, "tbe_910": Form(kernel_910, departs=True)}),
     undefined=undefined,
     points={"x": (-1.0, 1.0)},
     kernel=KernelName("hardtanh_grad", ("self", "gradOutput"), {"min_val": ("min", -1.0), "max_val": ("max", 1.0)}),

@@ -16,8 +16,8 @@ NaN (0 on ascend950, official golden and PyTorch; public TBE copies answer -grad
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
-from ..numerics.expressions import Expression, where
+from ..numerics.expressions import Expression, equal, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -40,6 +40,10 @@ INPUTS = ("gradOutput", "self", "target")
 def formula(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
     """The formula in the order of the kernels."""
     return where(x > t, 1, where(x < t, -1, 0)) * (g * (1 / n))
+
+
+def kernel_tbe(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    return where(equal(x, t), 0, where(x > t, 1, -1)) * (g * (1 / n))
 
 
 def quotient(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
@@ -76,7 +80,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": formula, "tbe": formula, "quotient": quotient}),
+    computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True), "quotient": quotient}),
     kernel_type=kernel_type,
     mean=lambda a: common_size(a, INPUTS),
     points={"x": (0.0,)},

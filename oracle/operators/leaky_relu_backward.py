@@ -16,8 +16,8 @@ ascend950 compute float16 in float16.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
-from ..numerics.expressions import Expression, where
+from ..numerics.expressions import Expression, is_nan, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -41,6 +41,12 @@ SLOPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "b
 def formula(g: Expression, x: Expression, slope: Expression) -> Expression:
     """The document's formula, in the order of every kernel."""
     return where(x > 0, g, g * slope)
+
+
+def kernel_910(g: Expression, x: Expression, slope: Expression) -> Expression:
+    """A mask of clamped numbers instead of a comparison ."""
+    m = where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
+    return g * (abs(m - 1) * slope + m)
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -77,7 +83,15 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=("self",),
-    computes=Elementwise(formula, {"950": formula, "tbe": formula}),
+    computes=Elementwise(
+        formula,
+        {
+            "950": formula,
+            "tbe_a2": Form(formula, native=("float16",)),
+            "tbe_910": Form(kernel_910, native=("float16",), departs=True),
+        },
+        unspecified={"tbe_910": lambda x: is_nan(x)},
+    ),
     kernel_type=kernel_type,
     points={"x": (0.0,)},
     kernel=KernelName("leaky_relu_grad", INPUTS, {"negative_slope": ("negativeSlope", 0.0)}),

@@ -14,8 +14,8 @@ gradient is NaN where e^self overflows float64 (self > 709), as inf * 0 is on a 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp, log, where
+from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, not_null, same_dtype, same_shape
 from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, SAME, UNREAD, output, tensor

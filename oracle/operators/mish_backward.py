@@ -15,8 +15,8 @@ ascend950 and PyTorch lose the term with s and return +e^self * gradOutput (0 on
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp, log1p, tanh, where
+from ..numerics.graphs import Elementwise
 from .checks import (
     Args,
     Checks,

@@ -14,8 +14,8 @@ difference overflows float32 and whose result does not.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression
+from ..numerics.graphs import Elementwise
 from .checks import (
     Args,
     Checks,

@@ -14,7 +14,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
+from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .parameters import MAIN, MUTUAL, Attributes, Parameter, Role, Shape
@@ -157,6 +157,11 @@ class Operator:
         return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
 
     @cached_property
+    def reduction(self) -> Parameter | None:
+        """The attribute that says how a loss is reduced, if there is one."""
+        return self.attribute("reduction")
+
+    @cached_property
     def class_index(self) -> str | None:
         """The input that holds the class of each sample, if there is one."""
         return next((p.name for p in self.parameters if p.holds("classes")), None)
@@ -238,7 +243,7 @@ class Operator:
                 found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
                 found[parameter.symbol] = np.broadcast_to(value, shape)
-        reduction = self.attribute("reduction")
+        reduction = self.reduction
         if reduction is not None and reduction.words[a[reduction.name]] == "mean":
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if self.scalars is not None:

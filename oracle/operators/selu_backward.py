@@ -7,9 +7,9 @@ float32.
 
 Shapes and dtypes are equal; there is no limit of rank. int32 and int8 are accepted and not served by the golden.
 
-Special values follow the formula in IEEE float64; result = NaN takes the upper branch. Unspecified: result = 0, which
-takes the lower branch on ascend950 (since July 2026) and in PyTorch and the upper one elsewhere, 1.758 against 1.051
-times gradOutput. Kernels before ascend950 compute float16 in float16.
+Special values follow the formula in IEEE float64; result = NaN takes the upper branch. result = 0 takes the lower
+branch on ascend950 (since July 2026) and in PyTorch and the upper one elsewhere, 1.758 against 1.051 times gradOutput,
+where it is unspecified. Kernels before ascend950 compute float16 in float16.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, dtype_in, ends_if_empty, not_null, same_dtype, same_shape
 from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, SAME, output, tensor
@@ -56,7 +56,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=("gradOutput", "result"),
-    computes=Elementwise(formula, {"950": formula, "tbe": kernel_tbe}),
+    computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, native=("float16",), departs=True)}),
     points={"y": (-1.7580993, 0.0)},
     kernel=KernelName("selu_grad", ("gradOutput", "result")),
     aten=Aten(

@@ -14,8 +14,8 @@ times infinity is NaN, output 0 and 1 keep the sign of the product.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression
+from ..numerics.graphs import Elementwise
 from .checks import (
     Args,
     Checks,

@@ -14,8 +14,8 @@ infinite gradient there is unspecified.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp
+from ..numerics.graphs import Elementwise
 from .checks import (
     Args,
     Checks,

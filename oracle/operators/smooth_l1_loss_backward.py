@@ -17,8 +17,8 @@ of zero at beta = 0 (NaN, 0 or -1), and an infinite one at beta = inf.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
-from ..numerics.expressions import Expression, sign, where
+from ..numerics.expressions import Expression, equal, sign, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -48,6 +48,21 @@ def formula(g: Expression, x: Expression, t: Expression, beta: Expression, n: Ex
 def kernel_950(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
     d = x - t
     return where(d > beta, 1, where(d < -beta, -1, d * (1 / beta))) * g * (1 / n)
+
+
+def kernel_tbe(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
+    d = x - t
+    return where(abs(d) < beta, d / (beta + 1e-6), sign(d)) * g * (1 / n)
+
+
+def small(x: Expression, t: Expression, beta: Expression) -> Expression:
+    """ascend950 multiplies by NaN."""
+    return (beta < 1e-6) & (abs(x - t) <= beta)
+
+
+def nothing(x: Expression, t: Expression, beta: Expression) -> Expression:
+    """0 / 0."""
+    return equal(beta, 0) & equal(x, t)
 
 
 def mean_first(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
@@ -89,7 +104,11 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe": formula, "mean_first": mean_first}),
+    computes=Elementwise(
+        formula,
+        {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first},
+        unspecified={"950": small, "": nothing},
+    ),
     kernel_type=kernel_type,
     points={"x": (-1.0, 0.0, 1.0)},
     kernel=KernelName(

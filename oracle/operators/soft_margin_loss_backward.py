@@ -16,8 +16,8 @@ official golden and PyTorch answer NaN or an infinity, the exact value is about 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp, is_finite, where
+from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, broadcast_together, dtype_in, ends_if_empty, float_types, max_rank, not_null
 from .operator import Arguments, Aten, KernelName, Operator, common_size
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor

@@ -15,8 +15,8 @@ infinite self gives NaN.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, exp, where
+from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, max_rank, not_null, same_shape
 from .operator import Arguments, Aten, KernelName, Operator
 from .parameters import MAIN, SAME, number, output, tensor

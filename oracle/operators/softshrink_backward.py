@@ -7,15 +7,15 @@ unrounded with every dtype. A negative one is refused.
 Document and source differ, and the source wins: inputs of two dtypes are both cast to float32. The result is not cast:
 a gradInput of another dtype than the inputs' (float32 for two) is unspecified.
 
-self = NaN keeps gradOutput. Masked elements are 0, whatever the gradient is. Unspecified: a lambda that is NaN, which
-gives 0 on ascend950 and gradOutput elsewhere.
+self = NaN keeps gradOutput. Masked elements are 0, whatever the gradient is. A lambda that is NaN gives 0 on ascend950
+and gradOutput elsewhere, where it is unspecified.
 """
 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
 from ..numerics.expressions import Expression, is_nan, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -78,7 +78,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": formula, "tbe": kernel_tbe}),
+    computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True)}),
     kernel_type=kernel_type,
     undefined=undefined,
     points={"x": (-0.5, 0.0, 0.5)},

@@ -8,15 +8,16 @@ dtypes are equal on every product; int64 is accepted by ascend950 for a zero thr
 the golden. Document and source differ, and the source wins: null pointers are 161001, the shape of out is checked.
 
 self = NaN keeps gradOutput, a threshold that is NaN keeps all. A zero threshold multiplies by 0 or 1 on ascend950, so
-an infinite gradient is NaN there and 0 elsewhere: unspecified. Unspecified before ascend950, where a clamped self
-stands for the comparison: NaN, and 0 < self < 2^-126 at a zero threshold; NaN always on ascend910.
+an infinite gradient is NaN there and 0 elsewhere: unspecified. Before ascend950 a clamped self stands for some
+comparisons: unspecified are NaN and 0 < self < 2^-126 at a zero threshold, and NaN always on ascend910. Kernels before
+ascend950 compare float16 with the threshold rounded to float16.
 """
 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.elementwise import Elementwise
-from ..numerics.expressions import Expression, where
+from ..numerics.expressions import Expression, is_nan, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -32,6 +33,7 @@ from .parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("self", "gradOutput")
 ZERO = 2.0**-23  # thresholds up to here count as zero
+TINY = 2.0**-126  # the smallest normal float32
 
 
 def formula(g: Expression, x: Expression, t: Expression) -> Expression:
@@ -41,6 +43,17 @@ def formula(g: Expression, x: Expression, t: Expression) -> Expression:
 
 def kernel_950(g: Expression, x: Expression, t: Expression) -> Expression:
     return where(abs(t) <= ZERO, g * where(x <= 0, 0, 1), where(x <= t, 0, g))
+
+
+def kernel_910(g: Expression, x: Expression, t: Expression) -> Expression:
+    """At a zero threshold a mask of clamped numbers instead of a comparison."""
+    mask = where(x > 0, where(x < TINY, x * (1 / TINY), 1), 0)
+    return where(abs(t) <= ZERO, g * mask, where(x > t, g, 0))
+
+
+def unknown(x: Expression, t: Expression) -> Expression:
+    """bfloat16 alone is masked like that, at a zero threshold."""
+    return (abs(t) <= ZERO) & (is_nan(x) | ((x > 0) & (x < TINY)))
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -70,7 +83,15 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe": formula}),
+    computes=Elementwise(
+        formula,
+        {
+            "950": kernel_950,
+            "tbe_a2": Form(formula, native=("float16",)),
+            "tbe_910": Form(kernel_910, native=("float16",), departs=True),
+        },
+        unspecified={"tbe_a2": unknown},
+    ),
     points={"x": (0.0, 1.0)},
     kernel=KernelName("threshold_grad_v2_d", ("gradOutput", "self"), {"threshold": ("threshold", 0.0)}),
     aten=Aten(lambda aten, t: aten.threshold_backward(t["gradOutput"], t["self"], t["threshold"])),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
+from ..model import strictjson
 from ..model.errors import OracleError
 
 Number = int | float
@@ -15,8 +16,8 @@ NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  
 
 
 def parse_object(text: str, where: str) -> Fields:
-    """Parse one line of strict JSON that must hold an object; ValueError if it is not JSON at all."""
-    value = json.loads(text, parse_constant=_refuse_constant)
+    """Parse one line of strict JSON that must hold an object."""
+    value = strictjson.loads(text, where)
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
     return Fields(_without_surrogates(value) if "\\ud" in text.lower() else value, where)
@@ -31,10 +32,6 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f'{name} is not JSON; write the string "{name.lower().replace("infinity", "inf")}"')
 
 
 def _short(value: object) -> str:

@@ -133,7 +133,7 @@ def _lines(path: Path) -> tuple[Iterator[Fields], str]:
         try:
             json.loads(tail)
             raw.append(tail)
-        except ValueError:
+        except (ValueError, RecursionError):
             half = f"line {len(raw) + 1} is half-written ({len(tail)} bytes) and is left out"
     return (_parse(line, f"{path}:{number}") for number, line in enumerate(raw, 1) if line.strip()), half
 
@@ -143,10 +143,6 @@ def _parse(line: bytes, where: str) -> Fields:
         return parse_object(line.decode("utf-8"), where)
     except UnicodeDecodeError:
         raise OracleError(f"{where}: not UTF-8 text; is this a run record?") from None
-    except OracleError:
-        raise
-    except ValueError as error:
-        raise OracleError(f"{where}: not a line of JSON ({error})") from None
 
 
 def _notes(record: Record, end: RunEnd | None, half: str, reruns: Mapping[str, int]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -57,34 +58,58 @@ class RecordWriter:
         self.path = path
         self.planned = 0
         self.statuses: dict[str, str] = {}
+        self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
         self.started = time.monotonic()
+        self.kept: Path | None = None  # where the record that was there has gone
         self._file: IO[str] | None = None
 
     def begin(self, planned: int, header: RunHeader) -> None:
-        """Write the run line, with the time and what is planned. Raises OracleError where it cannot be written."""
+        """Write the run line, with the time and what is planned. A record that is there already is kept beside it.
+
+        Raises OracleError where the file cannot be written, or is there and is no record.
+        """
         self.planned = planned
         self.started = time.monotonic()
         if self.path is None:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.kept = _kept(self.path)
             self._file = self.path.open("w", encoding="utf-8", newline="\n")
         except OSError as error:
             raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self._write(dumps(replace(header, started=now, planned=planned)))
 
-    def case(self, text: str) -> None:
-        """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts."""
+    def case(self, text: str) -> tuple[str, str]:
+        """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts.
+
+        Returns the id and the status.
+        """
         line = json.loads(text)
         self.statuses[line["id"]] = line["status"]
+        reason = line["reason"] if line["status"] == "skip" else None
+        self._reasons.setdefault(line["op"], {})[line["id"]] = reason
         self._write(text)
+        return line["id"], line["status"]
 
     def counts(self) -> dict[str, int]:
         """Return the number of cases per status, every status present; they add up to ``planned``."""
         counted = Counter(self.statuses.values())
         counted["notrun"] += max(0, self.planned - len(self.statuses))
         return {status: counted[status] for status in STATUSES}
+
+    def unrun(self) -> list[str]:
+        """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""
+        told = []
+        for op, reasons in self._reasons.items():
+            given = [reason for reason in reasons.values() if reason is not None]
+            if len(given) == len(reasons):
+                ((reason, _),) = Counter(given).most_common(1)
+                others = len(set(given)) - 1
+                more = f" (and {others} other {'reason' if others == 1 else 'reasons'})" if others else ""
+                told.append(f"{op}: all {len(given)} cases were skipped, nothing was tested: {reason}{more}")
+        return told
 
     @property
     def good(self) -> bool:
@@ -104,9 +129,28 @@ class RecordWriter:
             self._file.flush()
 
 
-def summary(counts: Mapping[str, int]) -> str:
-    """Return the last line of a run in the ecosystem's words (ATK's console), then our statuses, none left out."""
-    total = sum(counts.values())
-    failed = sum(n for status, n in counts.items() if status not in GOOD)
-    rest = ", ".join(f"{status} {n}" for status, n in counts.items() if n)
-    return f"Total Task: {total}, success {total - failed}, failed {failed} ({rest or 'nothing planned'})"
+def _kept(path: Path) -> Path | None:
+    """Move a record out of the way of a new one, named after its start; None where there is none.
+
+    A link (``latest``) is only a name: it is taken away. Raises OracleError for a file that is no run record.
+    """
+    if path.is_symlink():
+        path.unlink()
+        return None
+    if not path.exists() or not path.stat().st_size:
+        return None
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline()
+    try:
+        head = json.loads(first)
+        if head["type"] != "run":
+            raise ValueError(head["type"])
+    except (ValueError, TypeError, KeyError):
+        raise OracleError(f"--record {path}: is there and is no run record; it is not overwritten") from None
+    moment = re.sub(r"\D", "", str(head.get("started", ""))[:19]) or "before"
+    kept, number = path.with_name(f"{path.stem}.{moment}{path.suffix}"), 1
+    while kept.exists():
+        number += 1
+        kept = path.with_name(f"{path.stem}.{moment}-{number}{path.suffix}")
+    path.rename(kept)
+    return kept

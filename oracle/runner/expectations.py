@@ -5,6 +5,8 @@
       reason: PyTorch computes in float16, whose 1e-12 is 0
       link: https://...                                        # optional
       soc: [ascend910b]                                        # optional, as is dtype: [float16]
+      cann: ["8.5", "9.0.1"]                                   # optional: these releases only, by how they begin
+      expires: "2026-12-31"                                    # optional: from the next day on it fails again
       may: true                                                # optional: the bits depend on the machine
       measured: 0 to 3 of 1024 elements outside the bound      # required with may
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,11 +48,18 @@ SCHEMA: dict[str, Any] = {
             "measured": {"type": "string", "minLength": 1},
             "soc": {**_NAMES, "items": {"enum": list(PLATFORMS)}},
             "dtype": {**_NAMES, "items": {"enum": list(DTYPES)}},
+            "cann": {**_NAMES, "items": {"type": "string", "pattern": r"^\d+(\.\w+)*$"}},
+            "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
         },
         "required": ["id", "status", "reason"],
         "additionalProperties": False,
     },
 }
+
+
+def _begins(cann: str, release: str) -> bool:
+    """Whether a version ("8.5.0 (emulated)") is of a release ("8.5")."""
+    return cann == release or (cann.startswith(release) and not cann[len(release)].isalnum())
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,8 @@ class Expectation:
     measured: str = ""
     soc: tuple[str, ...] = ()
     dtype: tuple[str, ...] = ()
+    cann: tuple[str, ...] = ()
+    expires: str = ""
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -74,8 +86,14 @@ class Expectation:
         """Whether the entry's pattern and dtypes fit a case, whatever the SoC."""
         return self._regex.fullmatch(case.id) is not None and (not self.dtype or case.dtype in self.dtype)
 
-    def applies(self, case: Case, soc: str) -> bool:
-        return (not self.soc or soc in self.soc) and self.names(case)
+    def applies(self, case: Case, soc: str, cann: str = "") -> bool:
+        """Whether the entry is about a case on a SoC and a CANN release ("" where the backend has none)."""
+        released = not self.cann or any(_begins(cann, release) for release in self.cann)
+        return (not self.soc or soc in self.soc) and released and self.names(case)
+
+    @property
+    def expired(self) -> bool:
+        return bool(self.expires) and date.today().isoformat() > self.expires
 
     @property
     def explanation(self) -> str:
@@ -84,7 +102,10 @@ class Expectation:
         return self.reason + (f" ({'; '.join(extra)})" if extra else "")
 
     def counted(self, record: CaseRecord) -> CaseRecord:
-        """Return a case's record with the status it counts as."""
+        """Return a case's record with the status it counts as. An expired entry leaves it as it is, and says so."""
+        if self.expired:
+            told = f"{self.where}: expected until {self.expires}, no longer: {self.explanation}"
+            return record if record.ok else record.counted_as(record.status, f"{record.reason}; {told}")
         if record.status == self.status:
             return record.counted_as("xfail", f"{self.explanation}: {record.reason}")
         if record.status == "pass":
@@ -102,9 +123,14 @@ class Expectations:
 
     entries: Sequence[Expectation] = ()
 
-    def of(self, case: Case, soc: str) -> Expectation | None:
+    def of(self, case: Case, soc: str, cann: str = "") -> Expectation | None:
         """Return the first entry that applies to a case, or None."""
-        return next((entry for entry in self.entries if entry.applies(case, soc)), None)
+        return next((entry for entry in self.entries if entry.applies(case, soc, cann)), None)
+
+    @property
+    def ask_for_cann(self) -> bool:
+        """Whether any entry is limited to releases of CANN."""
+        return any(entry.cann for entry in self.entries)
 
     def require_matches(self, cases: Iterable[Case]) -> None:
         """Raise OracleError for entries that match none of the catalogue's cases."""
@@ -149,4 +175,6 @@ def _entry(document: Document, index: int, entry: dict[str, Any]) -> Expectation
         measured=entry.get("measured", ""),
         soc=tuple(entry.get("soc", ())),
         dtype=tuple(entry.get("dtype", ())),
+        cann=tuple(entry.get("cann", ())),
+        expires=entry.get("expires", ""),
     )

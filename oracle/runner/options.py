@@ -75,12 +75,15 @@ OPTIONS: tuple[Option, ...] = (
     _value("determinism", "N", "run every case N times and compare bit for bit (costs N times the device time)"),
     _flag("invariance", "non-contiguous must equal contiguous, and a slice of the batch the batch, bit for bit (costs "
           "up to 3 times the device time)"),
-    _value("report", "FILE.html", "write the HTML report; its record is written beside it (.jsonl) unless --record "
-           "says where", verdict=False),
+    _value("report", "FILE", "write a report in the format of the suffix (.html, .md, .xml, .csv, .json, .ttk.csv, "
+           ".msprobe.csv); its record is written beside it (.jsonl) unless --record says where", verdict=False),
+    _value("lang", "en|zh", "language of the end of the run and of the report, which holds both (default: en)",
+           verdict=False),
     _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line per case", verdict=False),
     _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
-    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run",
-          verdict=False),
+    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run (the default "
+          "of aclnn and torch_npu on a real NPU)", verdict=False),
+    _flag("no-isolate", "run the cases in this very process, also on a real NPU", verdict=False),
     _value("timeout-per-case", "S", "kill a case that does not answer in S seconds, golden included (runs the cases in "
            "a child process, as --isolate does)", verdict=False),
     _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",
@@ -91,11 +94,19 @@ OPTIONS: tuple[Option, ...] = (
 )  # fmt: skip
 
 
+PROPERTY = "aclnn_oracle"  # the record line's place in a pytest report's user_properties
+
+
 class Invocation:
     """Passed to pytest.main as a plug-in object: the command a person typed, for the record."""
 
     def __init__(self, command: list[str]) -> None:
         self.command = command
+        self.interrupted = False
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        """Tell Ctrl-C from the other reasons for which pytest says that it was interrupted."""
+        self.interrupted = issubclass(excinfo.type, KeyboardInterrupt)
 
 
 def add_short(add: Callable[..., Any], options: Iterable[Option] = OPTIONS) -> None:

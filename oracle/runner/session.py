@@ -10,6 +10,7 @@ import platform as machine
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,11 +23,13 @@ from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.errors import OracleError
 from ..record.types import SCHEMA, CaseRecord, RunHeader
-from ..record.writer import RecordWriter, summary
+from ..record.writer import RecordWriter
+from ..reporting.language import ENGLISH, Language
 from .bench import Bench
-from .expectations import Expectations, expectations_file, load_expectations
+from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .terminal import summary
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Run:
     settings: Settings
     record: Path | None = None
     command: Sequence[str] = ()
+    language: Language = ENGLISH
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
@@ -90,16 +94,23 @@ class Run:
 
     def run_case(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
         """Run one case and return its record."""
-        expected = None if ignore_expectations else self.expectations(folder).of(case, self.settings.soc)
-        return self.bench.run_case(case, expected)
+        return self.bench.run_case(case, None if ignore_expectations else self._expected(case, folder))
 
     def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> CaseRecord:
         """Return the record of a case whose worker died."""
         case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
         settings = self.settings.for_worker(worker)
         record = record_of(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
-        expected = None if ignore_expectations else self.expectations(file.parent).of(case, settings.soc)
+        expected = None if ignore_expectations else self._expected(case, file.parent)
         return record if expected is None else expected.counted(record)
+
+    def _expected(self, case: Case, folder: Path) -> Expectation | None:
+        found = self.expectations(folder)
+        if found.ask_for_cann and not self.versions:
+            with suppress(OracleError):  # a backend that does not open is told by the case itself
+                self.bench.open()
+                self.versions = self.bench.about.versions
+        return found.of(case, self.settings.soc, self.versions.get("cann", ""))
 
     # recording -------------------------------------------------------------------------------------------------------
 
@@ -149,9 +160,12 @@ class Run:
             self.problems.append(str(error))
         lines = [f"ERROR: {problem}" for problem in self.problems]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines.append(summary(self.recorder.counts()))
+        lines += self.recorder.unrun()
+        lines += summary(self.recorder.counts(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
+        if self.recorder.kept is not None:
+            lines.append(f"the record that was there is kept: {self.recorder.kept}")
         return lines
 
     @property

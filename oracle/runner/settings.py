@@ -17,6 +17,7 @@ from ..operators.registry import operator_named
 from .options import OPTIONS, spell
 
 LAYERS = ("structure", "standard", "strict")
+DEVICE_BACKENDS = ("aclnn", "torch_npu")
 OVERFLOW = ("inf_nan", "saturate")
 
 
@@ -97,7 +98,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
-        isolate=bool(given["isolate"]),
+        isolate=_isolated(given, text.get("backend", "cpu")),
         timeout=_seconds("--timeout-per-case", text.get("timeout-per-case")),
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
@@ -111,6 +112,17 @@ def register(operators: Iterable[str]) -> None:
     """Make operators from outside known in this process. Raises OracleError for what is none."""
     for text in operators:
         OPERATORS.add(text)
+
+
+def _isolated(given: Mapping[str, Any], backend: str) -> bool:
+    """Whether cases run in a child process: asked for, or by default on a real NPU, where a fault ends the process."""
+    if given["isolate"] and given["no-isolate"]:
+        raise OracleError("--isolate and --no-isolate: give one of them")
+    if given["isolate"] or given["no-isolate"] or given["emulate"] or backend not in DEVICE_BACKENDS:
+        return bool(given["isolate"])
+    from ..cann.discovery import on_real_toolkit
+
+    return on_real_toolkit()
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:

@@ -1,140 +1,164 @@
-"""What a sweep visits: for each operator, how 2^16 rows of 2^16 pairs become calls, and what encloses their result.
+"""What a sweep visits: how 2^16 rows of 2^16 pairs become calls of an operator, and what encloses their results.
 
-LogSigmoidBackward pairs (gradOutput, self); BinaryCrossEntropyBackward (target, self) with unit gradient.
-The enclosures owe nothing to the golden's code: the derivative of log-sigmoid comes from MPFR, directed, once per
-input; the quotient of the cross entropy from plain float64 with its own count of roundings.
+Any elementwise operator can be swept whose result two tensors decide: those its formula reads, an optional one left
+out; of three the gradient is 1. Attributes have their usual values unless the sweep is told otherwise. The bounds and
+the exact values come from the operator's formula by MPFR and rationals; they owe nothing to the float64 evaluation.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Any
 
-import gmpy2
 import numpy as np
-from gmpy2 import mpfr, mpq
+from gmpy2 import mpq
 
 from ..model.call import Array, Call
-from ..model.dtypes import DTYPES, dtype_of
+from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from ..model.errors import OracleError, unknown
-from ..numerics.proof import U
+from ..model.platforms import platform
+from ..numerics import enclosures
+from ..numerics.graphs import Elementwise, graphs_of
+from ..numerics.proof import round_enclosures
+from ..numerics.rounding import round_rational
+from ..operators import OPERATORS
+from ..operators.attributes import attribute_text
+from ..operators.operator import Operator
+from ..operators.parameters import MEAN, Parameter
+from .grid import Grid
 
 CODES = 1 << 16
 DTYPE_NAMES = ("float16", "bfloat16")
 
 
-class Pairs(ABC):
-    """The pairs of one operator and dtype."""
+class Pairs:
+    """The pairs of one operator and dtype. ``attributes``: values that differ from the usual ones, by name."""
 
-    op: str
-    output = "out"
-
-    def __init__(self, dtype: str, soc: str) -> None:
+    def __init__(self, op: Operator, dtype: str, soc: str, attributes: Mapping[str, Any]) -> None:
         if dtype not in DTYPE_NAMES:
             raise OracleError(f"sweep: dtype {dtype!r} is not one of 16 bits: {' or '.join(DTYPE_NAMES)}")
-        self.soc = soc
+        self.operator, self.op, self.output, self.soc = op, op.name, op.output, soc
         self.dtype = DTYPES[dtype]
+        self.first, self.second = varying(op)
+        self.attributes = {p.name: attributes.get(p.name, p.plain) for p in op.parameters if p.kind == "attr"}
+        reduction = op.reduction
+        if reduction is not None and self.attributes[reduction.name] == MEAN:
+            raise OracleError(
+                f"sweep: {reduction.name}=mean divides by the number of a call's elements, and a sweep makes many "
+                "calls: leave it out"
+            )
         self.every = np.arange(CODES, dtype=np.uint16).view(self.dtype.numpy)
         with np.errstate(invalid="ignore"):  # signalling NaN among the codes
             self.wide = self.every.astype(np.float64)
 
-    @abstractmethod
-    def inputs(self, rows: Array) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return the inputs and attributes of the call over some codes of the first operand and all of the second."""
-
-    @abstractmethod
-    def enclose(self, rows: Array) -> tuple[Array, Array]:
-        """Return float64 bounds of the exact results, (rows, 2^16), low <= high; NaN where the result is special."""
-
-    @abstractmethod
-    def exact(self, row: int, column: int) -> Any:
-        """Return the exact result as a rational, or a rational within 2^-1000 of it that no tie is as close to."""
-
     def call(self, rows: Array) -> Call:
-        """Return the call, its output zeroed."""
-        inputs, attrs = self.inputs(rows)
-        out = np.zeros((len(rows), CODES), self.dtype.numpy)
-        return Call(self.op, self.soc, inputs, attrs, {self.output: out}, case_id=f"sweep-{rows[0]}")
+        """Return the call over some codes of the first operand and all of the second, its output zeroed."""
+        shape = (len(rows), CODES)
+        inputs = {p.name: self._input(p, rows, shape) for p in self.operator.inputs()}
+        out = np.zeros(shape, self.dtype.numpy)
+        return Call(self.op, self.soc, inputs, dict(self.attributes), {self.output: out}, case_id=f"sweep-{rows[0]}")
+
+    def _input(self, parameter: Parameter, rows: Array, shape: tuple[int, int]) -> Array | None:
+        role: Any = parameter.role
+        if parameter is self.first:
+            return np.repeat(self.every[rows][:, None], CODES, axis=1)
+        if parameter is self.second:
+            return np.repeat(self.every[None, :], len(rows), axis=0)
+        if parameter.optional:
+            return None
+        if parameter.holds("nothing"):
+            return np.zeros(0, self.dtype.numpy)
+        return np.ones(() if role.freedom == "broadcast" else shape, self.dtype.numpy)
 
     def value(self, code: int) -> float:
         return float(self.wide[code])
 
-    def grid(self, rows: Array) -> tuple[Array, Array]:
-        """Return the operands as contiguous (rows, 2^16) arrays."""
-        first = np.repeat(self.every[rows][:, None], CODES, axis=1)
-        return first, np.repeat(self.every[None, :], len(rows), axis=0)
+    @cached_property
+    def _grid(self) -> Grid:
+        scheme = self.operator.computes
+        assert isinstance(scheme, Elementwise)
+        call = self.call(np.zeros(1, np.int64))
+        given = self.operator.formula_operands({**call.inputs, **call.attrs})
+        numbers = {name: value for name, value in given.items() if not isinstance(value, np.ndarray)}
+        if odd := [name for name, value in numbers.items() if not np.isfinite(value)]:
+            raise OracleError(f"sweep: {self.op}: {', '.join(odd)} is not finite, and the formula has no exact value")
+        two = {p.symbol: self.wide for p in (self.first, self.second)}
+        graph = graphs_of(scheme, {**numbers, **two}).value
+        return Grid(graph, self.first.symbol, self.second.symbol, self.wide, numbers)
 
-
-class LogSigmoid(Pairs):
-    """gradOutput by row, self by column."""
-
-    op = "aclnnLogSigmoidBackward"
-    output = "gradInput"
-
-    def __init__(self, dtype: str, soc: str) -> None:
-        super().__init__(dtype, soc)
-        self.low, self.high = np.full(CODES, np.nan), np.full(CODES, np.nan)
-        for code, x in enumerate(self.wide):
-            if np.isfinite(x):
-                self.low[code], self.high[code] = derivative_bounds(float(x))
-
-    def inputs(self, rows: Array) -> tuple[dict[str, Any], dict[str, int]]:
-        g, x = self.grid(rows)
-        return {"gradOutput": g, "self": x, "buffer": np.zeros(0, self.dtype.numpy)}, {}
+    @cached_property
+    def _host(self) -> str:
+        """What the host rounds to before the output's dtype."""
+        call = self.call(np.zeros(1, np.int64))
+        return self.operator.host_type({**call.inputs, **call.attrs}, platform(self.soc))
 
     def enclose(self, rows: Array) -> tuple[Array, Array]:
-        g = self.wide[rows][:, None]
-        g = np.where(np.isfinite(g), g, np.nan)
-        a, b = g * self.low, g * self.high
-        return np.minimum(a, b) - np.abs(a) * U, np.maximum(a, b) + np.abs(b) * U
+        """Return float64 bounds of what is rounded last, (rows, 2^16), low <= high; NaN where an operand is special."""
+        low, high = self._grid.bounds(rows)
+        if self._host == self.dtype.name:
+            return low, high
+        more = 2.0 ** -FORMATS[self._host].mant
+        return low - np.abs(low) * more, high + np.abs(high) * more
 
-    def exact(self, row: int, column: int) -> Any:
-        g, x = self.value(row), self.value(column)
-        if x == 0:
-            return mpq(g) / 2
-        with gmpy2.context(precision=1100):  # e^x is irrational: 1100 bits leave no doubt about a 12-bit tie
-            return mpq(mpfr(g) / (1 + gmpy2.exp(mpfr(x))))
-
-
-def derivative_bounds(x: float) -> tuple[float, float]:
-    """Enclose 1 / (1 + e^x) between neighbouring float64 numbers by directed MPFR arithmetic."""
-    bounds = []
-    for outward, inward in ((gmpy2.RoundDown, gmpy2.RoundUp), (gmpy2.RoundUp, gmpy2.RoundDown)):
-        with gmpy2.context(precision=120, round=inward):
-            divisor = 1 + gmpy2.exp(mpfr(x))
-        with gmpy2.context(precision=53, round=outward):
-            bounds.append(float(1 / divisor))
-    return bounds[0], bounds[1]
+    def expected(self, row: int, column: int) -> float | None:
+        """Return the correctly rounded result, by exact arithmetic; None where the formula has no value."""
+        given = {self.first.symbol: self.value(row), self.second.symbol: self.value(column)}
+        try:
+            exact = enclosures.exact(self._grid.root, {**self._grid.numbers, **given})
+        except enclosures.Undefined:
+            return None
+        host = FORMATS[self._host]
+        rounded = round_enclosures(exact, host) if isinstance(exact, Iterator) else round_rational(exact, host)
+        if self._host == self.dtype.name or not np.isfinite(rounded):
+            return rounded
+        return round_rational(mpq(rounded), self.dtype.format)
 
 
-class CrossEntropy(Pairs):
-    """target by row, self by column, unit gradient, no weight, no reduction."""
-
-    op = "aclnnBinaryCrossEntropyBackward"
-    clamp = float(np.float32(1e-12))
-
-    def inputs(self, rows: Array) -> tuple[dict[str, Any], dict[str, int]]:
-        y, x = self.grid(rows)
-        ones = np.ones((), self.dtype.numpy)
-        return {"gradOutput": ones, "self": x, "target": y, "weightOptional": None}, {"reduction": 0}
-
-    def enclose(self, rows: Array) -> tuple[Array, Array]:
-        y, x = self.wide[rows][:, None], self.wide
-        y, x = np.where(np.isfinite(y), y, np.nan), np.where(np.isfinite(x), x, np.nan)
-        middle = (x - y) / np.maximum((1 - x) * x, self.clamp)
-        slack = np.abs(middle) * (5 * U)  # two differences, a product, a quotient, and this product
-        return middle - slack, middle + slack
-
-    def exact(self, row: int, column: int) -> Any:
-        y, x = mpq(self.value(row)), mpq(self.value(column))
-        return (x - y) / max((1 - x) * x, mpq(self.clamp))
+def varying(op: Operator) -> tuple[Parameter, Parameter]:
+    """Return the two operands that a sweep varies, by row and by column: the main one is the columns'. OracleError."""
+    scheme = op.computes
+    if not isinstance(scheme, Elementwise):
+        raise OracleError(f"{op.name} is not elementwise: one element of its result takes more than two numbers")
+    found = [p for p in op.operands if p.symbol in scheme.symbols and not p.optional]
+    if len(found) > 2:
+        found = [p for p in found if p.symbol != scheme.gradient]
+    if len(found) != 2:
+        names = ", ".join(p.name for p in found)
+        raise OracleError(f"{op.name}: {len(found)} operands decide an element ({names}), and a sweep has two")
+    first, second = sorted(found, key=lambda p: p.name == op.main)
+    return first, second
 
 
-PAIRS = {kind.op: kind for kind in (LogSigmoid, CrossEntropy)}
+def sweepable() -> tuple[str, ...]:
+    """Return the operators that can be swept."""
+    return tuple(name for name, op in OPERATORS.items() if _can_be_swept(op))
 
 
-def pairs(op: str, dtype: str, soc: str) -> Pairs:
-    """Return the pairs of an operator; OracleError names the operators that can be swept."""
-    if op not in PAIRS:
-        raise unknown("operator to sweep (two inputs decide its result)", op, PAIRS)
-    return PAIRS[op](dtype_of(dtype).name, soc)
+def _can_be_swept(op: Operator) -> bool:
+    try:
+        varying(op)
+    except OracleError:
+        return False
+    return True
+
+
+def pairs(op: str, dtype: str, soc: str, attributes: Mapping[str, str] | None = None) -> Pairs:
+    """Return the pairs of an operator. ``attributes``: as written on a command line. OracleError names what can be."""
+    if op not in OPERATORS:
+        raise unknown("operator to sweep", op, sweepable())
+    try:
+        varying(OPERATORS[op])
+    except OracleError as error:
+        raise OracleError(f"sweep: {error}; it can be one of: {', '.join(sweepable())}") from None
+    known = OPERATORS[op].names("attr")
+    for name in attributes or {}:
+        if name not in known:
+            raise OracleError(f"sweep: {op} has no attribute {name!r}; it has: {', '.join(known) or 'none'}")
+    given = {name: attribute_text(OPERATORS[op].by_name[name], text) for name, text in (attributes or {}).items()}
+    return _pairs(op, dtype_of(dtype).name, soc, tuple(given.items()))
+
+
+@lru_cache(maxsize=4)
+def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, Any], ...]) -> Pairs:
+    return Pairs(OPERATORS[op], dtype, soc, dict(attributes))

@@ -210,6 +210,33 @@ def test_what_a_kernel_writes_beside_its_output_is_seen_on_the_host(emulator, de
     assert bool((outside != 7).any()) is guards
 
 
+def test_what_a_kernel_writes_beside_memory_that_has_no_guards_on_the_host_is_told(emulator, device):
+    call = softmax()
+    call.outputs = {"out": np.zeros(SHAPE, np.float32)}
+    call.specs = {}
+    for fault, where in (("overrun", "32 bytes behind it, the nearest 1 bytes"), ("underrun", "32 bytes before it")):
+        emulator.inject(f"{SOFTMAX}={fault}")
+        with pytest.raises(DeviceFault, match=f"{SOFTMAX} wrote on the device beside the memory of out: {where}"):
+            device.run(call)
+        emulator.clear()
+    assert device.run(call).ok
+    assert is_right(call)
+
+
+def test_a_workspace_lies_between_guards_at_exactly_its_size_and_is_poisoned_each_time(emulator, device):
+    device.run(softmax("transposed"))
+    session = device._session()
+    for size in (100, 7, 100):
+        made = session.workspace(size)
+        seen = np.zeros(size + 8, np.uint8)
+        session.call("aclrtMemcpy", seen.ctypes.data, size + 8, made.address - 4, size + 8, 2)
+        assert (seen[4:-4] == 0xFF).all()
+        assert (np.delete(seen, slice(4, -4)) == 0xA5).all()
+        assert made.trespass() == ""
+        session.call("aclrtMemset", made.address + size, 1, 0, 1)
+        assert made.trespass() == "1 bytes behind it, the nearest 1 bytes away"
+
+
 def test_an_input_that_a_kernel_changes_is_changed_on_the_host(emulator, device):
     call = softmax()
     before = call.inputs["gradOutput"].copy()

@@ -16,7 +16,7 @@ from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, compute, operator
 
 PAGE = """
-from oracle.numerics.elementwise import Elementwise
+from oracle.numerics.graphs import Elementwise
 from oracle.numerics.expressions import equal, maximum, minimum, ratio, sign, where
 from oracle.operators import Operator
 from oracle.operators.checks import dtype_in, ends_if_empty, float_types, not_null, promotes

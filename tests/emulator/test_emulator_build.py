@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +12,13 @@ import pytest
 
 from oracle.cli import main
 from oracle.emulator import DEVICES, build, environment
-from oracle.emulator.toolkit import LIBRARIES, SHELLS, STAMP
+from oracle.emulator.toolkit import ALIASES, LIBRARIES, SHELLS, STAMP, find_compiler, served, unserved
 from oracle.model.errors import OracleError
 from oracle.model.platforms import PLATFORMS
 
 
 def test_the_tree_has_what_torch_npu_and_programs_look_for(tree):
-    for name in (*LIBRARIES, *SHELLS):
+    for name in (*LIBRARIES, *ALIASES, *SHELLS):
         assert (tree / "lib64" / name).is_file()
         assert not (tree / "lib64" / name).is_symlink()  # op-plugin takes regular files
     for folder in ("include/acl", "include/aclnn", "include/aclnnop", "opp", "runtime", "compiler"):
@@ -149,3 +150,39 @@ def test_a_process_puts_itself_on_one_emulated_soc(tree):
     name, refusal = done.stdout.splitlines()
     assert name == "Ascend950PR_9589"
     assert "already runs on an emulated Ascend950PR_9589" in refusal
+
+
+def exported(tree, library):
+    command = ["nm", "-D", "--defined-only", str(tree / "lib64" / library)]
+    symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"\b(aclnn\w+)GetWorkspaceSize\b", symbols))
+
+
+def test_the_page_lists_what_is_served_and_nothing_else(tree):
+    page = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text()
+    section = page.split("## What is served")[1].split("\n## ")[0]
+    listed = set(re.findall(r"`(aclnn\w+)`", section))
+    helpers = exported(tree, "libopapi_math.so") - set(unserved())
+    assert exported(tree, "libopapi_nn.so") == set(served())
+    assert listed == set(served()) | helpers
+
+
+def test_nothing_that_is_served_says_that_it_is_not(tree):
+    assert not set(served()) & set(unserved())
+    assert set(unserved()) <= exported(tree, "libopapi_math.so")
+    assert exported(tree, "libopapi.so") == exported(tree, "libopapi_nn.so") | exported(tree, "libopapi_math.so")
+
+
+@pytest.mark.parametrize("libraries", [("acl_rt", "nnopbase", "opapi"), ("ascendcl", "nnopbase", "opapi_nn")])
+def test_a_program_links_with_either_layout_of_the_libraries(tree, tmp_path, libraries):
+    source = tmp_path / "p.cpp"
+    source.write_text(
+        '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n#include "aclnnop/aclnn_sigmoid_backward.h"\n'
+        "int main() { uint64_t size; aclOpExecutor* made; if (aclInit(nullptr) || aclrtSetDevice(0)) return 1;\n"
+        "return aclnnSigmoidBackwardGetWorkspaceSize(nullptr, nullptr, nullptr, &size, &made) == 161001 ? 0 : 2; }\n"
+    )
+    program = tmp_path / "p"
+    command = [find_compiler(), "-std=c++17", f"-I{tree}/include", str(source), "-o", str(program), f"-L{tree}/lib64"]
+    subprocess.run([*command, *(f"-l{name}" for name in libraries)], check=True)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("ACLNN_EMULATOR_")} | environment(tree)
+    assert subprocess.run([str(program)], env=env, check=False).returncode == 0

@@ -45,6 +45,11 @@ def test_torch_npu_on_the_other_socs(tree, check, soc):
     run(tree, check, soc)
 
 
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+def test_an_operator_that_is_not_served_says_so(tree, soc):
+    run(tree, "unserved", soc)
+
+
 @pytest.mark.parametrize("soc", ["ascend910", "ascend310p"])
 @pytest.mark.parametrize("check", ["just_in_time", "just_in_time_off"])
 def test_torch_npu_on_the_socs_before_atlas_a2(tree, check, soc):

@@ -100,6 +100,7 @@ def backward_operators() -> None:
             both(softmax(dim), gradient, y, dtype=dtype)
             both(softmax_of_transposed_views(dim), gradient, y, dtype=dtype)
         both(log_sigmoid, gradient, gradient * 3, dtype=dtype)
+        both(ATEN.sigmoid_backward, gradient, probability, dtype=dtype)
 
 
 def autograd() -> None:
@@ -120,6 +121,8 @@ def autograd() -> None:
             f"cross entropy {reduction}": lambda a, r=reduction: F.cross_entropy(a, target.to(a.device), reduction=r),
         }
     losses["logsigmoid"] = F.logsigmoid
+    losses["sigmoid"] = torch.sigmoid
+    losses["sigmoid of a transposed view"] = lambda a: torch.sigmoid(a.t())
     losses["logsigmoid mean"] = lambda a: F.logsigmoid(a).mean()
     losses["logsigmoid row sums"] = lambda a: F.logsigmoid(a).sum(1)
     for name, loss in losses.items():
@@ -169,6 +172,18 @@ def just_in_time_off() -> None:
     torch_npu.npu.set_compile_mode(jit_compile=False)
     y = torch.softmax(torch.randn(SHAPE), 1)
     both(softmax(1), y, y, dtype=torch.float16)
+
+
+def unserved() -> None:
+    """An operator that is not served is one error with both names, and the process goes on."""
+    x = torch.rand(4, 4).npu()
+    refused(lambda: x @ x, "561003", "does not serve aclnnMatmul (for aten::matmul)", "docs/emulator.md")
+    refused(lambda: F.layer_norm(x, (4,)), "aclnnLayerNorm", "aten::layer_norm")
+    refused(lambda: torch.randn(4, device="npu"), "aclnnInplaceNormal", "aten::randn")
+    assert torch.equal((x * 2).cpu(), x.cpu() * 2)
+    event = torch.npu.Event()
+    event.record()
+    event.synchronize()
 
 
 globals()[sys.argv[1]]()

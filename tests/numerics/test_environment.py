@@ -89,9 +89,9 @@ def right() -> str:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """Return ``library(*flags)``: the hostile library's path, compiled with them."""
-    compiler = shutil.which("gcc")
+    compiler = shutil.which(os.environ.get("CC", "gcc"))
     if compiler is None:
-        pytest.skip("no gcc to compile the hostile library with")
+        pytest.skip("no C compiler (CC, gcc) to build the hostile library with")
     folder = tmp_path_factory.mktemp("hostile")
 
     def make(*flags: str) -> Path:

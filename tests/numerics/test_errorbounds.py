@@ -9,7 +9,6 @@ from gmpy2 import mpq
 
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.compiled import ARITHMETIC as COMPILED
-from oracle.numerics.elementwise import graphs_of
 from oracle.numerics.enclosures import exact
 from oracle.numerics.errorbounds import FLOAT32, FLOAT64, SECOND_ORDER, Facts, losses
 from oracle.numerics.expressions import (
@@ -26,6 +25,7 @@ from oracle.numerics.expressions import (
     trace,
     where,
 )
+from oracle.numerics.graphs import graphs_of
 from oracle.numerics.programs import program, simulate
 from oracle.operators import OPERATORS
 from oracle.operators.operator import Elementwise

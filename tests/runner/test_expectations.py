@@ -125,3 +125,38 @@ def test_a_fault_is_told_with_file_and_line(tmp_path, change, line, words):
     with pytest.raises(OracleError, match=words) as told:
         load_expectations(path)
     assert f"torch.yaml:{line}:" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("cann", "applies"),
+    [
+        ("8.5.0 (emulated)", True),
+        ("8.5.1", True),
+        ("8.50.0", False),
+        ("9.0.1.beta1", True),
+        ("9.0.10", False),
+        ("", False),
+    ],
+)
+def test_an_entry_may_be_limited_to_releases_of_cann(cann, applies):
+    assert entry(cann=("8.5", "9.0.1")).applies(CASE, "ascend910b", cann) is applies
+    assert entry().applies(CASE, "ascend910b", cann)
+
+
+def test_from_the_day_after_an_entry_expired_its_case_fails_again_and_says_why():
+    failing = CaseRecord(id="x", op="y", dtype="float32", status="fail", reason="too far off")
+    lasting, over = entry(expires="2999-01-01"), entry(expires="2020-01-01")
+    assert lasting.counted(failing).status == "xfail"
+    told = over.counted(failing)
+    assert told.status == "fail"
+    assert told.reason == "too far off; x.yaml:1: expected until 2020-01-01, no longer: known"
+    passing = CaseRecord(id="x", op="y", dtype="float32", status="pass")
+    assert over.counted(passing) is passing
+
+
+def test_the_file_takes_releases_and_a_date(tmp_path):
+    (tmp_path / "e.yaml").write_text(
+        '- id: "*"\n  status: fail\n  reason: known\n  cann: ["8.5"]\n  expires: "2026-12-31"\n'
+    )
+    (found,) = load_expectations(tmp_path / "e.yaml").entries
+    assert (found.cann, found.expires) == (("8.5",), "2026-12-31")

@@ -84,3 +84,20 @@ def test_a_wrong_value_is_named(words, told):
 def test_every_option_has_a_help_and_its_own_name():
     assert len({option.dest for option in OPTIONS}) == len(OPTIONS)
     assert all(len(option.help) > 15 for option in OPTIONS)
+
+
+@pytest.mark.parametrize("backend", ["aclnn", "torch_npu"])
+def test_on_a_real_npu_cases_run_in_a_child_process_unless_told_otherwise(monkeypatch, tmp_path, backend):
+    (tmp_path / "lib64").mkdir()
+    (tmp_path / "lib64" / "libascendcl.so").write_bytes(b"")
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
+    words = ["--backend", backend]
+    assert settings_of(parsed(*words)).isolate
+    assert not settings_of(parsed(*words, "--no-isolate")).isolate
+    assert not settings_of(parsed(*words, "--emulate")).isolate
+    assert settings_of(parsed(*words, "--emulate", "--isolate")).isolate
+    assert not settings_of(parsed("--backend", "torch")).isolate
+    (tmp_path / "emulator.stamp").write_text("")
+    assert not settings_of(parsed(*words)).isolate
+    with pytest.raises(OracleError, match="give one of them"):
+        settings_of(parsed("--isolate", "--no-isolate"))

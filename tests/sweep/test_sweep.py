@@ -8,11 +8,26 @@ import pytest
 from oracle.backends import load
 from oracle.cli import main
 from oracle.model.errors import OracleError
+from oracle.numerics import enclosures
+from oracle.numerics.expressions import exp, log, maximum, sign, symbol, tanh, where
+from oracle.operators import OPERATORS
 from oracle.sweep.engine import SCATTER, Progress, midpoints, run
-from oracle.sweep.pairs import CODES, PAIRS, pairs
+from oracle.sweep.grid import Grid
+from oracle.sweep.pairs import CODES, pairs, sweepable, varying
 
 DTYPES = ("float16", "bfloat16")
-OPS = tuple(PAIRS)
+OPS = ("aclnnLogSigmoidBackward", "aclnnBinaryCrossEntropyBackward", "aclnnSigmoidBackward")
+
+
+def test_the_operands_that_vary_are_those_that_decide_and_the_main_one_has_the_columns():
+    found = {op: tuple(p.name for p in varying(OPERATORS[op])) for op in OPS}
+    assert found == {
+        "aclnnLogSigmoidBackward": ("gradOutput", "self"),
+        "aclnnBinaryCrossEntropyBackward": ("target", "self"),
+        "aclnnSigmoidBackward": ("gradOutput", "output"),
+    }
+    assert set(OPS) <= set(sweepable())
+    assert not {"aclnnSoftmaxBackward", "aclnnNLLLossBackward"} & set(sweepable())
 
 
 def proof(op, dtype, rows=32, **more):
@@ -97,4 +112,64 @@ def test_command_line(tmp_path, capsys):
     for wrong in (["--dtype", "float32"], ["--rows", "0"], ["--backend", "nope"], ["--soc", "x"]):
         assert main([*line, "--restart", *wrong]) == 2
     assert main(["sweep", "aclnnSoftmaxBackward", "--dtype", "float16", "--state", state]) == 2
-    assert "aclnnLogSigmoidBackward" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "aclnnSoftmaxBackward is not elementwise" in told
+    assert "aclnnLogSigmoidBackward" in told
+
+
+def test_attributes_have_their_usual_values_unless_the_sweep_sets_them(blended, tmp_path, capsys):
+    assert pairs(blended.OPERATOR.name, "float16", "ascend910b").attributes == {
+        "scale": 1.0, "slope": 0.5, "twice": False, "mode": "plain", "how": 0
+    }  # fmt: skip
+    line = ["sweep", blended.OPERATOR.name, "--dtype", "bfloat16", "--rows", "32", "--quiet"]
+    line += ["--state", str(tmp_path / "s.json"), "--attr", "scale=0.3", "--attr", "twice=true", "--attr", "how=sum"]
+    assert main(line) == 0
+    assert "0 wrong" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("how=mean", "divides by the number"),
+        ("size=3", "has no attribute 'size'"),
+        ("scale=much", "'much'; it must be a number"),
+        ("slope=inf", "slope is not finite"),
+    ],
+)
+def test_attributes_that_cannot_be_are_refused(blended, tmp_path, capsys, wrong, told):
+    line = ["sweep", blended.OPERATOR.name, "--dtype", "float16", "--rows", "32", "--quiet"]
+    assert main([*line, "--state", str(tmp_path / "s.json"), "--attr", wrong]) == 2
+    assert told in capsys.readouterr().err
+
+
+X, Y = symbol("x"), symbol("y")
+FORMULAS = {
+    "a function of both": exp(-abs(X * Y)) / (1 + exp(-abs(X * Y))),
+    "a branch on both": where(abs(X - Y) < 1, X - Y, sign(X - Y)),
+    "a branch on one": where((X > 0) & (X < 3), Y * tanh(X), Y),
+    "a cancellation": (1 - 1 / (1 + exp(-X))) * X * Y,
+    "a quotient by zero": Y / X,
+    "a logarithm of both": log(maximum(X * X + Y * Y, 1)),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_bounds_hold_the_exact_value_or_are_infinite(name):
+    codes = np.concatenate([np.arange(0, 1 << 16, 1021), np.array([0, 0x3C00, 0x4000, 0x7BFF, 0x7C00, 0x8000, 0xC400])])
+    values = codes.astype(np.uint16).view(np.float16).astype(np.float64)
+    low, high = Grid(FORMULAS[name], "y", "x", values, {}).bounds(np.arange(0, len(codes), 5))
+    wide = 0
+    for row, y in enumerate(values[::5]):
+        for column, x in enumerate(values):
+            if not (np.isfinite(x) and np.isfinite(y)):
+                assert np.isnan(low[row, column])
+                continue
+            try:
+                found = enclosures.enclose(FORMULAS[name], {"x": x, "y": y}, 200)
+            except enclosures.Undefined:
+                assert low[row, column] == -np.inf
+                continue
+            assert low[row, column] <= found.high
+            assert high[row, column] >= found.low
+            wide += not high[row, column] - low[row, column] <= 2.0**-28 * abs(float(found.high)) + 1e-100
+    assert wide <= low.size // 50, wide

@@ -9,6 +9,7 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, FloatFormat
 from ...model.errors import OracleError
+from ...model.limits import VALUES
 from ...numerics.rounding import round_to
 from ..elementary import normal_quantile
 from ..streams import Stream
@@ -82,6 +83,10 @@ def large(stream: Stream, shape: Shape, dtype: str, *, binades: int = 4, signed:
 @generator
 def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps: int = 2, repeat: int = 1) -> Array:
     """The given points, rounded, and ``steps`` neighbours on both sides; cycled, each ``repeat`` times in a row."""
+    if steps < 0 or len(points) * (2 * steps + 1) > VALUES:
+        raise OracleError(
+            f"around: {len(points)} points and {steps} steps; at most {VALUES} values in all, none negative"
+        )
     row = DTYPES[dtype]
     table: list[float] = []
     for point in points:

@@ -1,0 +1,224 @@
+"""What follows from a formula and its kernels' orders before any element is looked at: graphs, losses, reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import double_double
+from .envelopes import is_linear
+from .errorbounds import FLOAT64, NARROW, Arithmetic, Loss, larger, losses
+from .expressions import (
+    ONE,
+    ZERO,
+    Expression,
+    Facts,
+    Formula,
+    is_rational,
+    maximum,
+    substitute,
+    symbol,
+    symbols_of,
+    trace,
+    walk,
+)
+from .expressions import operands as names_of
+from .programs import Values
+
+Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
+COUNT = "n"  # the symbol of the mean's divisor
+
+
+@dataclass(frozen=True)
+class Form:
+    """An order in which a right kernel computes.
+
+    ``formula``: of the same symbols as the operator's. One that has no operand ``n`` is multiplied by the mean's factor
+    at its end, or, with ``mean="first"``, gets the gradient already multiplied. ``native``: dtypes in which this kernel
+    computes instead of in float32. ``departs``: the kernel of some SoCs that computes something else, or loses much
+    more than others: what it loses, and its distance from the formula, are allowed on its own SoCs alone.
+    """
+
+    formula: Formula
+    mean: str = "last"
+    native: tuple[str, ...] = ()
+    departs: bool = False
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A formula and the orders in which public kernels compute it.
+
+    ``forms``: by the name of the SoCs' kernel (``950``, ``tbe_a2``, ``tbe_910``, or ``tbe`` for the last two); any
+    other name is an order that no public kernel has and a right one may. Without forms, the formula's own order.
+    ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
+    ``unspecified``: by kernel as ``forms``, or ``""`` for all others, where its answer is not known (a condition of
+    some operands); where a kernel's order departs by more than a rounding, that follows from the order.
+    """
+
+    formula: Formula
+    forms: Mapping[str, Form | Formula] | None = None
+    gradient: str = "g"
+    unspecified: Mapping[str, Formula] = field(default_factory=dict)
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The operands that the formula names, the mean's divisor not among them."""
+        return tuple(name for name in symbols_of(self.formula) if name != COUNT)
+
+    def graphs(self, known: frozenset[tuple[str, int]] = frozenset(), *, mean: bool = False) -> Graphs:
+        """Return the graphs of calls in which some operands are constants, with or without a mean."""
+        return _graphs(self, known, frozenset(), mean)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Graphs:
+    """An operator's graphs for one kind of call.
+
+    ``constants``: operands that are. ``numbers``: operands that are no arrays. ``soc``: whose kernel is judged, by the
+    name of its form; none: nobody's own departures count. ``dtype``: what that kernel stores.
+    """
+
+    def __init__(
+        self,
+        scheme: Elementwise,
+        constants: frozenset[tuple[str, int]],
+        numbers: frozenset[str],
+        mean: bool,
+        soc: str = "",
+        dtype: str = "",
+    ) -> None:
+        self.scheme, self.numbers, self.dtype = scheme, numbers, dtype
+        known: dict[str, Any] = dict(constants)
+        self.count = symbol(COUNT) if mean else ONE
+        self.facts = Facts([COUNT])
+        self._known = known
+        self.value = self._graph(scheme.formula)
+        written = scheme.forms or {"": Form(scheme.formula)}
+        forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
+        self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}
+        own = named(forms, soc)
+        counted = {name: form for name, form in forms.items() if form is own or not form.departs}
+        orders = [self.forms[name] for name in counted]
+        if mean:
+            orders += [self._form(form, other) for form in counted.values() for other in ("last", "first", "divided")]
+        self.orders = tuple(dict.fromkeys(orders))
+        self.native = self._form(own, own.mean) if own is not None and dtype in own.native else None
+        self.departing = self._form(own, own.mean) if own is not None and own.departs else None
+        condition = named(scheme.unspecified, soc)
+        self.unspecified = None if condition is None else trace(condition, self._of(condition))
+
+    def _graph(self, formula: Formula) -> Expression:
+        result = trace(formula, self._of(formula))
+        return result if COUNT in symbols_of(formula) else result / self.count
+
+    def _of(self, formula: Formula) -> dict[str, Any]:
+        """What is known of a formula's operands."""
+        names = symbols_of(formula)
+        return {k: v for k, v in {**self._known, COUNT: self.count}.items() if k in names}
+
+    def _form(self, form: Form, mean: str) -> Expression:
+        given = self._of(form.formula)
+        if COUNT in symbols_of(form.formula):
+            return trace(form.formula, given)
+        factor = ONE / self.count
+        if mean == "first":
+            given[self.scheme.gradient] = symbol(self.scheme.gradient) * factor
+        result = trace(form.formula, given)
+        return result / self.count if mean == "divided" else result if mean == "first" else result * factor
+
+    def form(self, kernel: str) -> Expression:
+        """Return the form of a SoC's kernel."""
+        found = named(self.forms, kernel)
+        return next(iter(self.forms.values())) if found is None else found
+
+    @cached_property
+    def evaluation(self) -> tuple[float, Expression]:
+        """What the float64 evaluation may lose: relative, and absolute."""
+        (lost,) = losses([self.value], FLOAT64, self.facts)
+        return lost.relative, lost.running(abs(self.value))
+
+    @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
+    def bound(self, arithmetic: Arithmetic) -> Loss:
+        """What a right kernel may lose before its last rounding: the worst of all orders."""
+        count = frozenset([COUNT])
+        found = losses(list(self.orders), arithmetic, self.facts, count)
+        if self.native is not None:
+            found += losses([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
+        relative = max(lost.relative for lost in found)
+        absolute = underflow = scaled = ZERO
+        for lost in found:
+            absolute, underflow = larger(absolute, lost.absolute), larger(underflow, lost.underflow)
+            scaled = larger(scaled, lost.scaled)
+        return Loss(relative, absolute, underflow, scaled)
+
+    @cached_property
+    def departure(self) -> Expression:
+        """How far the SoC's kernel computes from the formula, in real numbers."""
+        return ZERO if self.departing is None else abs(self.departing - self.value)
+
+    @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
+    def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
+        """Where every order is the gradient times a function of one other operand: their names, and per unit of
+        gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where
+        nothing runs, or where rounding may decide a comparison (a table would allow that near it too)."""
+        lost = self.bound(arithmetic)
+        gradient = self.scheme.gradient
+        names = set(names_of(*self.orders))
+        if lost.absolute is ZERO is lost.scaled or len(names) != 2:
+            return None
+        if not all(is_linear(order, gradient) for order in self.orders):
+            return None
+        if any(n.op == "erfc" or (n.op == "exp" and _curved(n.args[0])) for n in walk(*self.orders)):
+            return None  # e^(x^2) changes by too much within a cell
+        known = {id(node) for node in walk(*self.orders)}
+        if any(n.is_condition and id(n) not in known for n in walk(lost.absolute, lost.scaled)):
+            return None
+        (other,) = names - {gradient}
+        unit = {symbol(gradient): ONE}
+        return gradient, other, substitute(lost.scaled, unit), substitute(lost.absolute, unit)
+
+    @cached_property
+    def reach(self) -> Expression:
+        """The largest magnitude on the way of any order."""
+        steps = [n for n in walk(*self.orders) if not (n.is_condition or n.is_constant or n.op == "where")]
+        found = ZERO
+        for step in steps:
+            if any(name != COUNT for name in names_of(step)):
+                found = abs(step) if found is ZERO else maximum(found, abs(step))
+        return found
+
+    @cached_property
+    def has_second_look(self) -> bool:
+        return is_rational(self.value) or double_double.supports(self.value)
+
+    @cached_property
+    def is_rational(self) -> bool:
+        return all(is_rational(order) for order in self.orders)
+
+
+def _curved(node: Expression) -> bool:
+    """Whether operands are multiplied with one another."""
+    return any(n.op == "*" and all(names_of(a) for a in n.args) for n in walk(node))
+
+
+def named(forms: Mapping[str, Any], kernel: str) -> Any:
+    """Return what belongs to a SoC's kernel: by its name, its family's, or none; None if there is nothing."""
+    return next((forms[name] for name in (kernel, kernel.partition("_")[0], "") if name in forms), None)
+
+
+_graphs = lru_cache(maxsize=1024)(Graphs)
+
+
+def graphs_of(scheme: Elementwise, operands: Operands, soc: str = "", dtype: str = "") -> Graphs:
+    """Return the graphs for the operands that are given: absent ones are 1, and integers (flags) constants too."""
+    given = {name: operands.get(name, 1) for name in scheme.symbols}
+    known = frozenset((name, value) for name, value in given.items() if isinstance(value, int))
+    numbers = frozenset(name for name, value in operands.items() if not isinstance(value, np.ndarray))
+    return _graphs(scheme, known, numbers, COUNT in operands, soc, dtype)

@@ -1,0 +1,72 @@
+"""The process that owns the terminal, seen by pytest: it records the cases as they end, tells how far the run is, sums
+up and writes the report."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+from ..model.errors import OracleError
+from .options import PROPERTY
+from .session import Run
+from .terminal import Progress
+
+
+class ControllerHooks:
+    """Hooks of the process that owns the terminal, registered once cases are planned: it writes the record as the
+    cases' reports arrive, sums up at the end, and writes the report."""
+
+    def __init__(self, run: Run, report: Path | None, config: pytest.Config, *, only_cases: bool) -> None:
+        self.run = run
+        self.report = report
+        self.summary: list[str] = []
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        self.progress: Progress | None = None
+        if reporter is not None and only_cases and config.option.verbose <= 0:
+            reporter.showfspath = False
+            self.progress = Progress(run.recorder.planned, reporter, run.language)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
+        """No letter per case: the progress line tells more in less. ``-v`` gives pytest's own lines."""
+        status = yield
+        ours = any(key == PROPERTY for key, _value in getattr(report, "user_properties", ()))
+        return (status[0], "", *status[2:]) if ours and self.progress is not None and status else status
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when in ("setup", "teardown"):
+            return
+        for key, value in report.user_properties:
+            if key == PROPERTY:
+                case_id, status = self.run.recorder.case(str(value))
+                if self.progress is not None:
+                    self.progress.case(case_id, status)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.progress is not None:
+            self.progress.close()
+        try:
+            self.summary += self.run.finish()
+            self.write_report()
+        except (OracleError, OSError) as error:
+            self.summary.append(f"ERROR: {error}")
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def write_report(self) -> None:
+        if self.report is not None and self.run.record is not None:
+            from ..record.reader import read
+            from ..reporting import formats
+
+            formats.write([read(self.run.record)], self.report, language=self.run.language)
+            self.summary.append(f"report: {self.report}")
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        terminalreporter.section("aclnn-oracle")
+        for line in self.summary:
+            terminalreporter.write_line(line)

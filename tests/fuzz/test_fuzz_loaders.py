@@ -1,0 +1,60 @@
+"""Whatever a file holds, a loader reads it or says what is wrong with it: no other exception, no hang, no bomb.
+
+ACLNN_TEST_FUZZ is the number of inputs for each loader (default 300). ``corpus/LOADER/`` has one small file for every
+class of fault that was ever found (without a suffix, or pytest would collect it); a new one belongs there.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from loaders import LOADERS, seeds
+from mutations import mutated
+
+from oracle.model.errors import OracleError
+
+INPUTS = int(os.environ.get("ACLNN_TEST_FUZZ", "300"))
+CORPUS = Path(__file__).parent / "corpus"
+SECONDS, KILOBYTES = 2.0, 1 << 20
+
+
+def read(loader: str, content: bytes) -> None:
+    """Read one input; what is not an OracleError, or takes too long, fails the test."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = "read"
+        before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        try:
+            LOADERS[loader](content, Path(folder))
+        except OracleError as error:
+            told = str(error)
+        used = time.process_time() - started
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert 0 < len(told) < 10_000, "an error people can read"
+    assert used < SECONDS, f"{used:.1f} s"
+    assert grown < KILOBYTES, f"{grown >> 10} MiB"
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_well_formed_inputs_are_read(loader):
+    for content in seeds(loader):
+        with tempfile.TemporaryDirectory() as folder:
+            LOADERS[loader](content, Path(folder))
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_what_was_found_once_stays_found(path):
+    read(path.parent.name, path.read_bytes())
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+@settings(max_examples=INPUTS, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_changed_input_is_read_or_refused(loader, data):
+    read(loader, data.draw(mutated(seeds(loader))))

@@ -1,0 +1,85 @@
+"""``export-golden``: TTK and ATK load the file as they load any golden.py, and its results are the goldens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle.catalogue import default_dir, load_all
+from oracle.catalogue.case import Case
+from oracle.cli import main
+from oracle.interop.golden_py import GoldenFile
+from oracle.model.errors import OracleError
+from oracle.operators import OPERATORS
+from oracle.operators.api import golden
+from oracle.runner.memory import Memory
+
+EACH = 6  # cases of an operator
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    assert main(["export-golden", str(folder)]) == 0
+    return folder / "golden.py"
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, list[Case]]:
+    """Small cases with values, of every type the first few families have."""
+    found: dict[str, list[Case]] = {}
+    for case in load_all(default_dir()):
+        if case.tier == "smoke" and case.expected("ascend910b") == "ACLNN_SUCCESS" and len(case.id) < 90:
+            found.setdefault(case.op, []).append(case)
+    return {op: members[:: max(1, len(members) // EACH)][:EACH] for op, members in found.items()}
+
+
+@pytest.mark.parametrize("form", ["kernel", "aclnn"])
+@pytest.mark.parametrize("op", sorted(OPERATORS))
+def test_a_golden_loaded_as_the_tools_load_it_is_the_golden(
+    exported: Path, cases: dict[str, list[Case]], op: str, form: str
+) -> None:
+    if form == "aclnn":
+        pytest.importorskip("torch")
+    if op not in cases:
+        pytest.skip(f"no catalogue of {op} yet")
+    backend, run = GoldenFile(file=str(exported), form=form), 0
+    for case in cases[op]:
+        call = Memory.make(case, soc="ascend910b", seed=0).call
+        if backend.unsupported(call):
+            continue
+        expected = golden(Memory.make(case, soc="ascend910b", seed=0).call)
+        assert backend.run(call) is None
+        for name, array in expected.items():
+            actual: Any = call.outputs[name]
+            assert actual.dtype == array.dtype
+            assert np.array_equal(_bits(actual), _bits(array)), case.id
+        run += 1
+    assert run, f"no case of {op} could be given to its {form} golden"
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """Bits, with every NaN the same."""
+    wide = np.ascontiguousarray(array)
+    bits = wide.view(f"u{wide.itemsize}").reshape(wide.shape).copy()
+    bits[np.isnan(wide.astype(np.float64))] = 0
+    return bits
+
+
+def test_a_golden_that_is_there_is_not_replaced(exported: Path) -> None:
+    before = exported.read_text(encoding="utf-8")
+    assert main(["export-golden", str(exported.parent), "--op", "aclnnSoftmaxBackward"]) == 2
+    assert exported.read_text(encoding="utf-8") == before
+    assert main(["export-golden", str(exported.parent / "one"), "--op", "aclnnSoftmaxBackward"]) == 0
+    one = GoldenFile(file=str(exported.parent / "one" / "golden.py"))
+    assert set(one.functions) == {("aclnnSoftmaxBackward", "kernel"), ("aclnnSoftmaxBackward", "aclnn")}
+
+
+def test_an_unknown_operator_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export-golden", str(tmp_path), "--op", "aclnnNothing"]) == 2
+    assert "aclnnNothing" in capsys.readouterr().err
+    with pytest.raises(OracleError):
+        GoldenFile(file=str(tmp_path / "golden.py"))

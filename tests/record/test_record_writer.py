@@ -1,0 +1,25 @@
+"""What a writer knows of the cases it has written."""
+
+from __future__ import annotations
+
+from oracle.record.types import CaseRecord
+from oracle.record.writer import RecordWriter, dumps
+
+
+def written(*cases: tuple[str, str, str]) -> RecordWriter:
+    """A record of (operator, status, reason)."""
+    writer = RecordWriter(None)
+    for number, (op, status, reason) in enumerate(cases):
+        writer.case(dumps(CaseRecord(id=f"{op}/{number}", op=op, dtype="float32", status=status, reason=reason)))
+    return writer
+
+
+def test_an_operator_whose_cases_were_all_skipped_is_named_with_the_commonest_reason() -> None:
+    writer = written(("A", "skip", "no aten"), ("A", "skip", "empty"), ("A", "skip", "no aten"), ("B", "pass", ""))
+    assert writer.unrun() == [
+        "A: all 3 cases were skipped, nothing was tested: no aten (and 1 other reason)",
+    ]
+
+
+def test_one_case_that_ran_is_enough() -> None:
+    assert written(("A", "skip", "empty"), ("A", "xfail", "known")).unrun() == []
