@@ -98,6 +98,7 @@ class _Expander:
         self.document = family.document
         self.place: Where = ("families", family.name)
         self.reader = Reader(family.document, operator)
+        self.impossible: OracleError | None = None  # of a class some shapes have no meaning for an operator
         self.from_class, self.source = family.from_class, family.source
         self.own = self.reader.layer(family.keys, self.place)
 
@@ -118,6 +119,8 @@ class _Expander:
         for case in expanded:
             found = True
             yield case
+        if not found and self.impossible:
+            raise self.impossible
         if not found and not self.from_class:
             raise self.document.error(f"family {self.name} expands to nothing: one of its axes is empty", place)
 
@@ -195,7 +198,10 @@ class _Expander:
                     for attrs in attributes.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
                         yield from self.asked(layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown))
                 except OracleError as error:
-                    raise self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ()) from None
+                    told = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
+                    if not self.from_class:
+                        raise told from None
+                    self.impossible = self.impossible or told
 
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
         """Whether some SoC accepts the family's plain call of a dtype and a shape, at the first of each attribute."""
@@ -246,7 +252,8 @@ class _Expander:
             if parameter.kind == "input" and not parameter.optional and parameter.name not in layer.keys["inputs"]:
                 raise self.error(f"input {parameter.name} is not described; null makes it a null pointer", layer, ())
         tensors: dict[Where, Draft] = {("inputs", k): draft for k, draft in layer.keys["inputs"].items()}
-        tensors.update({("output", k): draft for k, draft in layer.keys.get("output", {}).items()})
+        outputs = layer.keys.get("output", {})
+        tensors.update({("output", k) if len(outputs) > 1 else ("output",): draft for k, draft in outputs.items()})
         for inner, draft in tensors.items():
             if draft.null:
                 continue
@@ -289,7 +296,8 @@ class _Expander:
                     found += 1
                     yield planned
             except OracleError as error:
-                raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
+                if not self.from_class:
+                    raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
             if found == volume.cases:
                 return
 

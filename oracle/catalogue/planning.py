@@ -11,7 +11,7 @@ from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS
 from ..operators.operator import Operator
-from ..operators.parameters import MUTUAL
+from ..operators.parameters import MAIN, MUTUAL, Role
 from . import attributes
 from .asked import without_data
 from .case import Case, TensorPlan
@@ -32,6 +32,9 @@ class Planner:
         self.operator, self.slug = operator, operator.slug
         self.inputs, self.outputs = operator.names("input"), operator.names("output")
         self._together = bool(operator.inputs(MUTUAL))
+        self._shaped = {
+            p.name for p in operator.inputs() if isinstance(p.role, Role) and p.role.shape is not MAIN.shape
+        }
 
     def case(
         self, family: str, layer: Layer, dtype: str, shape: Shape, attrs: Mapping[str, Any], shown: Sequence[str]
@@ -39,7 +42,7 @@ class Planner:
         """Return the case of a settled layer at one dtype, shape and set of attributes, before anything is asked."""
         keys = layer.keys
         drafts, outputs = keys["inputs"], keys.get("output", {})
-        inputs = {name: _plan(drafts.get(name), dtype, shape, attrs) for name in self.inputs}
+        inputs = {name: self.input(name, drafts.get(name), dtype, shape, attrs) for name in self.inputs}
         return Case(
             id=self.id(family, dtype, shape, {a: attrs[a] for a in shown}, layer.name),
             op=self.operator.name,
@@ -62,6 +65,15 @@ class Planner:
         dims = "x".join(map(str, shape)) or "scalar"
         parts = [dtype, dims, *attributes.words(attrs), *([variant] if variant else [])]
         return f"{self.slug}/{family}[{'-'.join(parts)}]"
+
+    def input(
+        self, name: str, draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any]
+    ) -> TensorPlan | None:
+        """Return an input's plan; without a shape of its own it has the one its role has beside the main operand."""
+        if draft is not None and name in self._shaped and "shape" not in draft.plan:
+            shape = self.operator.shape_of(name, main, attrs)
+            draft = replace(draft, plan={**draft.plan, "shape": list(shape)})
+        return _plan(draft, dtype, main, attrs)
 
     def output(
         self, draft: Draft, dtype: str, main: Shape, inputs: Mapping[str, TensorPlan | None], attrs: Mapping[str, Any]
