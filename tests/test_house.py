@@ -61,8 +61,8 @@ def test_no_arrow_runs_up_or_sideways(room: str) -> None:
 PAGES = {"operators", "published", "emulator"}
 # Parameters' names that are other things' names too, and the rooms in which they are.
 OTHERWISE = {
-    "min": {"numerics", "sweep", "cann"},  # an operation of formulas
-    "max": {"numerics", "sweep", "cann", "standards"},  # the same; a metric
+    "min": {"numerics", "sweep", "cann", "defects"},  # an operation of formulas
+    "max": {"numerics", "sweep", "cann", "standards", "defects"},  # the same; a metric
     "scale": {"interop", "catalogue"},  # a key of a data generator
     "output": {"interop", "catalogue"},  # a kind of parameter; a key of a family
     "reduction": {"catalogue"},  # a role of an attribute

@@ -7,6 +7,7 @@ disagree, and what a device of a SoC would answer. By NumPy blocks, or by the co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -105,6 +106,8 @@ class _Work:
     def exact(self, index: tuple[int, ...]) -> Any:
         """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
         given = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
+        if not all(map(math.isfinite, given.values())):
+            return self._plain(given)
         try:
             answer = enclosures.exact(self.graphs.value, given)
         except enclosures.Undefined:
