@@ -49,15 +49,18 @@ def _set_libraries() -> None:
     gmpy2.set_context(gmpy2.context())
 
 
-def _prepared() -> contextvars.Context | None:
-    """A context in which the libraries are set; None where NumPy (before 2.0) keeps its state by thread instead."""
+def _prepared() -> contextvars.Context:
+    """A context in which the libraries are set."""
     context = contextvars.Context()
     with np.errstate(all="warn"):
         context.run(_set_libraries)
-        return context if np.geterr()["over"] == "warn" else None
+    return context
 
 
 _PREPARED = _prepared()
+# Before NumPy 2.0 the error state is the thread's, not the context's: buffer size, reactions (0: none), callback.
+_GET_ERRORS, _SET_ERRORS = getattr(np, "geterrobj", None), getattr(np, "seterrobj", None)
+_SILENT = [_NUMPY_BUFFER, 0, None]
 
 
 def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
@@ -70,10 +73,17 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _PREPARED is not None and fpu.is_right():
+        if not fpu.is_right():
+            with IeeeArithmetic():
+                return function(*args, **kwargs)
+        if _GET_ERRORS is None or _SET_ERRORS is None:
             return _PREPARED.copy().run(function, *args, **kwargs)
-        with IeeeArithmetic():
-            return function(*args, **kwargs)
+        before = _GET_ERRORS()
+        _SET_ERRORS(_SILENT)
+        try:
+            return _PREPARED.copy().run(function, *args, **kwargs)
+        finally:
+            _SET_ERRORS(before)
 
     return run
 
