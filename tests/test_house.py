@@ -64,8 +64,8 @@ OTHERWISE = {
     "min": {"numerics", "sweep", "cann", "defects"},  # an operation of formulas
     "max": {"numerics", "sweep", "cann", "standards", "defects"},  # the same; a metric
     "scale": {"interop", "catalogue"},  # a key of a data generator
-    "output": {"interop", "catalogue"},  # a kind of parameter; a key of a family
-    "reduction": {"catalogue"},  # a role of an attribute
+    "output": {"interop", "catalogue", "defects"},  # a kind of parameter; a key of a family
+    "reduction": {"catalogue", "defects"},  # a role of an attribute
 }
 
 

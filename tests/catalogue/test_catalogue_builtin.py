@@ -100,7 +100,7 @@ def test_why_is_one_line_of_reason_per_family() -> None:
 
 def test_smoke_holds_all_operators_and_dtypes_in_few_cases() -> None:
     smoke = select(catalogue(), tier="smoke")
-    assert len(smoke) <= 1400
+    assert len(smoke) <= 1600
     assert sum(size_of(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 80_000_000, "seconds"
     runnable = {(c.op, c.dtype) for c in smoke if c.expected("ascend910b") == "ACLNN_SUCCESS"}
     assert runnable >= {(op, dtype) for op in NAMES for dtype in ("float16", "bfloat16", "float32")}
@@ -110,7 +110,7 @@ def test_smoke_holds_all_operators_and_dtypes_in_few_cases() -> None:
 
 def test_standard_is_of_the_intended_size() -> None:
     standard = select(catalogue(), tier="standard", soc="ascend910b")
-    assert 2000 < len(standard) < 8000
+    assert 2000 < len(standard) < 9500
     largest = max(size_of(p.shape) for c in standard for p in c.inputs.values() if p is not None and p.data is not None)
     assert largest <= 2_400_007, "a third tile of 24576 on each of 48 cores, and the tier runs in about a minute"
 
