@@ -15,6 +15,7 @@ from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platfo
 from ..operators import OPERATORS
 from ..operators.registry import operator_named
 from .options import OPTIONS, spell
+from .shards import Shard
 
 LAYERS = ("structure", "standard", "strict")
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
@@ -36,6 +37,7 @@ class Settings:
     third_party: str | None = None
     tier: str = "standard"
     volume: Volume | None = None  # generated cases instead of a tier's
+    shard: Shard | None = None  # None: all of them
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
     overflow: str | None = None
@@ -75,6 +77,12 @@ class Settings:
         return replace(self, worker=name, device=self.devices[turn] if self.devices else self.device)
 
     @property
+    def chosen(self) -> list[str]:
+        """The options of this project, beside the tier and the volume, that chose some of the catalogue's cases."""
+        limit = [] if self.max_elements is None else ["--max-elements", str(self.max_elements)]
+        return [word for name in self.only for word in ("--op", name)] + limit
+
+    @property
     def in_child(self) -> bool:
         return self.isolate or self.timeout is not None
 
@@ -100,6 +108,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         third_party=text.get("third-party"),
         tier=_one_of("tier", text.get("tier", "standard"), TIERS),
         volume=Volume.of(text["volume"]) if "volume" in text else None,
+        shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
