@@ -29,6 +29,7 @@ SUFFIXES = (".yaml", ".yml")
 FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
 MARKER = re.compile(rb"^(?:\xef\xbb\xbf)?aclnn_oracle[ \t]*:", re.MULTILINE)  # the first key of every catalogue
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
+_CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
 
 # options --------------------------------------------------------------------------------------------------------------
@@ -76,6 +77,7 @@ def run_of(config: pytest.Config) -> Run:
 
         from .backends import require_known
         from .model.errors import OracleError
+        from .runner.choosing import ChoosingHooks, chosen_by
         from .runner.session import Run
         from .runner.settings import settings_of
 
@@ -96,8 +98,10 @@ def run_of(config: pytest.Config) -> Run:
             command=_command(config),
             language=language,
             backend_name=name,
+            chosen_by=chosen_by(config),
         )
         config.stash[_RUN] = run
+        config.pluginmanager.register(ChoosingHooks(run), "aclnn_oracle_choosing")
     return config.stash[_RUN]
 
 
@@ -209,18 +213,9 @@ class CatalogueFile(pytest.File):
             raise self.CollectError(str(error)) from None
         for case in cases:
             item = CaseItem.from_parent(self, name=case.id, case=case)
-            for mark in _marks_of(case):
+            for mark in case.marks:
                 item.add_marker(_known_marker(self.config, mark))
             yield item
-
-
-def _marks_of(case: Case) -> list[str]:
-    """What ``-m`` may choose a case by: operator (as ids begin), dtype, family and tier."""
-    from .record.types import split_id
-
-    prefix, family, _ = split_id(case.id)
-    names = (prefix.partition("/")[0], case.dtype, family, case.tier)
-    return [name for name in dict.fromkeys(names) if name and not name.startswith("_")]
 
 
 _MARKERS: pytest.StashKey[set[str]] = pytest.StashKey()
@@ -360,11 +355,20 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput[PROPERTY] = run.backend_name, run.settings.devices
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config) -> Generator[None, object, object]:
+    """Note that the cases are chosen: after a wrong -k or -m pytest finishes the collection all the same."""
+    result = yield
+    config.stash[_CHOSEN] = True
+    return result
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Plan the cases of a run without workers."""
     config = session.config
     items = [item for item in session.items if isinstance(item, CaseItem)]
-    if items and not _is_worker(config) and not config.option.collectonly:
+    ours = items or (_RUN in config.stash and run_of(config).may_be_empty)
+    if ours and _CHOSEN in config.stash and not _is_worker(config) and not config.option.collectonly:
         with _usage_errors():
             run_of(config).open()
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
@@ -374,16 +378,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """Plan the cases of a run with workers, once the first has collected: all collect the same."""
     planned = list(_cases_among(node.config, ids))
-    if planned and not run_of(node.config).active:
+    ours = planned or (_RUN in node.config.stash and run_of(node.config).may_be_empty)
+    if ours and not run_of(node.config).active:
         with _usage_errors():
             _begin(node.config, planned, len(planned) == len(ids))
 
 
 def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: bool) -> None:
+    from .runner.choosing import catalogue_files
     from .runner.controller import ControllerHooks
 
     run = run_of(config)
-    run.begin(planned)
+    run.begin(planned, catalogue_files(config))
     hooks = ControllerHooks(run, _report_path(config), config, only_cases=only_cases)
     config.pluginmanager.register(hooks, "aclnn_oracle_controller")
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import oracle.backends.replay
+import oracle.cli
 import oracle.reporting.html
-import oracle.runner.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
+import oracle.runner.session
 
 RUNNER = str(Path(__file__).parent / "runner")
 CATALOGUE = """\
@@ -334,13 +335,15 @@ def test_a_record_that_cannot_be_written_is_one_message(project):
         ("--backend cpu --backend-option precision=high", "ERROR: *no option 'precision'; it has: numerics"),
         ("--backend cpu --backend-option numerics=high", "ERROR: unknown numerics 'high'; known: exact*"),
         ("--backend misbehaving:CannotBeMade", "ERROR: *OSError: no device"),
+        ("-m and", "ERROR: Wrong expression passed to '-m': and*"),
     ],
 )
-def test_a_wrong_option_is_one_message_and_a_usage_error(project, words, told):
-    result = project.runpytest(*words.split())
+def test_a_wrong_option_is_one_message_a_usage_error_and_no_record(project, words, told):
+    result = project.runpytest("--record", "run.jsonl", *words.split())
     assert result.ret == 4
     result.stderr.fnmatch_lines([told])
     assert len(result.errlines) <= 2
+    assert not (project.path / "run.jsonl").exists()
 
 
 def test_a_wrong_backend_is_told_once_whatever_the_workers(project):
@@ -461,3 +464,17 @@ def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(proje
     _, cases, counts = record_of(project.path / "r.jsonl")
     assert counts == {"pass": 4}
     assert len(cases) == 4
+
+
+# several machines -----------------------------------------------------------------------------------------------------
+
+
+def test_the_records_of_all_shards_make_that_of_the_whole_run(project):
+    words = ["-k", "larger or bfloat16"]
+    assert run(project, "--shard", "1/1", "--record", "whole.jsonl", *words, "-n", "2").ret == 0
+    for number in "123":  # three parts of two cases: one is empty
+        assert run(project, "--shard", f"{number}/3", "--record", f"{number}.jsonl", *words).ret == 0
+    assert oracle.cli.main(["merge", *(f"{number}.jsonl" for number in "123"), "-o", "merged.jsonl"]) == 0
+    merged, whole = record_of(project.path / "merged.jsonl"), record_of(project.path / "whole.jsonl")
+    assert {case["id"] for case in merged[1]} == {case["id"] for case in whole[1]} == {IDS[1], LARGER}
+    assert merged[0]["catalogue_sha256"] == whole[0]["catalogue_sha256"]
