@@ -76,6 +76,7 @@ class RunHeader:
     versions: Mapping[str, str] = field(metadata=TEXT_MAP)
     catalogue_sha256: str = field(metadata=TEXT)
     command: str = field(metadata=TEXT)
+    cann: str = field(default="", metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
     shard: str = field(default="", metadata=beside("shard", TEXT))

@@ -63,6 +63,8 @@ OPTIONS: tuple[Option, ...] = (
     _append("op", "NAME", "only this operator, by its aclnn name or as ids begin, repeatable", verdict=False),
     _value("soc", "NAME", "SoC whose rules apply: ascend910b (default), ascend910_93, ascend950, ascend910, "
            "ascend310p"),
+    _value("cann", "VERSION", "version of CANN whose rules apply: 8.5, 9.0, 9.1, 9.2 or master (default: the detected "
+           "toolkit's, else the newest release)"),
     _value("standard", "NAME", "accuracy standard of the standard layer (default: mixed)"),
     _append("standard-option", "KEY=VALUE", "option of the standard, repeatable, e.g. type=high_performance"),
     _value("third-party", "BACKEND", "third party of a dual benchmark: a backend, e.g. torch, cpu:native, replay:DIR"),

@@ -183,6 +183,7 @@ class Run:
             backend=self.backend_name or settings.backend,
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
+            cann=settings.cann,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,

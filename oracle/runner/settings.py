@@ -11,7 +11,7 @@ from typing import Any
 from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, platform
+from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
 from ..operators import OPERATORS
 from ..operators.registry import operator_named
 from .options import OPTIONS, spell
@@ -31,6 +31,7 @@ class Settings:
     operators: tuple[str, ...] = ()  # those from outside, as module:NAME
     only: tuple[str, ...] = ()  # aclnn names; empty: every operator
     soc: str = DEFAULT_SOC
+    cann: str = NEWEST
     standard: str = "mixed"
     standard_options: tuple[tuple[str, Any], ...] = ()
     third_party: str | None = None
@@ -51,6 +52,11 @@ class Settings:
     worker: str = "main"
     device: int | None = None
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
+
+    @property
+    def under(self) -> dict[str, str]:
+        """What a call's rules depend on beside its SoC, by the call's names."""
+        return {"cann": self.cann}
 
     @property
     def saturates(self) -> bool:
@@ -96,6 +102,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         operators=operators,
         only=tuple(operator_named(name).name for name in given["op"] or ()),
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
+        cann=cann_version(text["cann"]) if "cann" in text else _cann_here(given),
         standard=standard,
         standard_options=tuple(options.items()),
         third_party=text.get("third-party"),
@@ -132,6 +139,22 @@ def _isolated(given: Mapping[str, Any], backend: str) -> bool:
     from ..cann.discovery import on_real_toolkit
 
     return on_real_toolkit()
+
+
+def _cann_here(given: Mapping[str, Any]) -> str:
+    """The version of the CANN that a run would use; the newest release where it uses none."""
+    if given["emulate"]:
+        from ..emulator.toolkit import VERSION
+
+        return cann_of(VERSION)
+    if given["backend"] not in DEVICE_BACKENDS:
+        return NEWEST
+    from ..cann.discovery import find_toolkit
+
+    try:
+        return cann_of(find_toolkit().version)
+    except OracleError:  # opening the backend tells it
+        return NEWEST
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
