@@ -28,6 +28,7 @@ SUFFIXES = (".yaml", ".yml")
 FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
 MARKER = re.compile(rb"^(?:\xef\xbb\xbf)?aclnn_oracle[ \t]*:", re.MULTILINE)  # the first key of every catalogue
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
+_CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
 
 # options --------------------------------------------------------------------------------------------------------------
@@ -148,18 +149,9 @@ class CatalogueFile(pytest.File):
             raise self.CollectError(str(error)) from None
         for case in cases:
             item = CaseItem.from_parent(self, name=case.id, case=case)
-            for mark in _marks_of(case):
+            for mark in case.marks:
                 item.add_marker(_known_marker(self.config, mark))
             yield item
-
-
-def _marks_of(case: Case) -> list[str]:
-    """What ``-m`` may choose a case by: operator (as ids begin), dtype, family and tier."""
-    from .record.types import split_id
-
-    prefix, family, _ = split_id(case.id)
-    names = (prefix.partition("/")[0], case.dtype, family, case.tier)
-    return [name for name in dict.fromkeys(names) if name and not name.startswith("_")]
 
 
 _MARKERS: pytest.StashKey[set[str]] = pytest.StashKey()
@@ -298,12 +290,20 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput[PROPERTY] = node.config.stash[_RUN].for_workers()
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config) -> Generator[None, object, object]:
+    """Note that the cases are chosen: after a wrong -k or -m pytest finishes the collection all the same."""
+    result = yield
+    config.stash[_CHOSEN] = True
+    return result
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Plan the cases of a run without workers."""
     config = session.config
     items = [item for item in session.items if isinstance(item, CaseItem)]
     ours = items or (_RUN in config.stash and run_of(config).may_be_empty)
-    if ours and not _is_worker(config) and not config.option.collectonly:
+    if ours and _CHOSEN in config.stash and not _is_worker(config) and not config.option.collectonly:
         with _usage_errors():
             run_of(config).open()
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))

@@ -329,13 +329,15 @@ def test_a_record_that_cannot_be_written_is_one_message(project):
         ("--backend cpu --backend-option precision=high", "ERROR: *no option 'precision'; it has: numerics"),
         ("--backend cpu --backend-option numerics=high", "ERROR: unknown numerics 'high'; known: exact*"),
         ("--backend misbehaving:CannotBeMade", "ERROR: *OSError: no device"),
+        ("-m and", "ERROR: Wrong expression passed to '-m': and*"),
     ],
 )
-def test_a_wrong_option_is_one_message_and_a_usage_error(project, words, told):
-    result = project.runpytest(*words.split())
+def test_a_wrong_option_is_one_message_a_usage_error_and_no_record(project, words, told):
+    result = project.runpytest("--record", "run.jsonl", *words.split())
     assert result.ret == 4
     result.stderr.fnmatch_lines([told])
     assert len(result.errlines) <= 2
+    assert not (project.path / "run.jsonl").exists()
 
 
 def test_a_wrong_backend_is_told_once_whatever_the_workers(project):
