@@ -28,7 +28,7 @@ class ControllerHooks:
         self.progress: Progress | None = None
         if reporter is not None and only_cases and config.option.verbose <= 0:
             reporter.showfspath = False
-            self.progress = Progress(run.recorder.planned, reporter, run.language)
+            self.progress = Progress(run.recorder.left, reporter, run.language)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
