@@ -22,8 +22,8 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import Platform
 from ..numerics import elementwise
-from ..numerics.expressions import Expression, exp
-from ..numerics.graphs import Elementwise, Form, Formula
+from ..numerics.expressions import Expression, Formula, exp
+from ..numerics.graphs import Elementwise, Form
 from ..numerics.sink import Sink
 from .checks import (
     Args,
