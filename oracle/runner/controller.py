@@ -33,12 +33,8 @@ class ControllerHooks:
         self.failures = Failures()
         if reporter is not None and only_cases and config.option.verbose <= 0:
             reporter.showfspath = False
-<<<<<<< HEAD
-            self.progress = Progress(run.recorder.planned, reporter, run.language)
-            self.quiet = Quiet(reporter)
-=======
             self.progress = Progress(run.recorder.left, reporter, run.language)
->>>>>>> main
+            self.quiet = Quiet(reporter)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
