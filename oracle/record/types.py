@@ -181,7 +181,8 @@ class CaseRecord:
     """One case line.
 
     Of a case whose values were judged: ``elements`` of the output, ``reduced``: how many of them enter one result,
-    where that is more than one, ``magnitude``: the largest finite absolute value of the golden.
+    where that is more than one, ``magnitude``: the largest finite absolute value of the golden, ``ulps``: how many
+    elements lie how many ULPs from it.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -203,6 +204,7 @@ class CaseRecord:
     elements: int | None = field(default=None, metadata=beside("elements", COUNT))
     reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
     magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
+    ulps: Mapping[str, Number] = field(default_factory=dict, metadata=beside("elements", NUMBER_MAP))
 
     @property
     def ok(self) -> bool:
