@@ -39,13 +39,14 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import (
     CLASS_INDEX,
     MAIN,
     ONE_VALUE,
     PER_CLASS,
     PER_SAMPLE,
+    REDUCTIONS,
     ignore_index,
     output,
     reduction,
@@ -270,5 +271,13 @@ OPERATOR = Operator(
         lambda aten, t: aten.nll_loss_backward(
             t["gradOutput"], t["self"], t["target"], t["weight"], t["reduction"], t["ignoreIndex"], t["totalWeight"]
         )
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.NLLLossGrad(REDUCTIONS[t["reduction"]], t["ignoreIndex"])(
+            t["self"], t["gradOutput"], t["target"], t["weight"], t["totalWeight"]
+        ),
+        ranks=(
+            2,
+        ),  # on a CPU it takes the number of classes from the second axis, and writes by it where there is none
     ),
 )
