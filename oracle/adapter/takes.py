@@ -24,9 +24,10 @@ class Takes:
 
     ``device``: what the reasons call it. ``operators``: aclnn names; None: all. ``dtypes``: of the tensors whose values
     enter the result; None: all. ``mixed``: whether these may differ in dtype. ``index_dtypes``: of class indices.
-    ``views``: whether a tensor may be anything but contiguous. ``ranks``: of the main operand; None: all. ``output_as``: whether the output must have the main
-    operand's dtype. ``scalar_gradient``: whether the gradient must be one value where a reduction makes the loss one.
-    ``refuses``: whether it answers calls that compute nothing (a GetWorkspaceSize); without, they are skipped.
+    ``views``: whether a tensor may be anything but contiguous. ``ranks``: of the main operand; None: all.
+    ``output_as``: whether the output must have the main operand's dtype. ``scalar_gradient``: whether the gradient must
+    be one value where a reduction makes the loss one. ``refuses``: whether it answers calls that compute nothing (a
+    GetWorkspaceSize); without, they are skipped.
     """
 
     device: str
