@@ -6,8 +6,8 @@ gradient is run as MindSpore composes it, and the record's device says so: ``CPU
 cannot do is skipped, with its own words.
 
 * Calls wait for their result: otherwise an error of one is raised by the next.
-* From its first kernel of a certain kind on, MindSpore's CPU flushes subnormal numbers for the rest of the process. One
-  such kernel runs when the device is opened, so that a case's result does not depend on the cases before it.
+* On a CPU MindSpore divides a tensor among threads, of which those of its pool flush subnormal numbers and the calling
+  one does not; how it divides it finds out by timing a kernel's first launches. Nothing settles that from outside.
 * Views are made in MindSpore's memory, as they are in ours; its CPU kernels get contiguous copies from its runtime.
 """
 
@@ -108,9 +108,6 @@ def _open(kind: str, number: int) -> None:
     """Take a device, once in a process: MindSpore keeps the first."""
     mindspore.set_device(kind, number)
     mindspore.runtime.launch_blocking()
-    if kind == "CPU":
-        half = mindspore.Tensor.from_numpy(np.full(1 << 16, 0.5, np.float32))
-        gen_ops_prim.SigmoidGrad()(half, half).asnumpy()
 
 
 def _tensor(array: Array | None) -> Any:
