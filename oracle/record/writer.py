@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..model.errors import OracleError
-from .types import GOOD, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
+from .types import GOOD, LAYERS, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
 
 
 def plain(value: Any) -> Any:
@@ -58,6 +58,7 @@ class RecordWriter:
         self.path = path
         self.planned = 0
         self.statuses: dict[str, str] = {}
+        self._layers: dict[str, dict[str, bool]] = {}  # by id: which layers accept the case
         self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
         self.started = time.monotonic()
         self.kept: Path | None = None  # where the record that was there has gone
@@ -88,6 +89,7 @@ class RecordWriter:
         """
         line = json.loads(text)
         self.statuses[line["id"]] = line["status"]
+        self._layers[line["id"]] = {name: said["passed"] for name, said in line["verdicts"].items()}
         reason = line["reason"] if line["status"] == "skip" else None
         self._reasons.setdefault(line["op"], {})[line["id"]] = reason
         self._write(text)
@@ -98,6 +100,15 @@ class RecordWriter:
         counted = Counter(self.statuses.values())
         counted["notrun"] += max(0, self.planned - len(self.statuses))
         return {status: counted[status] for status in STATUSES}
+
+    def layers(self) -> dict[str, tuple[int, int]]:
+        """Return per layer how many cases it accepts of those that it judged."""
+        accepted: Counter[str] = Counter()
+        judged: Counter[str] = Counter()
+        for said in self._layers.values():
+            judged.update(said)
+            accepted.update(name for name, passed in said.items() if passed)
+        return {name: (accepted[name], judged[name]) for name in LAYERS if judged[name]}
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""

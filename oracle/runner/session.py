@@ -29,7 +29,7 @@ from .bench import Bench
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
-from .terminal import summary
+from .terminal import by_layer, summary
 
 
 @dataclass
@@ -149,6 +149,7 @@ class Run:
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
             cann=settings.cann,
+            gate=settings.gate,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -179,6 +180,7 @@ class Run:
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
         lines += self.recorder.unrun()
         lines += summary(self.recorder.counts(), self.language)
+        lines += by_layer(self.recorder.layers(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
         if self.recorder.kept is not None:

@@ -85,3 +85,11 @@ def summary(counts: Mapping[str, int], language: Language) -> list[str]:
         parts = Listing([_("{count} {did}", count=n, did=DID[status]) for status, n in ended])
         lines.append(language.say(_("{cases}: {list}", cases=_n("{n} case", "{n} cases", total), list=parts)))
     return lines
+
+
+def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[str]:
+    """Each layer's score by itself, where any rejects a case."""
+    if all(accepted == judged for accepted, judged in layers.values()):
+        return []
+    told = ", ".join(f"{name} {accepted}/{judged}" for name, (accepted, judged) in layers.items())
+    return [language.say(_("Accepted by each layer: {layers}", layers=told))]
