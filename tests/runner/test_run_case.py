@@ -189,7 +189,7 @@ def test_the_detail_names_worst_elements_pattern_and_inputs():
 
 
 class OneUlpOff:
-    """The golden with one element moved to the next number: outside the strict bound of float16, inside the standard."""
+    """The golden, one element moved to the next number: outside the strict bound of float16, inside the standard."""
 
     name = "one-ulp-off"
 
@@ -204,7 +204,7 @@ def test_a_layer_outside_the_gate_shows_its_verdict_and_decides_nothing():
     case = log_sigmoid(dtype="float16")
     failed = run_case(case, OneUlpOff(), Settings())
     assert (failed.status, failed.reason.partition(":")[0]) == ("fail", "strict")
-    assert failed.kernel_share is not None and failed.kernel_share > 1
+    assert (failed.kernel_share or 0) > 1
     passed = run_case(case, OneUlpOff(), Settings(gate=("structure", "standard")))
     assert (passed.status, passed.reason.startswith("outside the gate: strict: ")) == ("pass", True)
     assert [name for name, layer in passed.verdicts.items() if not layer.passed] == ["strict"]
@@ -217,6 +217,6 @@ def test_a_layer_outside_the_gate_shows_its_verdict_and_decides_nothing():
 def test_the_kernels_own_share_is_0_for_the_golden_and_at_most_1_for_a_right_kernel(dtype):
     for case in (log_sigmoid(dtype=dtype), softmax((5, 40))):
         exact = run_case(case, Cpu(numerics="exact"), Settings())
-        assert exact.kernel_share is not None and exact.kernel_share < 1e-6
+        assert exact.kernel_share == pytest.approx(0, abs=1e-6)
         kernel = run_case(case, Cpu(numerics="kernel"), Settings())
-        assert kernel.kernel_share is not None and 0 <= kernel.kernel_share <= 1
+        assert kernel.kernel_share == pytest.approx(0.5, abs=0.5)
