@@ -16,6 +16,8 @@ for dtype, points in ((np.float32, (-89, -20, 0, 16, 18)), (np.float16, (-12, -5
         exact = 1 / (1 + np.exp(float(point)))
         right = abs(value - exact) <= 0.05 * exact
         wrong += not right
-        print(f"{np.dtype(dtype).name} x = {point}: MindSpore {value:.9g}, exact {exact:.9g}{'' if right else '  wrong'}")
+        print(
+            f"{np.dtype(dtype).name} x = {point}: MindSpore {value:.9g}, exact {exact:.9g}{'' if right else '  wrong'}"
+        )
 print(f"MindSpore {ms.__version__}: {wrong} of 10 gradients of logsigmoid are more than 5 % off")
 sys.exit(wrong > 0)
