@@ -16,7 +16,7 @@ logits, target = ms.Tensor(x), ms.Tensor(np.ones_like(x))
 found = ms.ops.binary_cross_entropy(logits, target, ms.Tensor(weight), reduction="none").asnumpy()
 exact = -np.log(x.astype(np.float64)) * weight
 wrong = ~(np.abs(found - exact) <= 1e-4 * exact)
-for row, column in list(zip(*np.nonzero(wrong)))[:3]:
+for row, column in np.argwhere(wrong)[:3]:
     print(f"element [{row}, {column}]: MindSpore {found[row, column]:.9g}, exact {exact[row, column]:.9g}")
 print(f"MindSpore {ms.__version__}: {wrong.sum()} of {x.size} losses are wrong with a weight of shape (3,)")
 sys.exit(bool(wrong.any()))
