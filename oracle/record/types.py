@@ -177,7 +177,8 @@ class CaseRecord:
     """One case line.
 
     Of a case whose values were judged: ``elements`` of the output, ``reduced``: how many of them enter one result,
-    where that is more than one, ``magnitude``: the largest finite absolute value of the golden.
+    where that is more than one, ``magnitude``: the largest finite absolute value of the golden. ``notes``: what the
+    device changed in the process it ran in.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -199,6 +200,7 @@ class CaseRecord:
     elements: int | None = field(default=None, metadata=beside("elements", COUNT))
     reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
     magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
+    notes: tuple[str, ...] = field(default=(), metadata=beside("notes", WORDS))
 
     @property
     def ok(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..backends import Backend
 from ..catalogue.case import Case
@@ -23,6 +23,7 @@ class Bench:
     settings: Settings
     _backend: Backend | None = None
     _child: Child | None = None
+    _changed: list[str] = field(default_factory=list)
 
     def open(self) -> None:
         """Load the backend, here or in the child. Raises OracleError if it cannot be."""
@@ -33,7 +34,7 @@ class Bench:
             child.start()
             self._child = child
         else:
-            self._backend = load_backend(self.settings)
+            self._backend = load_backend(self.settings, self._changed)
 
     @property
     def about(self) -> About:
@@ -41,7 +42,7 @@ class Bench:
         if self._child is not None:
             return self._child.about
         assert self._backend is not None, "open() it first"
-        return About.of(self._backend)
+        return About.of(self._backend, self._changed)
 
     @property
     def shares(self) -> tuple[int, ...]:

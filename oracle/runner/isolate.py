@@ -1,8 +1,10 @@
 """Cases in a child process: one that dies is a crash, one that does not answer a timeout, and the run goes on.
 
-The child is started once and keeps its backend; after a crash, a timeout, or a fault that the backend calls
-``broken``, the next case gets a new one. It is a fresh
-interpreter and not a fork (device runtimes do not survive one), and it does not import the parent's main module.
+The child is started once and keeps its backend; after a crash, a timeout, or a fault that the backend calls ``broken``,
+the next case gets a new one. It is a fresh interpreter and not a fork (device runtimes do not survive one), does not
+import the parent's main module, and leads a process group of its own, which ends with it.
+
+What the device does to the pipe between the two costs its own case: see :mod:`.wire`.
 """
 
 from __future__ import annotations
@@ -13,19 +15,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
+from .custody import readable
 from .one_case import run_case
 from .opening import load_backend, release
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .wire import Garbled, Wire, pair
 
 START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
 CLOSE_LIMIT = 60.0  # seconds for a child to give its device back
@@ -36,31 +39,33 @@ _CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from oracle.ru
 def serve() -> None:
     """The child's life: load the backend, say so, run cases until there are no more, close the backend, say how."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends this process by closing the pipe
-    number = int(sys.argv[1])
-    os.set_inheritable(number, False)
-    pipe: Connection[Any, Any] = Connection(number)
-    settings = pipe.recv()
+    me, wire = os.getpid(), Wire.inherited(int(sys.argv[1]))
+    settings = wire.receive()
     try:
-        backend = load_backend(settings)
+        changed: list[str] = []
+        backend = load_backend(settings, changed)
     except OracleError as error:
-        pipe.send(("refused", str(error)))
+        wire.answer(("refused", str(error)))
         return
-    pipe.send(("ready", About.of(backend)))
-    while case := _next(pipe):
-        pipe.send((run_case(case, backend, settings), bool(getattr(backend, "broken", False))))
+    wire.answer(("ready", About.of(backend, changed)))
+    while case := _next(wire):
+        record = run_case(case, backend, settings)
+        if os.getpid() != me:
+            os._exit(1)  # a copy of this process that the device made; the answer is not its to give
+        wire.answer((record, bool(getattr(backend, "broken", False))))
     try:
         release(backend)
         problem = ""
     except OracleError as error:
         problem = str(error)
     with suppress(OSError):  # the parent may be gone
-        pipe.send(problem)
+        wire.answer(problem)
 
 
-def _next(pipe: Connection[Any, Any]) -> Case | None:
+def _next(wire: Wire) -> Case | None:
     """Return the case to run, None when there are no more or the parent is gone."""
     try:
-        case: Case | None = pipe.recv()
+        case: Case | None = wire.receive()
     except (EOFError, OSError):
         return None
     return case
@@ -73,13 +78,14 @@ class About(NamedTuple):
     versions: dict[str, str]
     device: str
     visible: int
+    changed: tuple[str, ...] = ()  # of the process's arithmetic, when it was loaded
 
     @classmethod
-    def of(cls, backend: Backend) -> About:
+    def of(cls, backend: Backend, changed: Sequence[str] = ()) -> About:
         devices = getattr(backend, "devices", None)
         visible = int(devices()) if devices is not None and hasattr(backend, "use_device") else 0
         versions = dict(getattr(backend, "versions", {}))
-        return cls(backend.name, versions, str(getattr(backend, "device", "")), visible)
+        return cls(backend.name, versions, readable(getattr(backend, "device", "")), visible, tuple(changed))
 
 
 class Died(Exception):
@@ -96,15 +102,15 @@ class Child:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.about = About(settings.backend, {}, "", 0)
-        self._running: tuple[subprocess.Popen[bytes], Connection[Any, Any]] | None = None
+        self._running: tuple[subprocess.Popen[bytes], Wire] | None = None
 
     def start(self) -> None:
         """Start the process. Raises OracleError if its backend cannot be loaded."""
-        pipe, theirs = Pipe()
-        command = [sys.executable, "-c", _CODE, str(theirs.fileno()), json.dumps(sys.path)]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),))
-        theirs.close()
-        self._running = process, pipe
+        wire, theirs = pair()
+        command = [sys.executable, "-c", _CODE, str(theirs), json.dumps(sys.path)]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(theirs,), start_new_session=True)
+        os.close(theirs)
+        self._running = process, wire
         try:
             word, said = self._ask(self.settings, START_LIMIT)
         except Died as error:
@@ -138,22 +144,27 @@ class Child:
     def _ask(self, question: Any, limit: float | None) -> Any:
         """Send a question and return the answer. Raises Died or Silent, and ends a child that did not answer."""
         assert self._running is not None
-        process, pipe = self._running
-        answer = None
+        process, wire = self._running
+        answered = False
         deadline = time.monotonic() + (float("inf") if limit is None else limit)
         try:
-            pipe.send(question)
-            while not pipe.poll(max(0.0, min(GLANCE, deadline - time.monotonic()))):
-                if process.poll() is not None and not pipe.poll():
+            wire.ask(question, deadline)
+            while not wire.poll(max(0.0, min(GLANCE, deadline - time.monotonic()))):
+                if process.poll() is not None and not wire.poll(0):
                     raise EOFError
                 if time.monotonic() > deadline:
                     raise Silent
-            answer = pipe.recv()
+            answer = wire.answered(deadline)
+            answered = True
             return answer
+        except TimeoutError:
+            raise Silent from None
+        except Garbled as error:
+            raise Died(str(error)) from None
         except (EOFError, OSError):
             raise Died(self._obituary(process)) from None
         finally:
-            if answer is None:
+            if not answered:
                 self.kill()
 
     def _obituary(self, process: subprocess.Popen[bytes]) -> str:
@@ -184,14 +195,15 @@ class Child:
             raise OracleError(problem)
 
     def kill(self) -> None:
-        """End the child at once."""
+        """End the child at once, and with it what it started."""
         if self._running is None:
             return
-        process, pipe = self._running
+        process, wire = self._running
         self._running = None
-        process.kill()
+        with suppress(ProcessLookupError, PermissionError):  # all of them are gone
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        pipe.close()
+        wire.close()
 
 
 def _how(code: int) -> str:

@@ -43,6 +43,7 @@ class Run:
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
+    changed: tuple[str, ...] = ()  # of the process's arithmetic, when the backend was loaded
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
@@ -73,7 +74,8 @@ class Run:
     def open(self) -> None:
         """Load the backend, learn its name and which devices the workers share. Raises OracleError."""
         self.bench.open()
-        self.backend_name, self.versions = self.bench.about.name, self.bench.about.versions
+        about = self.bench.about
+        self.backend_name, self.versions, self.changed = about.name, about.versions, about.changed
         self.settings = replace(self.settings, devices=self.bench.shares)
 
     def expectations(self, folder: Path) -> Expectations:
@@ -160,7 +162,8 @@ class Run:
             self.problems.append(str(error))
         lines = [f"ERROR: {problem}" for problem in self.problems]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines += self.recorder.unrun()
+        lines += [f"WARNING: loading the backend changed {told}; goldens and verdicts do not" for told in self.changed]
+        lines += self.recorder.unrun() + self.recorder.warnings()
         lines += summary(self.recorder.counts(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
