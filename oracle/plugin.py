@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,7 +152,7 @@ def pytest_collect_file(
     found = yield
     if file_path.suffix in SUFFIXES:
         named = parent.session.isinitpath(file_path)
-        if _is_catalogue(file_path) or (named and not found):
+        if (_is_catalogue(file_path) and (named or _of_known_operator(file_path))) or (named and not found):
             found.append(_collector(parent, file_path))
     elif file_path.suffix in FOREIGN and parent.session.isinitpath(file_path) and _is_foreign(file_path):
         found.append(_collector(parent, file_path))
@@ -180,6 +181,19 @@ def _is_catalogue(path: Path) -> bool:
     from .catalogue import is_catalogue
 
     return is_catalogue(path)
+
+
+def _of_known_operator(path: Path) -> bool:
+    """Whether a catalogue in a folder is of an operator that is registered; others are collected when named alone."""
+    from .catalogue import operator_of_file
+    from .operators import OPERATORS
+
+    name = operator_of_file(path)
+    if name is None or name in OPERATORS:
+        return True
+    told = f"{path}: not collected: its operator {name} is not registered; --operator module:NAME brings it"
+    warnings.warn(pytest.PytestCollectionWarning(told), stacklevel=1)
+    return False
 
 
 class CatalogueFile(pytest.File):

@@ -18,19 +18,22 @@ def values(operator: Operator, written: Mapping[str, Any], shape: Shape) -> Iter
 
     Raises OracleError for a value that the attribute's C type cannot hold.
     """
+    parameters, found = operator.by_name, dict(written)
     for name, value in written.items():
-        parameter = operator.by_name[name]
+        parameter = parameters[name]
         if parameter.c == "int64" and value == "every":
             rank = max(1, len(shape))
             for axis in range(-rank, rank):
                 yield from values(operator, {**written, name: axis}, shape)
             return
-        written = {**written, name: _value(parameter, value, shape)}
-    yield dict(written)
+        found[name] = _value(parameter, value, shape)
+    yield found
 
 
 def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
     if parameter.c == "int64":
+        if type(value) is int and value in _INT64:
+            return value
         number = resolve(value, shape, {})
         if isinstance(number, int) and not isinstance(number, bool) and number in _INT64:
             return number

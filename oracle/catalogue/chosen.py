@@ -61,9 +61,12 @@ def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
 
 
 def _changed(written: Mapping[str, Any], template: Template) -> dict[str, Any]:
-    """Lay a document's keys over a class's family: tensors and attributes by name, everything else replaced."""
+    """Lay a document's keys over a class's family: tensors and attributes by name, everything else replaced; an
+    ``uninformative`` of null takes the class's back."""
     keys = dict(template.written)
     for key, value in written.items():
         old = keys.get(key)
         keys[key] = {**old, **value} if key in _MERGED and isinstance(old, dict) and isinstance(value, dict) else value
+    if keys.get("uninformative", "") is None:
+        del keys["uninformative"]
     return keys

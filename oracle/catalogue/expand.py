@@ -93,11 +93,12 @@ class _Expander:
         self, family: Chosen, operator: Operator, defaults: Layer, volume: Volume | None, asker: Asker
     ) -> None:
         self.name, self.operator, self.defaults, self.volume = family.name, operator, defaults, volume
-        self.asker = asker
+        self.asker, self.planner = asker, planning.Planner(operator)
         self.attrs = operator.names("attr")
         self.document = family.document
         self.place: Where = ("families", family.name)
         self.reader = Reader(family.document, operator)
+        self.impossible: OracleError | None = None  # of a class some shapes have no meaning for an operator
         self.from_class, self.source = family.from_class, family.source
         self.own = self.reader.layer(family.keys, self.place)
 
@@ -118,6 +119,8 @@ class _Expander:
         for case in expanded:
             found = True
             yield case
+        if not found and self.impossible:
+            raise self.impossible
         if not found and not self.from_class:
             raise self.document.error(f"family {self.name} expands to nothing: one of its axes is empty", place)
 
@@ -193,21 +196,18 @@ class _Expander:
             for values in product(*written):
                 try:
                     for attrs in attributes.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
-                        yield from self.asked(layer, self.case(self.name, layer, dtype, shape, attrs, shown))
+                        yield from self.asked(layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown))
                 except OracleError as error:
-                    raise self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ()) from None
-
-    def case(
-        self, title: str, layer: Layer, dtype: str, shape: Shape, attrs: Mapping[str, Any], shown: list[str]
-    ) -> Case:
-        source = self.source or self.document.where(*layer.places)
-        return planning.case(self.operator, title, layer, dtype, shape, attrs, shown, source)
+                    told = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
+                    if not self.from_class:
+                        raise told from None
+                    self.impossible = self.impossible or told
 
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
         """Whether some SoC accepts the family's plain call of a dtype and a shape, at the first of each attribute."""
         first = {a: listed(layer.keys["attrs"][a])[0] for a in self.attrs}
         attrs = next(attributes.values(self.operator, first, shape))
-        case = self.case(self.name, self.settled(layer), dtype, shape, attrs, [])
+        case = self.planner.case(self.name, self.settled(layer), dtype, shape, attrs, [])
         return self.asker.where_accepted(case) is not None
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
@@ -225,6 +225,7 @@ class _Expander:
         written = layer.keys.get("expect")
         settled = {
             "asked": written == ASKED,
+            "source": self.source or self.document.where(*layer.places),
             "expect": {} if written == ASKED else self.checked(layer, ("expect",), expectations, written),
             "soc": self.checked(layer, ("soc",), platforms, layer.keys.get("soc", [])),
         }
@@ -251,7 +252,8 @@ class _Expander:
             if parameter.kind == "input" and not parameter.optional and parameter.name not in layer.keys["inputs"]:
                 raise self.error(f"input {parameter.name} is not described; null makes it a null pointer", layer, ())
         tensors: dict[Where, Draft] = {("inputs", k): draft for k, draft in layer.keys["inputs"].items()}
-        tensors.update({("output", k): draft for k, draft in layer.keys.get("output", {}).items()})
+        outputs = layer.keys.get("output", {})
+        tensors.update({("output", k) if len(outputs) > 1 else ("output",): draft for k, draft in outputs.items()})
         for inner, draft in tensors.items():
             if draft.null:
                 continue
@@ -289,12 +291,13 @@ class _Expander:
         for row in islice(design.rows(), 4 * volume.cases):  # of a class some rows may not be this operator's
             layer = _drawn(variants[row.variant], row, rule["draws"], self.reader.names["output"], volume.rule)
             try:
-                case = self.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(self.attrs))
+                case = self.planner.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(self.attrs))
                 for planned in self.asked(layer, case):
                     found += 1
                     yield planned
             except OracleError as error:
-                raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
+                if not self.from_class:
+                    raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
             if found == volume.cases:
                 return
 

@@ -17,11 +17,15 @@ from .ecosystem import Volume
 from .expand import expand
 from .reading import display, read
 from .schema import validate
+from .sizes import FILE
+from .templates import FOLDER
 
 PathLike = str | os.PathLike[str]
 _MARKER = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*|---[ \t]*|%YAML[^\n]*)?\r?\n)*aclnn_oracle[ \t]*:")
 
 _OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*(\w+)", re.MULTILINE)
+
+_OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*[\"']?(\w+)", re.MULTILINE)
 
 
 def is_catalogue(path: PathLike) -> bool:
@@ -42,6 +46,13 @@ def operator_of(path: PathLike) -> str:
     except OSError:
         return ""
     return "" if found is None else found[1].decode()
+
+
+def operator_of_file(path: PathLike) -> str | None:
+    """Return the operator that a catalogue file names near its beginning, without reading all of it; None for none."""
+    with Path(path).open("rb") as file:
+        match = _OPERATOR.search(file.read(4096))
+    return None if match is None else match[1].decode()
 
 
 def load(path: PathLike, volume: Volume | None = None) -> list[Case]:
@@ -103,9 +114,13 @@ def select(cases: Iterable[Case], *, tier: str | None = None, soc: str | None = 
 
 
 def digest(paths: Iterable[PathLike]) -> str:
-    """Return the sha256 of catalogue files: names and contents, in sorted order, wherever they lie."""
+    """Return the sha256 of catalogue files and of what they share, the classes' families and the sets of sizes.
+
+    Names and contents, in sorted order, wherever they lie.
+    """
     total = hashlib.sha256()
-    for path in sorted(map(Path, paths), key=lambda p: (p.name, str(p))):
+    shared = (*FOLDER.glob("*.yaml"), FILE)
+    for path in sorted((*map(Path, paths), *shared), key=lambda p: (p.name, str(p))):
         try:
             content = path.read_bytes()
         except OSError as error:

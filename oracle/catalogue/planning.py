@@ -11,7 +11,7 @@ from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS
 from ..operators.operator import Operator
-from ..operators.parameters import MUTUAL
+from ..operators.parameters import MAIN, MUTUAL, Role
 from . import attributes
 from .asked import without_data
 from .case import Case, TensorPlan
@@ -25,47 +25,68 @@ _WRITTEN = Draft()
 _LIMITS = f"at most rank {limits.RANK} and {limits.ELEMENTS:,} elements"
 
 
-def case(
-    operator: Operator,
-    family: str,
-    layer: Layer,
-    dtype: str,
-    shape: Shape,
-    attrs: Mapping[str, Any],
-    shown: Sequence[str],
-    source: str,
-) -> Case:
-    """Return the case of a settled layer at one dtype, shape and set of attributes, before anything is asked of it."""
-    keys = layer.keys
-    drafts, outputs = keys["inputs"], keys.get("output", {})
-    inputs = {name: _plan(drafts.get(name), dtype, shape, attrs) for name in operator.names("input")}
-    common = _output_shape(operator, inputs, shape)
-    planned = {
-        name: _output(operator, outputs.get(name, _WRITTEN), dtype, shape, common, inputs, attrs)
-        for name in operator.names("output")
-    }
-    return Case(
-        id=case_id(operator, family, dtype, shape, {a: attrs[a] for a in shown}, layer.name),
-        op=operator.name,
-        family=family,
-        why=keys["why"],
-        tier=keys.get("tier", "standard"),
-        dtype=dtype,
-        inputs=inputs,
-        attrs=attrs,
-        outputs=planned,
-        expect=keys["expect"],
-        soc=keys["soc"],
-        null=frozenset(keys.get("null", ())),
-        uninformative=keys.get("uninformative", ""),
-        source=source,
-    )
+class Planner:
+    """Plans the cases of one operator."""
 
+    def __init__(self, operator: Operator) -> None:
+        self.operator, self.slug = operator, operator.slug
+        self.inputs, self.outputs = operator.names("input"), operator.names("output")
+        self._together = bool(operator.inputs(MUTUAL))
+        self._shaped = {
+            p.name for p in operator.inputs() if isinstance(p.role, Role) and p.role.shape is not MAIN.shape
+        }
 
-def case_id(operator: Operator, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:
-    dims = "x".join(map(str, shape)) or "scalar"
-    parts = [dtype, dims, *attributes.words(attrs), *([variant] if variant else [])]
-    return f"{operator.slug}/{family}[{'-'.join(parts)}]"
+    def case(
+        self, family: str, layer: Layer, dtype: str, shape: Shape, attrs: Mapping[str, Any], shown: Sequence[str]
+    ) -> Case:
+        """Return the case of a settled layer at one dtype, shape and set of attributes, before anything is asked."""
+        keys = layer.keys
+        drafts, outputs = keys["inputs"], keys.get("output", {})
+        inputs = {name: self.input(name, drafts.get(name), dtype, shape, attrs) for name in self.inputs}
+        return Case(
+            id=self.id(family, dtype, shape, {a: attrs[a] for a in shown}, layer.name),
+            op=self.operator.name,
+            family=family,
+            why=keys["why"],
+            tier=keys.get("tier", "standard"),
+            dtype=dtype,
+            inputs=inputs,
+            attrs=attrs,
+            outputs={n: self.output(outputs.get(n, _WRITTEN), dtype, shape, inputs, attrs) for n in self.outputs},
+            expect=keys["expect"],
+            soc=keys["soc"],
+            null=frozenset(keys.get("null", ())),
+            uninformative=keys.get("uninformative", ""),
+            source=keys["source"],
+        )
+
+    def id(self, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:
+        """Return a case's id: names and parameters, never a position."""
+        dims = "x".join(map(str, shape)) or "scalar"
+        parts = [dtype, dims, *attributes.words(attrs), *([variant] if variant else [])]
+        return f"{self.slug}/{family}[{'-'.join(parts)}]"
+
+    def input(
+        self, name: str, draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any]
+    ) -> TensorPlan | None:
+        """Return an input's plan; without a shape of its own it has the one its role has beside the main operand."""
+        if draft is not None and name in self._shaped and "shape" not in draft.plan:
+            shape = self.operator.shape_of(name, main, attrs)
+            draft = replace(draft, plan={**draft.plan, "shape": list(shape)})
+        return _plan(draft, dtype, main, attrs)
+
+    def output(
+        self, draft: Draft, dtype: str, main: Shape, inputs: Mapping[str, TensorPlan | None], attrs: Mapping[str, Any]
+    ) -> TensorPlan | None:
+        """Return an output's plan; where inputs broadcast with each other it has their common shape."""
+        if draft.plan.get("dtype") == PROMOTED:
+            draft = replace(draft, plan={**draft.plan, "dtype": self.operator.output_dtype(inputs)})
+        if self._together and "shape" not in draft.plan and inputs[self.operator.main] is not None:
+            main = self.operator.output_shape(inputs)
+        plan = _plan(draft, dtype, main, attrs, has_data=False)
+        if plan is not None and plan.view != "contiguous" and shares_elements(plan.shape, plan.view):
+            raise OracleError(f"an output of shape {plan.shape} cannot be {plan.view}: its elements would share memory")
+        return plan
 
 
 def as_written(case: Case) -> Case:
@@ -81,7 +102,9 @@ def _tensors(case: Case) -> tuple[TensorPlan | None, ...]:
     return (*case.inputs.values(), *case.outputs.values())
 
 
-def _plan(draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any]) -> TensorPlan | None:
+def _plan(
+    draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any], *, has_data: bool = True
+) -> TensorPlan | None:
     if draft is None or draft.null:
         return None
     plan = draft.plan
@@ -92,40 +115,17 @@ def _plan(draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any]
     if view != "contiguous":
         arrange(shape, view)
     storage = plan.get("storage_shape")
+    data: Mapping[str, Any] | None = draft.data if has_data else None
+    if data and draft.refers:
+        data = {k: resolve(v, main, attrs) for k, v in data.items()}
     return TensorPlan(
         shape=shape,
         dtype=plan.get("dtype", dtype),
-        data={k: resolve(v, main, attrs) for k, v in draft.data.items()} if draft.refers else draft.data,
+        data=data,
         view=view,
         format=plan.get("format", "ND"),
         storage_shape=None if storage is None else tuple(storage),
     )
-
-
-def _output(
-    operator: Operator,
-    draft: Draft,
-    dtype: str,
-    main: Shape,
-    common: Shape,
-    inputs: Mapping[str, TensorPlan | None],
-    attrs: Mapping[str, Any],
-) -> TensorPlan | None:
-    if draft.plan.get("dtype") == PROMOTED:
-        draft = replace(draft, plan={**draft.plan, "dtype": operator.output_dtype(inputs)})
-    plan = _plan(draft, dtype, main if "shape" in draft.plan else common, attrs)
-    if plan is None:
-        return None
-    if plan.view != "contiguous" and shares_elements(plan.shape, plan.view):
-        raise OracleError(f"an output of shape {plan.shape} cannot be {plan.view}: its elements would share memory")
-    return replace(plan, data=None) if plan.data is not None else plan
-
-
-def _output_shape(operator: Operator, inputs: Mapping[str, TensorPlan | None], main: Shape) -> Shape:
-    """The family's shape; where inputs broadcast with each other, their common one."""
-    if inputs[operator.main] is None or not operator.inputs(MUTUAL):
-        return main
-    return operator.output_shape(inputs)
 
 
 def _with_bfloat16(names: tuple[str, ...]) -> tuple[str, ...]:

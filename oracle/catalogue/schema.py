@@ -23,11 +23,25 @@ def validate(document: Document) -> None:
 @cache
 def _validator() -> Any:
     schema = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
+    schema = {"$defs": schema["$defs"], **_inlined({k: v for k, v in schema.items() if k != "$defs"}, schema["$defs"])}
     base = jsonschema.Draft202012Validator
     # JSON Schema calls 1.0 an integer, and Python calls True one; a shape and an attribute take neither.
     strict = base.TYPE_CHECKER.redefine("integer", lambda _, v: isinstance(v, int) and not isinstance(v, bool))
     extend: Any = jsonschema.validators.extend
     return extend(base, type_checker=strict)(schema)
+
+
+def _inlined(node: Any, definitions: Any, inside: tuple[str, ...] = ()) -> Any:
+    """Put definitions in the place of references, which jsonschema looks up at every value; not those to themselves."""
+    if isinstance(node, list):
+        return [_inlined(item, definitions, inside) for item in node]
+    if not isinstance(node, dict):
+        return node
+    name = str(node.get("$ref", "")).removeprefix("#/$defs/")
+    if name and name not in inside:
+        own = {k: v for k, v in node.items() if k != "$ref"}
+        return _inlined({**definitions[name], **own}, definitions, (*inside, name))
+    return {k: _inlined(v, definitions, inside) for k, v in node.items()}
 
 
 def _told(document: Document, error: Any) -> OracleError:

@@ -20,7 +20,7 @@ from .generators import size_of
 
 Shape = tuple[int, ...]
 Attrs = Mapping[str, Any]
-_REFERENCE = re.compile(r"(?P<minus>-?)\$(?:(?P<dim>-?\d{1,3})|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d{1,18})?\Z")
+_REFERENCE = re.compile(r"(?P<minus>-?)\$(?:(?P<place>-?\d{1,3})|(?P<name>[A-Za-z]\w*))(?P<plus>[-+]\d{1,18})?\Z")
 WORDS = ("same", "leading", "last")
 
 
@@ -117,7 +117,7 @@ def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
         return value
     match = _REFERENCE.match(value)
     known = {"size": size_of(main), "rank": len(main), **attrs}
-    if match is None or not (match["dim"] or match["name"] in known):
+    if match is None or not (match["place"] or match["name"] in known):
         raise unknown("reference", value, ["$k (dim k)", *(f"${k}" for k in known)])
-    number = main[_axis(int(match["dim"]), main)] if match["dim"] else known[match["name"]]
+    number = main[_axis(int(match["place"]), main)] if match["place"] else known[match["name"]]
     return (-number if match["minus"] else number) + int(match["plus"] or 0)

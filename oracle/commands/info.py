@@ -14,11 +14,12 @@ from ..catalogue import TIERS, default_dir, digest, files, load_all
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import OPERATORS
+from ..operators.describe import accepted_dtypes, served_dtypes
 from ..runner.session import versions
 from ..standards import STANDARDS
 from . import Subparsers
 
-# Products of the public documents on which none of the four operators is supported; no SoC of this project.
+# Products of the public documents on which none of the operators is supported; no SoC of this project.
 UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
 _NEEDS = {"torch": "torch", "torch_npu": "torch_npu"}  # what a built-in backend imports, and the extra that brings it
 
@@ -39,7 +40,8 @@ def show_info(args: argparse.Namespace) -> int:
         ("versions", _versions()),
         ("backends", _backends()),
         ("CANN", describe()),
-        ("SoCs: documented support of the operators", _socs()),
+        ("SoCs", _socs()),
+        (f"operators: dtypes with a golden on {DEFAULT_SOC}, documented SoCs", _operators()),
         ("catalogue", _catalogue()),
         ("standards", [", ".join(STANDARDS)]),
     ):
@@ -89,17 +91,29 @@ def _state(name: str) -> str:
 
 
 def _socs() -> Iterator[str]:
-    slugs = {op.name: op.slug.removesuffix("_backward") for op in OPERATORS.values()}
-    yield f"{'':<14}" + "".join(f"{slug:<22}" for slug in slugs.values()) + "overflow   product"
     for soc, found in PLATFORMS.items():
-        cells = ["yes" if soc in OPERATORS[name].documented else "unsupported" for name in slugs]
         mode = "saturates" if found.saturates else "inf/nan"
         mark = " (default)" if soc == DEFAULT_SOC else ""
         bf16 = "" if found.bfloat16 else ", no bfloat16"
-        yield f"{soc:<14}" + "".join(f"{cell:<22}" for cell in cells) + f"{mode:<11}{found.product}{bf16}{mark}"
+        yield f"{soc:<14}{mode:<11}{found.product}{bf16}{mark}"
     for soc, product in UNSUPPORTED.items():
-        yield f"{soc:<14}" + f"{'unsupported':<22}" * len(slugs) + f"{'':<11}{product} (no --soc)"
+        yield f"{soc:<14}{'':<11}{product}: no operator is supported (no --soc)"
     yield "No validator refuses a product: an unsupported one fails later, when its kernel is looked up (561xxx)."
+
+
+def _operators() -> Iterator[str]:
+    width = max(map(len, OPERATORS))
+    for op in OPERATORS.values():
+        served, accepted = served_dtypes(op, DEFAULT_SOC), accepted_dtypes(op, DEFAULT_SOC)
+        more = [dtype for dtype in accepted if dtype not in served]
+        dtypes = ", ".join(served) + (f" (accepted too: {', '.join(more)})" if more else "")
+        missing = [soc for soc in PLATFORMS if soc not in op.documented]
+        socs = f"all SoCs but {', '.join(missing)}" if missing else "all SoCs"
+        lacks = [
+            what for what, found in (("no kernel name", op.kernel), ("no aten function", op.aten)) if found is None
+        ]
+        origin = [] if op.origin == "aclnn-oracle" else [f"from {op.origin}"]
+        yield f"{op.name:<{width}}  {'; '.join([dtypes, socs, *lacks, *origin])}"
 
 
 def _catalogue() -> Iterator[str]:
@@ -108,6 +122,7 @@ def _catalogue() -> Iterator[str]:
     tiers = {tier: TIERS[: TIERS.index(tier) + 1] for tier in TIERS}
     counts = Counter((case.op, case.tier) for case in cases)
     yield f"{folder}   sha256 {digest(files(folder))[:16]}"
+    width = max(map(len, OPERATORS))
     for op in OPERATORS:
         per_tier = [f"{tier} {sum(counts[op, t] for t in within)}" for tier, within in tiers.items()]
-        yield f"{op:<34} {', '.join(per_tier)} cases"
+        yield f"{op:<{width}}  {', '.join(per_tier)} cases"

@@ -19,7 +19,7 @@ EPILOG = """\
 example:
   aclnn-oracle new-operator aclnnMyThingBackward --dir ops && cd ops
   aclnn-oracle run --operator my_thing_backward:OPERATOR
-  aclnn-oracle power --operator my_thing_backward:OPERATOR my_thing_backward.yaml
+  aclnn-oracle power --operator my_thing_backward:OPERATOR my_thing_backward.yaml --tier smoke --seeds 1
 """
 
 
@@ -100,7 +100,8 @@ OPERATOR = Operator(
     computes=Elementwise(formula),
     points={"x": (0.0,)},  # values near which the formula or a kernel changes its way
     kernel=KernelName("SLUG_kernel", ("gradOutput", "self")),  # for ATK and TTK files; None if it has none
-    aten=Aten(lambda aten, t: aten.mul(t["gradOutput"], aten.exp(t["self"]))),  # None if PyTorch has nothing like it
+    # PyTorch's own function; None, the default, if it has none. This one keeps e^self in float32, as a kernel does.
+    aten=Aten(lambda aten, t: (t["gradOutput"].float() * aten.exp(t["self"].float())).to(t["self"].dtype)),
 )
 '''
 

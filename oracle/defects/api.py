@@ -13,10 +13,11 @@ from ..model.call import Array, Call
 from ..model.platforms import Platform
 from ..model.status import SUCCESS, Status, invalid
 from ..operators import operator, validate
+from ..operators.operator import Operator
 from .base import EVERY_SOC, Defect
-from .checks import without
+from .checks import names, without
 from .device import Arguments, Device, Kernel
-from .kernels import BASE, BCE, MAIN, SLUGS, F
+from .kernels import F, plain
 from .layouts import storage_of
 from .refusals import not_contiguous, refusing
 
@@ -27,22 +28,22 @@ WRAP = 1 << 12  # the "2^32" of A06
 TOKENS = 1024  # rows from which A07's buffer overflows
 
 
-def seed_of(a: Arguments) -> int:
+def seed_of(op: Operator, a: Arguments) -> int:
     """A number that depends on the call alone: nondeterminism that repeats."""
-    first = np.ascontiguousarray(a["gradOutput"]).reshape(-1)[:64]
-    told = repr([(n, getattr(v, "shape", v)) for n, v in sorted(a.items()) if n not in ("out", "gradInput")])
+    first = np.ascontiguousarray(a[op.inputs()[0].name]).reshape(-1)[:64]
+    told = repr([(n, getattr(v, "shape", v)) for n, v in sorted(a.items())])
     return zlib.crc32(first.tobytes() + told.encode())
 
 
-def _stale_tile(op: str) -> Kernel:
+def _stale_tile(op: Operator) -> Kernel:
     """In float32 and with many tiles, one tile chosen by the call's hash holds the previous tile's results."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        right = np.array(BASE[op](a, target))
-        if a[MAIN[op]].dtype != F or right.size <= MANY * TILE:
+        right = np.array(plain(op)(a, target))
+        if a[op.main].dtype != F or right.size <= MANY * TILE:
             return right
         flat = right.reshape(-1)
-        tile = 1 + seed_of(a) % (flat.size // TILE - 1)
+        tile = 1 + seed_of(op, a) % (flat.size // TILE - 1)
         flat[tile * TILE : (tile + 1) * TILE] = flat[(tile - 1) * TILE : tile * TILE]
         return right
 
@@ -59,7 +60,7 @@ def _other_tiling(shape: tuple[int, ...]) -> Array | None:
 def _wrapped(call: Call) -> Status:
     """The checker's product of dims is a signed number of few bits: 0 is empty, negative is refused."""
     status = validate(call)
-    spec = call.spec(MAIN[call.op])
+    spec = call.spec(operator(call.op).main)
     if not status.ok or spec is None:
         return status
     wrapped = (spec.size + WRAP // 2) % WRAP - WRAP // 2
@@ -71,9 +72,9 @@ def _launched_unless_wrapped(call: Call) -> bool:
     return bool(math.prod(out.shape) % WRAP)
 
 
-def _buffer_overflow(op: str) -> Kernel:
+def _buffer_overflow(op: Operator) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
-        right = np.array(BASE[op](a, target))
+        right = np.array(plain(op)(a, target))
         if right.ndim:
             rows = right.reshape(-1, right.shape[-1]) if right.ndim > 1 else right
             rows[TOKENS:] = np.inf
@@ -101,41 +102,41 @@ def negated_in_place(name: str) -> Callable[[Call], None]:
     return after
 
 
-def _dtype_checks(op: str) -> Callable[[str], bool]:
-    if op == BCE:
-        return lambda name: not name.startswith("dtype of")
-    return lambda name: not name.endswith("of one dtype")
+def _dtype_checks(op: Operator) -> Callable[[str], bool]:
+    """All checks but those that compare dtypes; where none does, all but those that ask for one."""
+    compares = [name for name in names(op) if name.endswith("of one dtype")]
+    return lambda name: name not in compares if compares else not name.startswith("dtype of")
 
 
-def rows(op: str) -> Iterator[Defect]:
+def rows(op: Operator) -> Iterator[Defect]:
     """Yield A01 to A08 for an operator."""
-    plain = BASE[op]
+    right, first = plain(op), op.inputs()[0].name
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
-        ("A01", "API", "refuses an output that is not contiguous", plain,
-         {"check": refusing(not_contiguous(operator(op).output))},
+        ("A01", "API", "refuses an output that is not contiguous", right,
+         {"check": refusing(not_contiguous(op.output))},
          "a strided output", "ops-nn !3792/#2100"),
-        ("A02", "API", "accepts inconsistent dtypes", plain, {"check": without(_dtype_checks(op))},
+        ("A02", "API", "accepts inconsistent dtypes", right, {"check": without(_dtype_checks(op))},
          "a call whose dtypes must be refused", "ops-nn !8677/#4791"),
         ("A03", "DET", f"float32: one tile of {TILE} holds the previous tile's results, of more than {MANY}",
          _stale_tile(op), {}, f"float32 tensors of more than {MANY * TILE} elements", "ops-nn !8566"),
-        ("A04", "API", "an A2 kernel is driven by the 950's tiling: the blocks do not cover the tensor", plain,
+        ("A04", "API", "an A2 kernel is driven by the 950's tiling: the blocks do not cover the tensor", right,
          {"written": _other_tiling}, f"more than {TILING_A2} elements", "ops-nn !8856/#4797"),
-        ("A05", "API", "fails on empty tensors", plain, {"check": _fails_on_empty}, "an empty tensor",
+        ("A05", "API", "fails on empty tensors", right, {"check": _fails_on_empty}, "an empty tensor",
          "FlagGems #4096, op-plugin fd705983, ops-nn !1168/#707"),
-        ("A06", "BIG", f"the checker's number of elements wraps at {WRAP} (2^32 in the original)", plain,
+        ("A06", "BIG", f"the checker's number of elements wraps at {WRAP} (2^32 in the original)", right,
          {"check": _wrapped, "launch": lambda call: _launched_unless_wrapped(call) and _plain_launch(call)},
          f"{WRAP // 2} and more elements", "ops-nn 71c7c6d8f, 3003d61b3/#4370"),
         ("A07", "LAY", f"rows beyond {TOKENS} are infinite", _buffer_overflow(op), {}, f"more than {TOKENS} rows",
          "vllm-ascend #11391"),
-        ("A08", "API", "gradOutput is used as scratch", plain, {"after": negated_in_place("gradOutput")}, "any call",
+        ("A08", "API", f"{first} is used as scratch", right, {"after": negated_in_place(first)}, "any call",
          "survey"),
     ]  # fmt: skip
     socs: dict[str, tuple[str, ...]] = {"A04": ("ascend910b",), "A07": ("ascend310p",)}
     for name, kind, what, kernel, steps, needs, evidence in table:
-        if name == "A07" and "ascend310p" not in operator(op).documented:
+        if name == "A07" and "ascend310p" not in op.documented:
             continue
         device = Device(name, kernel, **steps)
-        yield Defect(f"{name}/{SLUGS[op]}", op, kind, what, device, needs, evidence, socs.get(name, EVERY_SOC))
+        yield Defect(f"{name}/{op.slug}", op.name, kind, what, device, needs, evidence, socs.get(name, EVERY_SOC))
 
 
 def _plain_launch(call: Call) -> bool:
@@ -159,14 +160,14 @@ def _flattened(given: Array, result: Array, mask: Array | None, call: Call) -> A
     return result.reshape(-1) if result.ndim != 1 else result[None]
 
 
-def misbehaviour(op: str) -> Iterator[Defect]:
+def misbehaviour(op: Operator) -> Iterator[Defect]:
     """Yield wrong types and shapes, changed inputs, and writes where nothing may be written."""
-    slug, plain = SLUGS[op], BASE[op]
-    for name in operator(op).names("input"):
-        if name != "gradOutput":
+    slug, right = op.slug, plain(op)
+    for name in op.names("input"):
+        if name != op.inputs()[0].name:
             yield Defect(
-                f"api/{slug}/changes {name}", op, "API", f"{name} is used as scratch",
-                Device("scratch", plain, after=negated_in_place(name)), f"any call with {name}",
+                f"api/{slug}/changes {name}", op.name, "API", f"{name} is used as scratch",
+                Device("scratch", right, after=negated_in_place(name)), f"any call with {name}",
             )  # fmt: skip
     writes_wrong = {
         "wider dtype": (_float32_out, "DTY", "any call"),
@@ -175,19 +176,19 @@ def misbehaviour(op: str) -> Iterator[Defect]:
     }
     for what, (write, kind, needs) in writes_wrong.items():
         yield Defect(
-            f"api/{slug}/{what}", op, kind, f"the result has a {what}", Device(what, plain, write=write), needs
+            f"api/{slug}/{what}", op.name, kind, f"the result has a {what}", Device(what, right, write=write), needs
         )
     yield Defect(
-        f"api/{slug}/writes nothing", op, "API", "answers success and writes nothing",
-        Device("nothing", plain, launch=lambda call: False), "any call",
+        f"api/{slug}/writes nothing", op.name, "API", "answers success and writes nothing",
+        Device("nothing", right, launch=lambda call: False), "any call",
     )  # fmt: skip
     yield Defect(
-        f"api/{slug}/accepts all", op, "API", "accepts every call",
-        Device("accepts all", plain, check=lambda call: SUCCESS), "any refused call",
+        f"api/{slug}/accepts all", op.name, "API", "accepts every call",
+        Device("accepts all", right, check=lambda call: SUCCESS), "any refused call",
     )  # fmt: skip
     yield Defect(
-        f"api/{slug}/writes when empty", op, "API", "an empty call writes one element",
-        Device("writes first", plain, launch=_one_element_when_empty), "an empty call",
+        f"api/{slug}/writes when empty", op.name, "API", "an empty call writes one element",
+        Device("writes first", right, launch=_one_element_when_empty), "an empty call",
     )  # fmt: skip
 
 

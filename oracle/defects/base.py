@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
-from .device import Device
+from .device import Device, Kernel
 
 CLASSES = {
     "IDX": "index, ignoreIndex, axis",
@@ -30,7 +31,7 @@ WITH_INFINITIES = tuple(name for name, p in PLATFORMS.items() if not p.saturates
 class Defect:
     """A wrong kernel, or with ``equivalent`` a mutant that no right verdict may flag.
 
-    ``id``: a row of the published defects (``N01``, ``A05/softmax_backward``) or a generated mutant's name. ``op``: the
+    ``id``: a row of the published defects (``N01``, ``A05/some_backward``) or a generated mutant's name. ``op``: the
     aclnn name. ``socs``: where it is wrong. ``needs``: the kind of case that notices it. ``equivalent``: the argument
     why its results lie within what right kernels may answer.
     """
@@ -49,10 +50,33 @@ class Defect:
     def row(self) -> str:
         """The published defect this entry imitates; "" for a generated mutant."""
         name = self.id.partition("/")[0]
-        return name if len(name) == 3 and name[0] in "NBSLA" and name[1:].isdigit() else ""
+        return name if re.fullmatch(r"[A-Z]\d\d", name) else ""
 
     def soc(self, wanted: str | None = None) -> str | None:
         """Return the SoC to run it on: the wanted one if it is wrong there, by default 910b before any other."""
         if wanted is not None:
             return wanted if wanted in self.socs else None
         return DEFAULT_SOC if DEFAULT_SOC in self.socs else self.socs[0]
+
+
+@dataclass(frozen=True)
+class Right:
+    """A right kernel. ``kernel`` returns float32 or float64 values and asks nothing of the SoC."""
+
+    id: str
+    op: str
+    what: str
+    kernel: Kernel
+
+    @property
+    def device(self) -> Device:
+        """The kernel as a device that does everything else right."""
+        return Device(self.id, self.kernel)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Why a generated mutant is equivalent to a right kernel: a mutant that nothing notices is never taken for one."""
+
+    id: str
+    why: str

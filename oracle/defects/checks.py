@@ -8,58 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 
-from ..model.call import POINTERS, Call, TensorSpec
-from ..model.platforms import PLATFORMS, platform
+from ..model.call import POINTERS, Call
+from ..model.dtypes import DTYPES
+from ..model.platforms import PLATFORMS
 from ..model.status import SUCCESS, Status, invalid, nullptr
-from ..operators import operator, validate
-from ..operators.checks import Check
+from ..operators import validate
+from ..operators.operator import Operator
+from .asking import call_of, checks_of, usual, usual_shape
 from .base import Defect
 from .device import Device
-from .kernels import BASE, BCE, NLL, SLUGS
+from .kernels import plain
 
 Validator = Callable[[Call], Status]
 
 
-def answers(call: Call) -> Iterator[Check]:
-    """Yield every check of a call's validator, in order."""
-    op = operator(call.op)
-    specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    yield from op.checks({**call.attrs, **specs}, platform(call.soc))
-
-
 @cache
-def names(op: str) -> dict[str, tuple[str, ...]]:
-    """Return the checks of an operator and the SoCs that make them, found by walking its validator over valid calls."""
+def names(op: Operator) -> dict[str, tuple[str, ...]]:
+    """Return the checks of an operator and the SoCs that make them, found by walking its validator over usual calls.
+
+    A check that has something to say against some dtype is only made where it has.
+    """
     found: dict[str, dict[str, None]] = {}
+    refused: dict[str, dict[str, None]] = {}
     for soc in PLATFORMS:
-        for dtype in ("float32", "bfloat16"):
-            for check in answers(_valid(op, soc, dtype)):
+        for dtype in DTYPES:
+            for check in checks_of(usual(op, soc, dtype)):
                 found.setdefault(check.name, {})[soc] = None
-    return {name: tuple(socs) for name, socs in found.items()}
-
-
-def _valid(op: str, soc: str, dtype: str) -> Call:
-    """A valid call without data: four samples of five classes."""
-    shapes: dict[str, tuple[int, ...]] = {"weight": (5,), "target": (4,), "totalWeight": (1,), "buffer": (0,)}
-    if op == NLL:
-        shapes["gradOutput"] = (4,)
-    if op == BCE:
-        del shapes["target"]
-    found = operator(op)
-    integers = {"target"} if op == NLL else set()
-    specs = {
-        n: TensorSpec(shapes.get(n, (4, 5)), "int64" if n in integers else dtype)
-        for n in found.names("input", "output")
-    }
-    attrs = {"reduction": 0, "ignoreIndex": -100, "dim": -1}
-    return Call(
-        op,
-        soc,
-        {n: specs[n] for n in found.names("input")},
-        {n: attrs[n] for n in found.names("attr")},
-        {n: specs[n] for n in found.names("output")},
-    )
+                if check.status is not None and not check.status.ok:
+                    refused.setdefault(check.name, {})[soc] = None
+    return {name: tuple(refused.get(name, socs)) for name, socs in found.items()}
 
 
 def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -> Validator:
@@ -69,7 +48,7 @@ def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -
         for name in pointers:
             if name in call.null:
                 return nullptr(f"{name} is a null pointer")
-        return next((s for name, s in answers(call) if s is not None and keep(name)), SUCCESS)
+        return next((s for name, s in checks_of(call) if s is not None and keep(name)), SUCCESS)
 
     return check
 
@@ -83,7 +62,7 @@ def last_decides(call: Call) -> Status:
     if call.null:
         return validate(call)
     try:
-        failures = [s for _, s in answers(call) if s is not None and not s.ok]
+        failures = [s for _, s in checks_of(call) if s is not None and not s.ok]
     except AttributeError:  # a check looked at a null pointer
         return invalid("a null pointer was looked at")
     return failures[-1] if failures and not validate(call).ok else validate(call)
@@ -95,31 +74,70 @@ def _codes(call: Call) -> Status:
     return status if status.ok else (invalid if status.name.endswith("NULLPTR") else nullptr)(status.reason)
 
 
-def _device(op: str, name: str, check: Validator) -> Device:
-    return Device(name, BASE[op], check=check)
+# ---- checks that another one repeats ---------------------------------------------------------------------------------
+
+LAST_CHECK = "the last check ends an empty call with the success it has anyway; what that writes is judged apart"
+REPEATED = (
+    "whatever dtype a tensor has, beside others of the same dtype or of float32: what this check refuses, another"
+    " refuses with the same code"
+)
 
 
-def missing(op: str) -> Iterator[Defect]:
+def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
+    """Say why a validator without a check answers as with it; "" where it does not."""
+    if name == list(names(op))[-1] and all(s is None or s.ok for s in _statuses(op, name)):
+        return LAST_CHECK
+    about = [p for p in (*op.names("input"), *op.names("output")) if name == f"dtype of {p}"]
+    return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
+
+
+def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
+    """What a check answers for a call and for one of empty tensors."""
+    shape = usual_shape(op)
+    for call in (usual(op), call_of(op, (0, *shape[1:]) if shape else ())):
+        yield from (s for n, s in checks_of(call) if n == name)
+
+
+def _witness(op: Operator, check: str, name: str, soc: str) -> bool:
+    """Whether a call exists that only this check refuses: the tensor of some dtype, each other of the same or not."""
+    others = [n for n in (*op.names("input"), *op.names("output")) if n != name]
+    lacking = without(_all_but(check))
+    for dtype in DTYPES:
+        for same in product((True, False), repeat=len(others)):
+            chosen = {n: dtype for n, equal in zip(others, same, strict=True) if equal}
+            call = usual(op, soc, dtypes={name: dtype, **chosen})
+            if lacking(call).code != validate(call).code:
+                return True
+    return False
+
+
+# ---- mutants ---------------------------------------------------------------------------------------------------------
+
+
+def _device(op: Operator, name: str, check: Validator) -> Device:
+    return Device(name, plain(op), check=check)
+
+
+def missing(op: Operator) -> Iterator[Defect]:
     """Yield the operator's validator with each of its checks left out."""
-    slug = SLUGS[op]
     for name, socs in names(op).items():
         yield Defect(
-            f"check/{slug}/without {name}", op, "API", f"the check `{name}` is missing",
+            f"check/{op.slug}/without {name}", op.name, "API", f"the check `{name}` is missing",
             _device(op, f"without {name}", without(_all_but(name))), f"a call for `{name}` alone",
-            socs=socs,
+            socs=socs, equivalent=redundant(op, name, socs),
         )  # fmt: skip
     for pointer in POINTERS:
         kept = tuple(p for p in POINTERS if p != pointer)
         check = without(lambda name: True, kept)
         yield Defect(
-            f"check/{slug}/without {pointer}", op, "API", f"a null {pointer} is not noticed",
+            f"check/{op.slug}/without {pointer}", op.name, "API", f"a null {pointer} is not noticed",
             _device(op, pointer, check), f"a null {pointer}",
         )  # fmt: skip
     yield Defect(
-        f"check/{slug}/last decides", op, "API", "the last failing check decides, not the first",
+        f"check/{op.slug}/last decides", op.name, "API", "the last failing check decides, not the first",
         _device(op, "last decides", last_decides), "a call with a null pointer and another fault",
     )  # fmt: skip
     yield Defect(
-        f"check/{slug}/codes swapped", op, "API", "null pointers answer 161002, everything else 161001",
+        f"check/{op.slug}/codes swapped", op.name, "API", "null pointers answer 161002, everything else 161001",
         _device(op, "codes", _codes), "any refused call",
     )  # fmt: skip

@@ -1,50 +1,40 @@
-"""Kernels that are wrong for one combination only: a dtype with a reduction, a rank, an axis, a divisor, a target type.
+"""Kernels that are wrong for one combination only: a dtype with a reduction, a rank, an axis, an index type.
 
 One template of a kernel family is often instantiated wrongly while its neighbours are right; a catalogue must visit
-every combination, with data on which a change of sign shows.
+every combination, with data on which a change of sign shows. Beside them: means that divide by something else.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import FLOATS, dtype_of
+from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from .base import WITH_BFLOAT16, Defect
+from ..numerics.graphs import COUNT
+from ..operators.operator import Operator
+from ..operators.parameters import REDUCTIONS
+from . import elementwise, rows, samples
+from .asking import index_types, kinds, ranks, socs_of
+from .base import Defect
 from .device import Arguments, Device, Kernel
-from .kernels import (
-    BASE,
-    BCE,
-    LOG_SIGMOID,
-    MAIN,
-    NLL,
-    SLUGS,
-    SOFTMAX,
-    F,
-    Where,
-    bce_formula,
-    bce_operands,
-    nll_formula,
-    nll_operands,
-    shaped,
-    single,
-)
+from .kernels import F, Where, plain
 
 Holds = Callable[[Arguments], bool]
-REDUCTIONS = ("none", "mean", "sum")
+Condition = tuple[str, Holds]  # how it is called, of which calls it holds
 
 
-def _negated(op: str, holds: Holds) -> Kernel:
+def _negated(op: Operator, holds: Holds) -> Kernel:
     """The plain kernel with the sign changed where a combination holds."""
+    right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        right = BASE[op](a, target)
-        return np.asarray(-right) if holds(a) else right
+        result = right(a, target)
+        return np.asarray(-result) if holds(a) else result
 
     return kernel
 
@@ -53,268 +43,177 @@ def _all(*conditions: Holds) -> Holds:
     return lambda a: all(holds(a) for holds in conditions)
 
 
-def _dtype(op: str, name: str) -> Holds:
-    return lambda a: dtype_of(a[MAIN[op]].dtype).name == name
+# ---- conditions ------------------------------------------------------------------------------------------------------
 
 
-def _attr(name: str, value: int) -> Holds:
-    return lambda a: a[name] == value
+def _of_kind(op: Operator, kind: str) -> Holds:
+    return lambda a: dtype_of(a[op.main].dtype).name == kind
 
 
-def _rank(op: str, rank: int) -> Holds:
-    return lambda a: a[MAIN[op]].ndim == rank
+def _ranks(op: Operator) -> list[Condition]:
+    return [(f"rank {rank}", lambda a, rank=rank: a[op.main].ndim == rank) for rank in ranks(op)]  # type: ignore[misc]
 
 
-def _target(name: str) -> Holds:
-    return lambda a: str(a["target"].dtype) == name
+def _attribute(name: str, value: int) -> Holds:
+    return lambda a: bool(a[name] == value)
 
 
-def _weighted(given: bool) -> Holds:
-    return lambda a: (a.get("weightOptional") is not None) is given
+def _reductions(op: Operator) -> list[Condition]:
+    parameter = op.attribute("reduction")
+    if parameter is None:
+        return []
+    return [(word, _attribute(parameter.name, code)) for code, word in enumerate(REDUCTIONS)]
 
 
-def _axis(where: str) -> Holds:
-    def holds(a: Arguments) -> bool:
-        rank = a["gradOutput"].ndim
-        axis = a["dim"] % max(rank, 1)
-        return where == ("last" if axis == max(rank, 1) - 1 else "first" if axis == 0 else "middle")
+def _given(op: Operator) -> list[list[Condition]]:
+    """For each optional operand: that it is there, that it is not."""
 
-    return holds
+    def there(name: str, wanted: bool) -> Holds:
+        return lambda a: (a.get(name) is not None) is wanted
 
-
-def _sign(where: int) -> Holds:
-    return lambda a: (a["dim"] < 0) is (where < 0)
+    return [[(p.name, there(p.name, True)), (f"no {p.name}", there(p.name, False))] for p in op.operands if p.optional]
 
 
-def _found(op: str) -> Iterator[tuple[str, Holds]]:
-    """Yield combinations by name."""
-    for name in FLOATS:
-        kind = _dtype(op, name)
-        if op == BCE:
-            for (k, reduction), given in product(enumerate(REDUCTIONS), (True, False)):
-                weight = "weight" if given else "no weight"
-                yield f"{name} {reduction} {weight}", _all(kind, _attr("reduction", k), _weighted(given))
-        if op == NLL:
-            for (k, reduction), target, rank in product(enumerate(REDUCTIONS), ("int64", "int32", "uint8"), (1, 2)):
-                shape = "(C)" if rank == 1 else "(N, C)"
-                holds = _all(kind, _attr("reduction", k), _target(target), _rank(op, rank))
-                yield f"{name} {reduction} {target} {shape}", holds
-        if op == SOFTMAX:
-            for where, sign in product(("last", "first", "middle"), (1, -1)):
-                word = "negative" if sign < 0 else "positive"
-                yield f"{name} {where} axis {word} dim", _all(kind, _axis(where), _sign(sign))
-        if op in (BCE, SOFTMAX, LOG_SIGMOID):
-            for rank in range(10 if op == LOG_SIGMOID else 9):
-                yield f"{name} rank {rank}", _all(kind, _rank(op, rank))
+def _index_types(op: Operator) -> list[Condition]:
+    name = samples.index_of(op).name
+
+    def of(kind: str) -> Holds:
+        return lambda a: str(a[name].dtype) == kind
+
+    return [(kind, of(kind)) for kind in index_types(op)]
 
 
-# ---- divisors and indices --------------------------------------------------------------------------------------------
+def _samples(op: Operator) -> list[Condition]:
+    return [("(C)", lambda a: a[op.main].ndim == 1), ("(N, C)", lambda a: a[op.main].ndim > 1)]
 
 
-def _bce_count(count: Callable[[Arguments], int]) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = {**bce_operands(a), "count": F(count(a))}
-        return np.asarray(np.broadcast_to(bce_formula(**k), a["self"].shape))
+def _places(op: Operator) -> list[Condition]:
+    def at(where: str) -> Holds:
+        def holds(a: Arguments) -> bool:
+            rank, axis = max(a[op.main].ndim, 1), rows.axis_of(op, a)
+            return where == ("last" if axis == rank - 1 else "first" if axis == 0 else "middle")
 
-    return kernel
+        return holds
 
-
-def _nll(change: Callable[[dict[str, Any], Arguments], None]) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = nll_operands(a)
-        change(k, a)
-        return shaped(nll_formula(**k), a["self"])
-
-    return kernel
+    return [(f"{where} axis", at(where)) for where in ("last", "first", "middle")]
 
 
-def _last_dim(a: Arguments) -> int:
-    return int(a["self"].shape[-1]) if a["self"].ndim else 1
+def _signs(op: Operator) -> list[Condition]:
+    name = rows.axis_name(op)
+    return [(f"positive {name}", lambda a: a[name] >= 0), (f"negative {name}", lambda a: a[name] < 0)]
 
 
-def _counted(k: dict[str, Any]) -> Array:
-    return np.asarray((k["t"] != k["ignore"]) & (k["t"] >= 0) & (k["t"] < k["w"].size))
+def _combinations(op: Operator) -> Iterator[tuple[str, str, Holds]]:
+    """Yield (name, dtype, of which calls it holds)."""
+    groups: list[list[list[Condition]]] = []
+    if samples.fits(op):
+        groups.append([g for g in (_reductions(op), _index_types(op), _samples(op)) if g])
+    else:
+        templates = [g for g in (_reductions(op), *_given(op)) if g]
+        if templates:
+            groups.append(templates)
+        if op.attribute("axis") is not None:
+            groups.append([_places(op), _signs(op)])
+        groups.append([_ranks(op)])
+    for kind in kinds(op):
+        for group in groups:
+            for chosen in product(*group):
+                name = " ".join([kind, *(word for word, _ in chosen)])
+                yield name, kind, _all(_of_kind(op, kind), *(holds for _, holds in chosen))
 
 
-def _counted_rows(k: dict[str, Any], a: Arguments) -> None:
-    k["total"] = np.full(k["t"].size, _counted(k).sum(), F)
+# ---- divisors of a mean ----------------------------------------------------------------------------------------------
+
+Count = Callable[[Arguments], int]
 
 
-def _recomputed(k: dict[str, Any], a: Arguments) -> None:
-    k["total"] = np.full(k["t"].size, k["w"][k["t"][_counted(k)]].sum(dtype=F), F)
+def _dims(op: Operator, a: Arguments) -> tuple[int, ...]:
+    return tuple(op.output_shape(a)) or (1,)
 
 
-def _all_weights(k: dict[str, Any], a: Arguments) -> None:
-    k["total"] = np.full(k["t"].size, k["w"].sum(dtype=F), F)
+def _counts(op: Operator) -> dict[str, Count]:
+    """What a mean may be divided by instead of the number of elements."""
+
+    def size_of(name: str) -> Count:
+        return lambda a: a[op.main].size if a.get(name) is None else a[name].size
+
+    found: dict[str, Count] = {
+        "count - 1": lambda a: math.prod(_dims(op, a)) - 1,
+        "count + 1": lambda a: math.prod(_dims(op, a)) + 1,
+        "last dim": lambda a: _dims(op, a)[-1],
+        "first dim": lambda a: _dims(op, a)[0],
+        "all but the first dim": lambda a: math.prod(_dims(op, a)[1:]),
+        "rank": lambda a: max(1, a[op.main].ndim),
+    }
+    return found | {f"{p.name}'s size": size_of(p.name) for p in op.operands if p.name != op.main}
 
 
-def _signed_byte(k: dict[str, Any], a: Arguments) -> None:
-    if str(a["target"].dtype) == "uint8":
-        k["t"] = k["t"].astype(np.int8).astype(np.int64)
+def _divisors(op: Operator) -> Iterator[Defect]:
+    for what, count in _counts(op).items():
+        kernel = elementwise.changing(op, _divided(op, count))
+        yield Defect(
+            f"divisor/{op.slug}/{what}", op.name, "RED", f"mean divides by {what}", Device(what, kernel),
+            "mean of several dims, and of operands that broadcast",
+        )  # fmt: skip
 
 
-def _ignore_as_target(k: dict[str, Any], a: Arguments) -> None:
-    k["ignore"] = int(np.int64(k["ignore"]).astype(a["target"].dtype))
-
-
-def _ignore_clipped(k: dict[str, Any], a: Arguments) -> None:
-    k["ignore"] = min(max(k["ignore"], 0), k["w"].size - 1)
-
-
-def _target_low_bits(k: dict[str, Any], a: Arguments) -> None:
-    k["t"] = k["t"].astype(np.int32).astype(np.int64)
-
-
-def _never(k: dict[str, Any]) -> None:
-    k["ignore"] = -(2**62)
-
-
-def _zero_unset(name: str) -> Callable[[dict[str, Any], Arguments], None]:
-    def change(k: dict[str, Any], a: Arguments) -> None:
-        if a["ignoreIndex"] == 0 and str(a["target"].dtype) == name:
-            _never(k)
+def _divided(op: Operator, count: Count) -> Callable[[elementwise.Operands, Arguments], None]:
+    def change(k: elementwise.Operands, a: Arguments) -> None:
+        if COUNT in k:
+            k[COUNT] = count(a)
 
     return change
 
 
-def _vector_unchecked(name: str) -> Callable[[dict[str, Any], Arguments], None]:
-    def change(k: dict[str, Any], a: Arguments) -> None:
-        if a["self"].ndim == 1 and str(a["target"].dtype) == name:
-            _never(k)
-
-    return change
+# ---- columns behind an axis, and rows that are one number ------------------------------------------------------------
 
 
-def _signed_ignore(k: dict[str, Any], a: Arguments) -> None:
-    if str(a["target"].dtype) == "uint8" and 127 < k["ignore"] < 256:
-        k["ignore"] -= 256
-
-
-def _ignored_anyway() -> Iterator[Defect]:
-    """Kernels of the loss that do not see an ignored row, for one type of target; 0/0 where every row is ignored."""
-    for name in ("int64", "int32", "uint8"):
-        for what, change, told, needs in (
-            ("0 unset", _zero_unset(name), "an ignoreIndex of 0 counts as none", "an ignoreIndex of 0 that occurs"),
-            ("of a vector", _vector_unchecked(name), "a vector's ignoreIndex is not checked", "an ignored vector"),
-        ):
-            yield Defect(
-                f"index/{SLUGS[NLL]}/{name} ignoreIndex {what}", NLL, "IDX", f"{name} target: {told}",
-                Device(what, _nll(change)), f"{needs}, target {name}",
-            )  # fmt: skip
-    yield Defect(
-        f"index/{SLUGS[NLL]}/signed ignoreIndex", NLL, "IDX", "a uint8 target is compared with a signed ignoreIndex",
-        Device("signed", _nll(_signed_ignore)), "a uint8 target and an ignoreIndex above 127 that is a class",
-    )  # fmt: skip
-
-    def nothing_counted(a: Arguments, target: Platform) -> Array:
-        right, k = BASE[NLL](a, target), nll_operands(a)
-        nothing = k["reduction"] == 1 and k["total"].size and k["total"][0] == 0 and not _counted(k).any()
-        return np.full_like(right, np.nan) if nothing else right
-
-    yield Defect(
-        f"divisor/{SLUGS[NLL]}/nothing counted", NLL, "RED", "mean of rows that are all ignored is 0/0",
-        Device("nothing", nothing_counted), "mean with every row ignored and totalWeight 0",
-    )  # fmt: skip
-
-
-# ---- softmax: columns behind the reduced axis, and rows that are one number ------------------------------------------
-
-
-def _odd_columns(rank: int, axis: int) -> Kernel:
+def _odd_columns(op: Operator, rank: int, axis: int) -> Kernel:
     def holds(a: Arguments) -> bool:
-        shape = a["gradOutput"].shape
-        behind = int(np.prod(shape[axis + 1 :]))
-        return len(shape) == rank and a["dim"] % rank == axis and behind % 2 == 1 and behind > 1
+        behind = rows.columns_behind(op, a)
+        return a[op.main].ndim == rank and rows.axis_of(op, a) == axis and behind % 2 == 1 and behind > 1
 
     def wrong(a: Arguments, target: Platform) -> Array:
-        right = np.ascontiguousarray(BASE[SOFTMAX](a, target))
-        behind = int(np.prod(right.shape[axis + 1 :]))
-        right.reshape(-1, behind)[:, -1] = 0
+        right = np.ascontiguousarray(plain(op)(a, target))
+        right.reshape(-1, rows.columns_behind(op, a))[:, -1] = 0
         return right
 
-    return Where(BASE[SOFTMAX], holds, wrong)
+    return Where(plain(op), holds, wrong)
 
 
-def _expanded_rows() -> Kernel:
-    """Where both operands repeat one number along the reduced axis, it is summed once."""
+def _expanded_rows(op: Operator) -> Kernel:
+    """Where all operands repeat one number along the axis, it is summed once."""
 
     def holds(a: Arguments) -> bool:
-        g, y, dim = a["gradOutput"], a["output"], a["dim"]
-        return bool(g.ndim and g.shape[dim] > 1 and g.strides[dim] == 0 == y.strides[dim])
+        arrays, axis = [a[p.name] for p in op.operands], rows.axis_of(op, a)
+        return all(v.ndim and v.shape[axis] > 1 and v.strides[axis] == 0 for v in arrays)
 
-    def wrong(a: Arguments, target: Platform) -> Array:
-        g, y = single(a["gradOutput"]), single(a["output"])
-        p = g * y
-        return np.asarray(p - np.take(p, [0], axis=a["dim"]) * y)
-
-    return Where(BASE[SOFTMAX], holds, wrong)
+    return Where(plain(op), holds, rows.with_sum(op, lambda p, axis, a: np.take(p, [0], axis=axis).astype(F)))
 
 
-def _shapes() -> Iterator[Defect]:
-    slug = SLUGS[SOFTMAX]
-    for rank in range(2, 9):
+def _shapes(op: Operator) -> Iterator[Defect]:
+    for rank in (r for r in ranks(op) if 2 <= r <= 8):
         for axis in range(rank - 1):
             yield Defect(
-                f"only/{slug}/odd columns, rank {rank}, axis {axis}", SOFTMAX, "TAIL",
+                f"only/{op.slug}/odd columns, rank {rank}, axis {axis}", op.name, "TAIL",
                 f"rank {rank}, axis {axis}: the last of an odd number of columns is 0",
-                Device("odd", _odd_columns(rank, axis)),
+                Device("odd", _odd_columns(op, rank, axis)),
                 f"an odd number of columns behind axis {axis} of rank {rank}",
             )  # fmt: skip
     yield Defect(
-        f"layout/{slug}/both expanded", SOFTMAX, "LAY", "rows of one repeated number are summed as one term",
-        Device("expanded", _expanded_rows()), "both operands expanded along the reduced axis",
+        f"layout/{op.slug}/all expanded", op.name, "LAY", "rows of one repeated number are summed as one term",
+        Device("expanded", _expanded_rows(op)), "all operands expanded along the axis",
     )  # fmt: skip
 
 
-def _special(op: str) -> Iterator[Defect]:
-    if op == BCE:
-        counts: dict[str, Callable[[Arguments], int]] = {
-            "count - 1": lambda a: a["self"].size - 1,
-            "count + 1": lambda a: a["self"].size + 1,
-            "last dim": _last_dim,
-            "all but the first dim": lambda a: a["self"].size // max(1, a["self"].shape[0] if a["self"].ndim else 1),
-            "gradOutput's size": lambda a: a["gradOutput"].size,
-            "target's size": lambda a: a["target"].size,
-            "rank": lambda a: max(1, a["self"].ndim),
-        }
-        for what, count in counts.items():
-            yield Defect(
-                f"divisor/{SLUGS[op]}/{what}", op, "RED", f"mean divides by {what}", Device(what, _bce_count(count)),
-                "mean of several dims, and of operands that broadcast",
-            )  # fmt: skip
-    if op == NLL:
-        changes: dict[str, tuple[Callable[[dict[str, Any], Arguments], None], str, str, str]] = {
-            "counted rows": (_counted_rows, "RED", "mean divides by the rows that count", "mean with ignored rows"),
-            "recomputed": (_recomputed, "RED", "totalWeight is summed anew", "a totalWeight that is not the sum"),
-            "all weights": (_all_weights, "RED", "mean divides by all weights", "a totalWeight that is not the sum"),
-            "uint8 as int8": (_signed_byte, "IDX", "a uint8 target is read as int8", "uint8 classes above 127"),
-            "ignoreIndex as target": (
-                _ignore_as_target, "IDX", "ignoreIndex is cast to the target's type",
-                "an ignoreIndex beyond the target's type whose low bits occur",
-            ),
-            "ignoreIndex clipped": (
-                _ignore_clipped, "IDX", "ignoreIndex is clipped to the classes", "an ignoreIndex beyond the classes",
-            ),
-            "target's low bits": (
-                _target_low_bits, "IDX", "an int64 target is cut to 32 bits", "an ignored target beyond 32 bits",
-            ),
-        }  # fmt: skip
-        for what, (change, kind, told, needs) in changes.items():
-            defect = Defect(f"index/{SLUGS[op]}/{what}", op, kind, told, Device(what, _nll(change)), needs)
-            # Before ascend950 the host itself casts the target to int32.
-            yield defect if what != "target's low bits" else Defect(**{**vars(defect), "socs": ("ascend950",)})
-
-
-def mutants(op: str) -> Iterator[Defect]:
-    """Yield kernels that are wrong for one combination, by a divisor, or by the type of an index."""
-    for what, holds in _found(op):
-        more: dict[str, Any] = {"socs": WITH_BFLOAT16} if what.startswith("bfloat16") else {}
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield kernels that are wrong for one combination, or by a mean's divisor."""
+    for what, kind, holds in _combinations(op):
         yield Defect(
-            f"only/{SLUGS[op]}/{what}", op, "COMB", f"the sign is wrong for {what} only",
-            Device(what, _negated(op, holds)), f"a case of {what}", **more,
+            f"only/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
+            Device(what, _negated(op, holds)), f"a case of {what}", socs=socs_of(op, kind),
         )  # fmt: skip
-    yield from _special(op)
-    if op == NLL:
-        yield from _ignored_anyway()
-    if op == SOFTMAX:
-        yield from _shapes()
+    if elementwise.fits(op) and op.attribute("reduction") is not None:
+        yield from _divisors(op)
+    if rows.fits(op):
+        yield from _shapes(op)

@@ -10,29 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from ..model.call import Array, Call
 from ..model.platforms import Platform
+from ..operators.operator import Operator
+from ..operators.parameters import REDUCTIONS, Parameter
+from . import elementwise, rows, samples
 from .base import Defect
 from .device import Arguments, Device, Kernel
-from .kernels import (
-    BASE,
-    BCE,
-    LOG_SIGMOID,
-    MAIN,
-    NLL,
-    SLUGS,
-    SOFTMAX,
-    Where,
-    nll_formula,
-    nll_operands,
-    row_sum,
-    shaped,
-    single,
-)
+from .kernels import Where, flat, plain, row_sum, shaped
 from .tiles import Lost, tail, unwritten
 
 CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)  # of kernels that lose a share as a whole
@@ -48,7 +36,6 @@ STRIDED = (  # (tile of the reduced axis, tile of the columns behind it)
     (8, 512), (32, 4080), (64, 128), (64, 1024), (128, 64), (256, 32), (256, 256), (512, 64), (512, 512), (1024, 16),
     (1024, 512),
 )  # fmt: skip
-PAIR = ("gradOutput", "output")
 MIDDLE = ((8, 512), (64, 64), (64, 128), (128, 64), (256, 32), (512, 64), (1024, 16), (1024, 64))
 ALIGNED = 32  # elements to which a core's share of the flat tensor is rounded up
 
@@ -98,7 +85,7 @@ def _one_short(count: int, cores: int) -> slice:
     return slice(count - 1, count) if count > cores and count % cores == cores - 1 else slice(0, 0)
 
 
-def _lost_shares(op: str) -> Iterator[Defect]:
+def _lost_shares(op: Operator) -> Iterator[Defect]:
     for cores in CORES:
         for label, lost, what, needs in (
             ("remainder", _remainder, "left over by the division among {} cores", "{} that is no multiple of {}"),
@@ -106,111 +93,129 @@ def _lost_shares(op: str) -> Iterator[Defect]:
             ("one over", _one_over, "left over alone by {} cores", "{} that is one more than a multiple of {}"),
             ("one short", _one_short, "last where one of {} cores has one less", "{} that is one less than {}"),
         ):
-            for axis, rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
+            for axis, of_rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
                 yield Defect(
-                    f"cores/{SLUGS[op]}/{axis} {label} {cores}", op, "TAIL",
+                    f"cores/{op.slug}/{axis} {label} {cores}", op.name, "TAIL",
                     f"{axis} {what.format(cores)} are not written",
-                    Device(label, BASE[op], written=unwritten(lost, cores, rows)), needs.format(of, cores),
+                    Device(label, plain(op), written=unwritten(lost, cores, of_rows)), needs.format(of, cores),
                 )  # fmt: skip
 
 
 # ---- double buffers of element-wise work -----------------------------------------------------------------------------
 
 
-def _stale_operand(op: str, name: str, cores: int, tile: int) -> Device:
+def _stale_operand(op: Operator, name: str, cores: int, tile: int) -> Device:
     def read(own: str, array: Array, call: Call) -> Array:
-        main = call.inputs[MAIN[op]]
+        main = call.inputs[op.main]
         if own != name or main is None or array.shape != main.shape or not _enough(array.size, cores, tile):
             return array
-        return shaped(np.ascontiguousarray(array).reshape(-1)[two_before(array.size, cores, tile)], array)
+        return shaped(flat(array)[two_before(array.size, cores, tile)], array)
 
-    return Device(f"{name} of two tiles before", BASE[op], read=read)
-
-
-def _many(op: str, cores: int, tile: int) -> Callable[[Arguments], bool]:
-    return lambda a: _enough(a[MAIN[op]].size, cores, tile)
+    return Device(f"{name} of two tiles before", plain(op), read=read)
 
 
-def _stale_result(op: str, cores: int, tile: int) -> Kernel:
+def _many(op: Operator, cores: int, tile: int) -> Callable[[Arguments], bool]:
+    return lambda a: _enough(a[op.main].size, cores, tile)
+
+
+def _stale_result(op: Operator, cores: int, tile: int) -> Kernel:
     def wrong(a: Arguments, target: Platform) -> Array:
-        right = BASE[op](a, target)
-        return shaped(np.ascontiguousarray(right).reshape(-1)[two_before(right.size, cores, tile)], right)
+        right = plain(op)(a, target)
+        return shaped(flat(right)[two_before(right.size, cores, tile)], right)
 
-    return Where(BASE[op], _many(op, cores, tile), wrong)
+    return Where(plain(op), _many(op, cores, tile), wrong)
 
 
-def _stale_output(cores: int, tile: int) -> Kernel:
+def _stale_factor(op: Operator, name: str, cores: int, tile: int) -> Kernel:
     """The sums are right; what they are multiplied with when the result is written is stale."""
+    right = rows.Formula(op)
 
-    def wrong(a: Arguments, target: Platform) -> Array:
-        g, y = single(a["gradOutput"]), single(a["output"])
-        stale = shaped(np.ascontiguousarray(y).reshape(-1)[two_before(y.size, cores, tile)], y)
-        p = g * y
-        return np.asarray(p - row_sum(p, a["dim"]) * stale)
+    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
+        p = right.products(k)
+        stale = shaped(flat(k[name])[two_before(k[name].size, cores, tile)], k[name])
+        return right({**k, name: stale}, row_sum(p, axis), terms=p)
 
-    return Where(BASE[SOFTMAX], _many(SOFTMAX, cores, tile), wrong)
+    return Where(plain(op), _many(op, cores, tile), rows.changing(op, compute))
 
 
-def _double_buffers(op: str) -> Iterator[Defect]:
-    operands = {BCE: ("gradOutput", "self", "target", "weightOptional"), LOG_SIGMOID: ("gradOutput", "self")}
-    for cores, tile in FLAT if op != SOFTMAX else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
-        devices = {name: _stale_operand(op, name, cores, tile) for name in operands.get(op, ())}
-        devices["result"] = Device("stale", _stale_result(op, cores, tile))
-        if op == SOFTMAX:
-            devices["output"] = Device("stale", _stale_output(cores, tile))
+def _double_buffers(op: Operator) -> Iterator[Defect]:
+    by_rows = rows.fits(op)
+    for cores, tile in FLAT if not by_rows else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
+        devices: dict[str, Device] = {}
+        if elementwise.fits(op):
+            devices = {p.name: _stale_operand(op, p.name, cores, tile) for p in op.operands}
+        devices[op.output] = Device("stale", _stale_result(op, cores, tile))
+        if by_rows:
+            devices |= {p.name: Device("stale", _stale_factor(op, p.symbol, cores, tile)) for p in _beside(op)}
         for name, device in devices.items():
             yield Defect(
-                f"cores/{SLUGS[op]}/{name} two tiles before, {cores} x {tile}", op, "TAIL",
+                f"cores/{op.slug}/{name} two tiles before, {cores} x {tile}", op.name, "TAIL",
                 f"from the third tile of {tile} of each of {cores} cores on, {name} is that of two tiles before",
                 device, f"more than {2 * cores * tile} elements",
             )  # fmt: skip
 
 
-# ---- softmax: rows of several tiles ----------------------------------------------------------------------------------
-
-Rows = Callable[[Array, Array, int, int], Array]  # (g, y), each (rows, terms), with cores and tile -> the result
-
-
-def _not_cleared(g: Array, y: Array, cores: int, tile: int) -> Array:
-    p = g * y
-    own = p.sum(axis=1)
-    share = share_of(own.size, cores)
-    padded = np.zeros(-(-own.size // share) * share, own.dtype)
-    padded[: own.size] = own
-    sums = padded.reshape(-1, share).cumsum(axis=1).reshape(-1)[: own.size]
-    return np.asarray(p - sums[:, None] * y)
+def _beside(op: Operator) -> list[Parameter]:
+    """The operands beside the main one: what the sum is multiplied with."""
+    return [p for p in op.operands if p.name != op.main]
 
 
-def _later_tiles_lost(g: Array, y: Array, cores: int, tile: int) -> Array:
-    p = g * y
-    sums = np.where(later_rows(p.shape[0], cores), p[:, :tile].sum(axis=1), p.sum(axis=1))
-    return np.asarray(p - sums[:, None] * y)
+# ---- rows of several tiles -------------------------------------------------------------------------------------------
+
+Change = Callable[[rows.Operands, int, int], Array]  # operands (lines, terms), cores, tile -> the result
 
 
-def _stale_in_later_rows(g: Array, y: Array, cores: int, tile: int) -> Array:
-    p = g * y
-    late = np.flatnonzero(later_rows(p.shape[0], cores))
-    stale = y.copy()
-    stale[late, 2 * tile :] = y[late, : -2 * tile]
-    return np.asarray(p - p.sum(axis=1)[:, None] * stale)
+def _not_cleared(op: Operator) -> Change:
+    right = rows.Formula(op)
+
+    def change(k: rows.Operands, cores: int, tile: int) -> Array:
+        p = right.products(k)
+        own = p.sum(axis=1)
+        share = share_of(own.size, cores)
+        padded = np.zeros(-(-own.size // share) * share, own.dtype)
+        padded[: own.size] = own
+        sums = padded.reshape(-1, share).cumsum(axis=1).reshape(-1)[: own.size]
+        return right(k, sums[:, None], terms=p)
+
+    return change
 
 
-def _by_rows(change: Rows, cores: int, tile: int, tiles: int) -> Kernel:
+def _later_tiles_lost(op: Operator) -> Change:
+    right = rows.Formula(op)
+
+    def change(k: rows.Operands, cores: int, tile: int) -> Array:
+        p = right.products(k)
+        sums = np.where(later_rows(p.shape[0], cores), p[:, :tile].sum(axis=1), p.sum(axis=1))
+        return right(k, sums[:, None], terms=p)
+
+    return change
+
+
+def _stale_in_later_rows(op: Operator) -> Change:
+    right = rows.Formula(op)
+
+    def change(k: rows.Operands, cores: int, tile: int) -> Array:
+        p, stale = right.products(k), dict(k)
+        late = np.flatnonzero(later_rows(p.shape[0], cores))
+        for parameter in _beside(op):
+            stale[parameter.symbol] = k[parameter.symbol].copy()
+            stale[parameter.symbol][late, 2 * tile :] = k[parameter.symbol][late, : -2 * tile]
+        return right(stale, p.sum(axis=1)[:, None], terms=p)
+
+    return change
+
+
+def _by_rows(op: Operator, change: Change, cores: int, tile: int, tiles: int) -> Kernel:
     """Another way over the rows of the last axis, where there are more of them than cores, of over ``tiles`` tiles."""
 
     def holds(a: Arguments) -> bool:
-        g = a["gradOutput"]
-        last = g.ndim > 1 and a["dim"] % g.ndim == g.ndim - 1
-        return bool(last and g.size) and g.shape[-1] > tiles * tile and g.size // g.shape[-1] > cores
+        shape, size = a[op.main].shape, a[op.main].size
+        return bool(rows.is_last(op, a) and size) and shape[-1] > tiles * tile and size // shape[-1] > cores
 
-    def wrong(a: Arguments, target: Platform) -> Array:
-        g, y = (np.ascontiguousarray(single(a[n])).reshape(-1, a[n].shape[-1]) for n in ("gradOutput", "output"))
-        return shaped(change(g, y, cores, tile), a["gradOutput"])
-
-    return Where(BASE[SOFTMAX], holds, wrong)
+    return rows.by_lines(op, change, holds, cores, tile)
 
 
-ROWS: dict[str, tuple[Rows, int, str, tuple[int, ...]]] = {
+ROWS: dict[str, tuple[Callable[[Operator], Change], int, str, tuple[int, ...]]] = {
     "sum not cleared": (_not_cleared, 1, "the sum begins with that of the core's rows before", ROW_TILES),
     "sum of the first tile": (_later_tiles_lost, 1, "only the first tile is summed", ROW_TILES),
     "stale output": (
@@ -220,45 +225,44 @@ ROWS: dict[str, tuple[Rows, int, str, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-def _softmax_rows() -> Iterator[Defect]:
-    for label, (change, tiles, what, sizes) in ROWS.items():
+def _row_tiles(op: Operator) -> Iterator[Defect]:
+    for label, (made, tiles, what, sizes) in ROWS.items():
+        change = made(op)
         for cores in CHIPS:
             for tile in sizes:
                 yield Defect(
-                    f"cores/softmax_backward/{label}, {cores} x {tile}", SOFTMAX, "TAIL",
+                    f"cores/{op.slug}/{label}, {cores} x {tile}", op.name, "TAIL",
                     f"rows of more than {tiles} tiles of {tile}, dealt to {cores} cores: in all but a core's first,"
                     f" {what}",
-                    Device(label, _by_rows(change, cores, tile, tiles)),
+                    Device(label, _by_rows(op, change, cores, tile, tiles)),
                     f"more than {cores} rows of more than {tiles * tile} terms",
                 )  # fmt: skip
 
 
-# ---- softmax: tiles of the reduced axis and of the columns behind it -------------------------------------------------
+# ---- tiles of the axis and of the columns behind it ------------------------------------------------------------------
 
 
-def _later_columns(columns: int, lost: Lost, where: str, terms: int) -> Kernel:
+def _later_columns(op: Operator, columns: int, lost: Lost, where: str, terms: int) -> Kernel:
     """From the second tile of columns on, some terms are missing from the sum."""
-
-    def behind(a: Arguments) -> int:
-        g = a["gradOutput"]
-        return math.prod(g.shape[a["dim"] % g.ndim + 1 :]) if g.ndim else 1
+    right = rows.Formula(op)
 
     def holds(a: Arguments) -> bool:
-        g = a["gradOutput"]
-        if g.ndim < 2 or not g.size or (a["dim"] % g.ndim == 0) is (where == "middle"):
+        shape = a[op.main].shape
+        if len(shape) < 2 or not a[op.main].size or (rows.axis_of(op, a) == 0) is (where == "middle"):
             return False
-        return bool(g.shape[a["dim"]] > terms and behind(a) > columns)
+        return bool(shape[rows.axis_of(op, a)] > terms and rows.columns_behind(op, a) > columns)
 
-    def wrong(a: Arguments, target: Platform) -> Array:
-        g, y = (np.ascontiguousarray(single(a[n])).reshape(-1, a[n].shape[a["dim"]], behind(a)) for n in PAIR)
-        p = g * y
+    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
+        shape = (-1, a[op.main].shape[axis], rows.columns_behind(op, a))
+        k = {s: np.ascontiguousarray(v).reshape(shape) for s, v in k.items()}
+        p = right.products(k)
         left = p[:, :, columns:].copy()
         left[:, lost(p.shape[1], terms)] = 0
         sums = np.array(row_sum(p, 1))
         sums[:, :, columns:] = row_sum(left, 1)
-        return shaped(p - sums * y, a["gradOutput"])
+        return shaped(right(k, sums, terms=p), a[op.main])
 
-    return Where(BASE[SOFTMAX], holds, wrong)
+    return Where(plain(op), holds, rows.changing(op, compute))
 
 
 def _before_the_last(count: int, tile: int) -> slice:
@@ -266,7 +270,7 @@ def _before_the_last(count: int, tile: int) -> slice:
     return slice(0, (count - 1) // tile * tile)
 
 
-def _strided() -> Iterator[Defect]:
+def _strided(op: Operator) -> Iterator[Defect]:
     for where, sizes in (("first", STRIDED), ("middle", MIDDLE)):
         for terms, columns in sizes:
             for label, lost, what, needs in (
@@ -274,52 +278,51 @@ def _strided() -> Iterator[Defect]:
                 ("tail", tail, "the terms beyond the last full tile are missing", "no multiple, and more, of"),
             ):
                 yield Defect(
-                    f"cores/softmax_backward/{where} axis {label}, {terms} x {columns}", SOFTMAX, "TAIL",
+                    f"cores/{op.slug}/{where} axis {label}, {terms} x {columns}", op.name, "TAIL",
                     f"a {where} axis in tiles of {terms} terms and {columns} columns: from the second tile of columns"
                     f" on, {what}",
-                    Device(label, _later_columns(columns, lost, where, terms)),
+                    Device(label, _later_columns(op, columns, lost, where, terms)),
                     f"a {where} reduced axis of {needs} {terms} and more than {columns} columns behind it",
                 )  # fmt: skip
 
 
-# ---- negative log likelihood: rows of several class tiles ------------------------------------------------------------
+# ---- losses: samples of several class tiles --------------------------------------------------------------------------
 
 
-def _classes_lost(cores: int, tile: int, reduction: int) -> Kernel:
-    """In all but a core's first row, classes beyond the first tile are dropped."""
+def _classes_lost(op: Operator, cores: int, tile: int, reduction: int) -> Kernel:
+    """In all but a core's first sample, classes beyond the first tile are dropped."""
 
     def holds(a: Arguments) -> bool:
-        rows, classes = a["self"].shape if a["self"].ndim == 2 else (1, 0)
-        return bool(rows > cores and classes > tile and a["reduction"] == reduction)
+        main, classes = a[op.main], a[op.main].shape[samples.class_axis(op, a)]
+        count = main.size // classes if main.ndim > 1 and classes else 0
+        return bool(count > cores and classes > tile and op.by_role(a).get("reduction", 0) == reduction)
 
-    def wrong(a: Arguments, target: Platform) -> Array:
-        k: dict[str, Any] = nll_operands(a)
-        dropped = later_rows(k["t"].size, cores) & (k["t"] >= tile)
-        k["t"] = np.where(dropped, k["ignore"], k["t"])
-        return shaped(nll_formula(**k), a["self"])
+    def change(k: samples.Samples, a: Arguments) -> None:
+        dropped = later_rows(k.classes.size, cores) & (k.classes >= tile)
+        k.classes = np.where(dropped, k.ignore, k.classes)
 
-    return Where(BASE[NLL], holds, wrong)
+    return Where(plain(op), holds, samples.changing(op, change))
 
 
-def _loss_rows() -> Iterator[Defect]:
-    for reduction, word in enumerate(("none", "mean", "sum")):
+def _class_tiles(op: Operator) -> Iterator[Defect]:
+    for reduction, word in enumerate(REDUCTIONS if op.attribute("reduction") else REDUCTIONS[:1]):
         for cores in CHIPS:
             for tile in SHARED_TILES if reduction else CLASS_TILES:
                 yield Defect(
-                    f"cores/nll_loss_backward/{word} classes beyond, {cores} x {tile}", NLL, "TAIL",
+                    f"cores/{op.slug}/{word} classes beyond, {cores} x {tile}", op.name, "TAIL",
                     f"{word}: in all but the first row of each of {cores} cores, classes from {tile} on stay zero",
-                    Device(word, _classes_lost(cores, tile, reduction)),
+                    Device(word, _classes_lost(op, cores, tile, reduction)),
                     f"{word} with more than {cores} rows, the later ones of classes from {tile} on",
                 )  # fmt: skip
 
 
-def mutants(op: str) -> Iterator[Defect]:
+def mutants(op: Operator) -> Iterator[Defect]:
     """Yield an operator's mutants of work dealt to cores."""
     yield from _lost_shares(op)
-    if op != NLL:
+    if not samples.fits(op):
         yield from _double_buffers(op)
-    if op == SOFTMAX:
-        yield from _softmax_rows()
-        yield from _strided()
-    if op == NLL:
-        yield from _loss_rows()
+    if rows.fits(op):
+        yield from _row_tiles(op)
+        yield from _strided(op)
+    if samples.fits(op):
+        yield from _class_tiles(op)

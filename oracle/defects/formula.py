@@ -1,184 +1,228 @@
-"""Mutants of the formulas, made by rewriting their source.
+"""Mutants of an operator's formula, and of what surrounds it: the mean, the sum over an axis, the class written to.
 
-Every operator and comparison is replaced by each of its kind, every operand dropped, negated or exchanged for another
-one, every constant changed, every clamp, absolute value and branch removed: one change a mutant.
+Mutated are the page's formula and the first public kernel's order that differs from it (:mod:`.mutations`).
 """
 
 from __future__ import annotations
 
-import ast
-import copy
-import inspect
-import textwrap
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
-from . import kernels
+import numpy as np
+
+from ..model.call import Array
+from ..model.platforms import PLATFORMS, Platform
+from ..numerics.expressions import ONE, Expression, substitute, symbol, walk
+from ..numerics.graphs import COUNT, Elementwise, Form
+from ..operators.operator import Operator
+from ..operators.parameters import MEAN, NONE, REDUCTIONS
+from . import elementwise, rows, samples
 from .base import Defect
-from .device import Device
-from .kernels import FORMULAS, SLUGS, kernel_of
+from .device import Arguments, Device, Kernel
+from .kernels import F, row_sum, scatter
+from .mutations import changes
 
-ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="
-}  # fmt: skip
-REAL = {"g", "x", "y", "w", "total", "count", "p", "s"}  # operands that may stand for one another
-NEIGHBOURS = {"maximum": "minimum", "exp": "exp2", "abs": "negative"}
-Change = tuple[ast.AST, ast.AST]
+NEEDS = "values that enter the changed term"
 
 
-def mutants(op: str) -> Iterator[Defect]:
+def mutants(op: Operator) -> Iterator[Defect]:
     """Yield the operator's formula with every single change."""
-    for name, change, formula in _mutated(op):
-        id = f"formula/{SLUGS[op]}/{name}"
-        yield Defect(
-            id, op, "FORM", change, Device(name, kernel_of(op, formula)),
-            "values that enter the changed term",
+    if elementwise.fits(op):
+        for order, name, formula in mutated(op):
+            yield _mutant(op, f"{order}{name}", name, elementwise.computing(op, formula))
+        yield from _means(op)
+    if rows.fits(op):
+        yield from _of_rows(op)
+    if samples.fits(op):
+        yield from _of_samples(op)
+
+
+def _mutant(op: Operator, name: str, what: str, kernel: Kernel, needs: str = NEEDS) -> Defect:
+    old, arrow, new = what.partition(" -> ")
+    told = f"`{old}` becomes `{new}`" if arrow else what
+    return Defect(f"formula/{op.slug}/{name}", op.name, "FORM", told, Device(name, kernel), needs)
+
+
+# ---- elementwise -----------------------------------------------------------------------------------------------------
+
+
+def mutated(op: Operator) -> Iterator[tuple[str, str, elementwise.Formula]]:
+    """Yield (order and setting, change, changed formula) for the formula and the first public order that differs."""
+    for order, form in orders_of(op).items():
+        for k, (setting, value, mean) in enumerate(elementwise.roots(op, form)):
+            where = order + (f"{setting}: " if k else "")
+            for name, replaced in _replacements(op, value, mean):
+                yield where, name, elementwise.traced(op, form, replaced)
+
+
+def _replacements(
+    op: Operator, value: Expression, mean: Expression
+) -> Iterator[tuple[str, Mapping[Expression, Expression]]]:
+    """Yield every change of a formula's graphs; what belongs to the mean alone is changed under a mean alone."""
+    if op.attribute("reduction") is None:
+        yield from ((change.name, {value: change.graph}) for change in changes(value))
+        return
+    count = symbol(COUNT)
+    for change in changes(mean):
+        of_the_mean = any(node is count for node in walk(change.node))
+        alone = value if of_the_mean else substitute(change.graph, {count: ONE})
+        yield change.name, {value: alone, mean: change.graph}
+    yield f"{value} -> (-{value})", {value: -value, mean: -mean}
+
+
+def orders_of(op: Operator) -> dict[str, Form]:
+    """Return the page's formula, and the first public order of it that differs, by the name of its kernel."""
+    assert isinstance(op.computes, Elementwise)
+    own = elementwise.value_of(op)
+    found = {"": Form(op.computes.formula)}
+    public = {name for p in PLATFORMS.values() for name in (p.kernel, p.kernel.partition("_")[0])}
+    for name, form in elementwise.orders(op).items():
+        if name in public and elementwise.value_of(op, form) is not own:
+            return {**found, f"{name}: ": form}
+    return found
+
+
+def _means(op: Operator) -> Iterator[Defect]:
+    """The mean's factor under every other set of reductions."""
+    reduction = op.attribute("reduction")
+    if reduction is None:
+        return
+    codes = range(len(REDUCTIONS))
+    for under in (set(c) for size in range(len(codes) + 1) for c in combinations(codes, size)):
+        if under != {MEAN}:
+            words = " and ".join(REDUCTIONS[c] for c in sorted(under)) or "no reduction"
+            yield _mutant(
+                op, f"mean under {words}", f"the mean's factor is applied under {words}", _mean_under(op, under),
+                "every reduction",
+            )  # fmt: skip
+
+
+def _mean_under(op: Operator, under: set[int]) -> Kernel:
+    reduction = op.attribute("reduction")
+    assert reduction is not None
+    right = elementwise.plain(op)
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        return right({**a, reduction.name: MEAN if a[reduction.name] in under else NONE}, target)
+
+    return kernel
+
+
+# ---- along an axis ---------------------------------------------------------------------------------------------------
+
+SUMS: dict[str, Callable[[Array, int], Any]] = {
+    "the axis before": lambda p, axis: row_sum(p, (axis - 1) % p.ndim),
+    "axis 0": lambda p, axis: row_sum(p, 0),
+    "the last axis": lambda p, axis: row_sum(p, -1),
+    "the axis counted from the other end": lambda p, axis: row_sum(p, p.ndim - 1 - axis),
+    "all elements": lambda p, axis: p.sum(dtype=p.dtype),
+    "the mean": lambda p, axis: row_sum(p, axis) / F(p.shape[axis]),
+    "the largest term": lambda p, axis: p.max(axis=axis, keepdims=True, initial=-np.inf),
+    "the sum's size": lambda p, axis: np.abs(row_sum(p, axis)),
+    "the terms' sizes": lambda p, axis: row_sum(np.abs(p), axis),
+    "all terms but its own": lambda p, axis: row_sum(p, axis) - p,
+}
+
+
+def _of_rows(op: Operator) -> Iterator[Defect]:
+    right = rows.Formula(op)
+    for change in changes(right.value):
+        yield _mutant(op, change.name, change.name, rows.computing(op, rows.Formula(op, value=change.graph)))
+    for change in changes(right.terms):
+        everywhere = substitute(right.value, {right.terms: change.graph})
+        for where, value in (("terms", right.value), ("terms, everywhere", everywhere)):
+            kernel = rows.computing(op, rows.Formula(op, terms=change.graph, value=value))
+            yield _mutant(op, f"{where}: {change.name}", change.name, kernel)
+    for what, total in SUMS.items():
+        kernel = rows.with_sum(op, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
+        yield _mutant(op, f"sum: {what}", f"instead of the sum over the axis: {what}", kernel)
+    for p in op.operands:
+        yield _mutant(
+            op, f"sum: divided by that of {p.name}", f"terms are divided by the sum of {p.name}",
+            rows.changing(op, _normalised(right, p.symbol)),
         )  # fmt: skip
 
 
-@cache
-def _mutated(op: str) -> tuple[tuple[str, str, Callable[..., Any]], ...]:
-    function = FORMULAS[op]
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    found: dict[str, tuple[str, str, Callable[..., Any]]] = {}
-    original = ast.unparse(tree)
-    for statement, old, new in _changes(tree):
-        changed = _replace(tree, old, new)
-        if ast.unparse(changed) == original:
-            continue
-        label = _target(statement)
-        name = f"{label}{ast.unparse(old)} -> {ast.unparse(new)}"
-        while name in found:  # the same words at another place of the statement
-            name += " (again)"
-        found[name] = (
-            name,
-            f"`{ast.unparse(old)}` becomes `{ast.unparse(new)}`",
-            _compiled(changed, function.__name__),
-        )
-    return tuple(found.values())
+def _normalised(right: rows.Formula, name: str) -> Callable[[rows.Operands, int, Arguments], Array]:
+    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
+        p = right.products(k)
+        return right(k, row_sum(p / row_sum(k[name], axis), axis), terms=p)
+
+    return compute
 
 
-def _target(statement: ast.stmt) -> str:
-    if isinstance(statement, ast.Assign):
-        return f"{ast.unparse(statement.targets[0])}: "
-    return ""
+# ---- class indices ---------------------------------------------------------------------------------------------------
+
+Compare = Callable[[Array, int], Any]
+COUNTED: dict[str, Compare] = {
+    "<": lambda t, ignore: t < ignore,
+    "<=": lambda t, ignore: t <= ignore,
+    ">": lambda t, ignore: t > ignore,
+    ">=": lambda t, ignore: t >= ignore,
+    "==": lambda t, ignore: t == ignore,
+}
+Place = Callable[[Array, Array], Any]  # (rows, classes) -> what is taken for one of them
+READ: dict[str, Place] = {
+    "the class after": lambda r, c: c + 1,
+    "the class before": lambda r, c: c - 1,
+    "the sample's number": lambda r, c: r,
+}
+WRITTEN: dict[str, tuple[Place, Place]] = {
+    "the row after": (lambda r, c: r + 1, lambda r, c: c),
+    "the rows backwards": (lambda r, c: r[::-1], lambda r, c: c),
+    "the class after": (lambda r, c: r, lambda r, c: c + 1),
+    "the class before": (lambda r, c: r, lambda r, c: c - 1),
+    "the classes backwards": (lambda r, c: r, lambda r, c: c[::-1]),
+}
 
 
-def _replace(tree: ast.Module, old: ast.AST, new: ast.AST) -> ast.Module:
-    """Return a copy of the tree with one node replaced."""
-
-    class Swap(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            return new if node is old else self.generic_visit(node)
-
-    # copy.copy of every node on the way keeps the identity of ``old`` while the original tree stays as it is
-    memo = {id(old): old}
-    duplicate = copy.deepcopy(tree, memo)
-    changed: ast.Module = ast.fix_missing_locations(Swap().visit(duplicate))
-    return changed
-
-
-def _compiled(tree: ast.Module, name: str) -> Callable[..., Any]:
-    scope = dict(vars(kernels))
-    exec(compile(tree, "<mutant>", "exec"), scope)
-    return scope[name]  # type: ignore[no-any-return]
-
-
-def _changes(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.AST, ast.AST]]:
-    function = tree.body[0]
-    assert isinstance(function, ast.FunctionDef)
-    parameters = [a.arg for a in function.args.args]
-    locals_before = list(parameters)
-    for statement in function.body:
-        value = getattr(statement, "value", None)
-        if value is None:
-            continue
-        for node in ast.walk(value):
-            for new in _alternatives(node, locals_before):
-                yield statement, node, new
-        if isinstance(value, (ast.BinOp, ast.IfExp)):
-            yield statement, value, ast.UnaryOp(ast.USub(), copy.deepcopy(value))
-        if isinstance(statement, ast.Assign):
-            locals_before.append(ast.unparse(statement.targets[0]))
+def _of_samples(op: Operator) -> Iterator[Defect]:
+    right = samples.Formula(op)
+    for change in changes(right.mean):
+        kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, change.graph))
+        yield _mutant(op, change.name, change.name, kernel)
+    codes = range(len(REDUCTIONS))
+    for under in (c for size in range(len(codes) + 1) for c in combinations(codes, size)):
+        if under != (MEAN,) and op.attribute("reduction") is not None:
+            words = " and ".join(REDUCTIONS[c] for c in under) or "no reduction"
+            kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, means=under))
+            yield _mutant(op, f"mean under {words}", f"the mean's divisor divides under {words}", kernel)
+    for word, counted in COUNTED.items():
+        kernel = samples.changing(op, _if_counted(right, counted))
+        yield _mutant(op, f"counted: {word}", f"samples count whose class {word} the ignored one", kernel)
+    for what, place in READ.items():
+        kernel = samples.changing(op, _placed(right, read=place))
+        yield _mutant(op, f"read: {what}", f"operands per class are read at {what}", kernel)
+    kernel = samples.changing(op, _unweighted)
+    yield _mutant(op, "read: one", "operands per class are taken for 1", kernel)
+    for what, (row, column) in WRITTEN.items():
+        kernel = samples.changing(op, _placed(right, row=row, column=column))
+        yield _mutant(op, f"written: {what}", f"values are written to {what}", kernel)
 
 
-def _alternatives(node: ast.AST, known: list[str]) -> Iterator[ast.AST]:
-    if isinstance(node, ast.BinOp):
-        left, right = node.left, node.right
-        for kind in ARITHMETIC:
-            if not isinstance(node.op, kind):
-                yield ast.BinOp(left, kind(), right)
-        yield left
-        yield right
-        if isinstance(node.op, (ast.Sub, ast.Div)):
-            yield ast.BinOp(right, node.op, left)
-        if isinstance(node.op, (ast.Add, ast.Sub)):
-            yield ast.BinOp(ast.UnaryOp(ast.USub(), left), node.op, right)
-    elif isinstance(node, ast.UnaryOp):
-        yield node.operand
-    elif isinstance(node, ast.Compare):
-        for comparison in COMPARISONS:
-            if not isinstance(node.ops[0], comparison):
-                yield ast.Compare(node.left, [comparison()], node.comparators)
-    elif isinstance(node, ast.IfExp):
-        yield ast.IfExp(node.test, node.orelse, node.body)
-        yield node.body
-        yield node.orelse
-    elif isinstance(node, ast.Constant):
-        yield from _constants(node.value)
-    elif isinstance(node, ast.Call):
-        yield from _calls(node)
-    elif isinstance(node, ast.Name) and node.id in REAL & set(known):
-        for other in known:
-            if other in REAL and other != node.id:
-                yield ast.Name(other, ast.Load())
+def _if_counted(right: samples.Formula, counted: Compare) -> Callable[[samples.Samples, Arguments], Array]:
+    def compute(k: samples.Samples, a: Arguments) -> Array:
+        chosen = np.flatnonzero(counted(k.classes, k.ignore))
+        return scatter(k.out, chosen, k.classes[chosen], right.at(k, chosen, k.classes[chosen]))
+
+    return compute
 
 
-def _constants(value: Any) -> Iterator[ast.AST]:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return
-    if isinstance(value, int):
-        others: tuple[float, ...] = (value - 1, value + 1)
-    elif value == 1.0:
-        others = (0.0, 2.0, -1.0, 1.0 + 2.0**-10)
-    else:
-        others = (0.0, value * 10, value / 10, value * 2, value * (1 + 2.0**-12), 1e-7, 1e-8, 1e-15, 2.0**-24)
-    for other in others:
-        yield ast.Constant(other)
+def _placed(
+    right: samples.Formula,
+    *,
+    read: Place = lambda r, c: c,
+    row: Place = lambda r, c: r,
+    column: Place = lambda r, c: c,
+) -> Callable[[samples.Samples, Arguments], Array]:
+    def compute(k: samples.Samples, a: Arguments) -> Array:
+        r = np.flatnonzero(k.classes != k.ignore)
+        c = k.classes[r]
+        return scatter(k.out, row(r, c), column(r, c), right.at(k, r, c, read(r, c)))
+
+    return compute
 
 
-def _calls(node: ast.Call) -> Iterator[ast.AST]:
-    name = ast.unparse(node.func)
-    short = name.removeprefix("np.")
-    if short in NEIGHBOURS:
-        yield ast.Call(ast.parse(f"np.{NEIGHBOURS[short]}", mode="eval").body, node.args, node.keywords)
-    if short in ("maximum", "abs", "exp"):
-        yield from node.args
-    if short == "where":
-        test, yes, no = node.args
-        yield ast.Call(node.func, [test, no, yes], [])
-        yield yes
-        yield no
-    if short == "row_sum":
-        for other in ("(dim - 1) % max(p.ndim, 1)", "0", "-1", "p.ndim - 1 - dim % max(p.ndim, 1)"):
-            axis = ast.parse(other, mode="eval").body
-            yield ast.Call(node.func, [node.args[0], axis], [])
-        yield ast.parse("p.sum(dtype=p.dtype)", mode="eval").body
-        yield ast.parse("row_sum(p, dim) / F(p.shape[dim] if p.ndim else 1)", mode="eval").body
-        yield ast.parse("p.max(axis=dim if p.ndim else None, keepdims=True)", mode="eval").body
-        yield ast.parse("np.abs(row_sum(p, dim))", mode="eval").body
-        yield ast.parse("row_sum(np.abs(p), dim)", mode="eval").body
-        yield ast.parse("row_sum(p, dim) - p", mode="eval").body
-        yield ast.parse("row_sum(p / row_sum(y, dim), dim)", mode="eval").body
-    if short == "gather":
-        for other in ("c + 1", "c - 1", "rows"):
-            yield ast.Call(node.func, [node.args[0], ast.parse(other, mode="eval").body], [])
-        yield ast.parse("F(1.0)", mode="eval").body
-    if short == "scatter":
-        for position, others in ((1, ("rows + 1", "rows[::-1]")), (2, ("c + 1", "c - 1", "c[::-1]"))):
-            for other in others:
-                args = list(node.args)
-                args[position] = ast.parse(other, mode="eval").body
-                yield ast.Call(node.func, args, [])
+def _unweighted(k: samples.Samples, a: Arguments) -> None:
+    k.per_class = {name: np.ones_like(v) for name, v in k.per_class.items()}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from ..model.call import Array, Call
 from ..model.storage import address, owner_of, row_major, strides_of
-from ..operators import operator
+from ..operators.operator import Operator
+from ..operators.parameters import ONE_VALUE
+from .asking import broadcasting, is_vector, like_main, output_shape
 from .base import Defect
 from .device import Device, Read, Write
-from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS
+from .kernels import plain
 
 
 def storage_of(view: Array) -> tuple[Array, int]:
@@ -41,7 +42,6 @@ def packed(view: Array) -> Array:
 # ---- mutants ---------------------------------------------------------------------------------------------------------
 
 Strides = tuple[int, ...]
-UNREAD = {NLL: ("self",), LOG_SIGMOID: ("buffer",)}  # operands whose values no kernel looks at
 
 
 def _last_is_1(own: Strides, shape: tuple[int, ...]) -> Strides:
@@ -149,82 +149,87 @@ def _paired_in_memory(name: str, main: str) -> Read:
     return read
 
 
-def mutants(op: str) -> Iterator[Defect]:
+def mutants(op: Operator) -> Iterator[Defect]:
     """Yield an operator's layout mutants: every operand misread, the output miswritten, in every way."""
-    slug, plain = SLUGS[op], BASE[op]
-    (output,) = operator(op).names("output")
-    for name in operator(op).names("input"):
-        if name in UNREAD.get(op, ()):
-            continue
-        scalar = name == "totalWeight" or (op == NLL and name in ("target", "weight", "gradOutput"))
+    yield from _misreads(op)
+    yield from _miswrites(op)
+    yield from _broadcasts(op)
+
+
+def _misreads(op: Operator) -> Iterator[Defect]:
+    slug, right = op.slug, plain(op)
+    for p in (p for p in op.inputs() if p.read):
         for label, (what, change, needs) in MISTAKES.items():
-            if name == "totalWeight" or (scalar and label in ("row strides", "axis order")):
+            if p.role is ONE_VALUE or (is_vector(op, p) and label in ("row strides", "axis order")):
                 continue  # a single element, or a vector, has no rows
-            device = Device(label, plain, read=_misread(name, change))
-            yield Defect(f"layout/{slug}/{name} {label}", op, "LAY", f"{name}: {what}", device, f"a {name} {needs}")
+            device = Device(label, right, read=_misread(p.name, change))
+            told = f"{p.name}: {what}"
+            yield Defect(f"layout/{slug}/{p.name} {label}", op.name, "LAY", told, device, f"a {p.name} {needs}")
         yield Defect(
-            f"layout/{slug}/{name} offset", op, "LAY", f"{name}: the offset is ignored",
-            Device("offset", plain, read=_without_offset(name)), f"a {name} with an offset",
+            f"layout/{slug}/{p.name} offset", op.name, "LAY", f"{p.name}: the offset is ignored",
+            Device("offset", right, read=_without_offset(p.name)), f"a {p.name} with an offset",
         )  # fmt: skip
-    for name in () if op == NLL else operator(op).names("input"):
-        if name not in (MAIN[op], *UNREAD.get(op, ())):
-            yield Defect(
-                f"layout/{slug}/{name} in memory order", op, "LAY", f"{name} and {MAIN[op]} pair by places in memory",
-                Device("memory order", plain, read=_paired_in_memory(name, MAIN[op])),
-                f"a {name} and a {MAIN[op]} that are dense in different orders",
-            )  # fmt: skip
-    for label, (what, change, needs) in MISTAKES.items():
-        if label != "stride 0":
-            yield Defect(
-                f"layout/{slug}/{output} {label}", op, "LAY", f"{output}: {what}",
-                Device(label, plain, write=_miswritten(change)), f"an {output} {needs}",
-            )  # fmt: skip
-    others: dict[str, tuple[str, Write, str]] = {
+    for p in like_main(op):
+        yield Defect(
+            f"layout/{slug}/{p.name} in memory order", op.name, "LAY",
+            f"{p.name} and {op.main} pair by places in memory",
+            Device("memory order", right, read=_paired_in_memory(p.name, op.main)),
+            f"a {p.name} and a {op.main} that are dense in different orders",
+        )  # fmt: skip
+
+
+def _miswrites(op: Operator) -> Iterator[Defect]:
+    right, output = plain(op), op.output
+    ways: dict[str, tuple[str, Write, str]] = {
+        label: (what, _miswritten(change), needs)
+        for label, (what, change, needs) in MISTAKES.items()
+        if label != "stride 0"
+    }
+    ways |= {
         "offset": ("the offset is ignored", _miswritten(lambda own, shape: own, offset=False), "with an offset"),
         "gaps": ("the gaps between its elements are written", _gaps_too, "with gaps"),
         "overrun": ("the last 32-byte block is written whole", _overrun, "that ends inside a 32-byte block"),
     }
-    for label, (what, write, needs) in others.items():
+    for label, (what, write, needs) in ways.items():
         yield Defect(
-            f"layout/{slug}/{output} {label}", op, "LAY", f"{output}: {what}", Device(label, plain, write=write),
-            f"an {output} {needs}",
+            f"layout/{op.slug}/{output} {label}", op.name, "LAY", f"{output}: {what}",
+            Device(label, right, write=write), f"an {output} {needs}",
         )  # fmt: skip
-    if op == BCE:
-        yield from _broadcasts()
 
 
-def _broadcasts() -> Iterator[Defect]:
-    ways: dict[str, tuple[str, Callable[[Array, tuple[int, ...]], Array], str]] = {
-        "modulo": (
-            "is read at the flat index modulo its size",
-            lambda array, shape: np.resize(array.reshape(-1), shape),
-            "that broadcasts along its last axis",
-        ),
-        "first": (
-            "gives its first element to all",
-            lambda array, shape: np.broadcast_to(array.reshape(-1)[:1].reshape((1,) * len(shape)), shape),
-            "that broadcasts along some of its axes",
-        ),
-        "left": (
-            "is aligned with the leading axes where that fits",
-            lambda array, shape: _left_aligned(array, shape),
-            "of lower rank",
-        ),
-    }
-    for name in ("gradOutput", "target", "weightOptional"):
-        for label, (what, spread, needs) in ways.items():
+def _modulo(array: Array, shape: tuple[int, ...]) -> Array:
+    return np.resize(array.reshape(-1), shape)
 
-            def read(own: str, array: Array, call: Call, name: str = name, spread: Any = spread) -> Array:
-                shape = call.inputs["self"].shape
-                return np.asarray(spread(array, shape)) if own == name and array.shape != shape else array
 
-            yield Defect(
-                f"broadcast/{SLUGS[BCE]}/{name} {label}", BCE, "IDX", f"a broadcast {name} {what}",
-                Device(label, BASE[BCE], read=read), f"a {name} {needs}",
-            )  # fmt: skip
+def _first(array: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(array.reshape(-1)[:1].reshape((1,) * len(shape)), shape)
 
 
 def _left_aligned(array: Array, shape: tuple[int, ...]) -> Array:
     padded = array.shape + (1,) * (len(shape) - array.ndim)
     fits = all(n in (1, m) for n, m in zip(padded, shape, strict=True))
-    return np.broadcast_to(array.reshape(padded), shape) if fits else np.resize(array.reshape(-1), shape)
+    return np.broadcast_to(array.reshape(padded), shape) if fits else _modulo(array, shape)
+
+
+SPREADS: dict[str, tuple[str, Callable[[Array, tuple[int, ...]], Array], str]] = {
+    "modulo": ("is read at the flat index modulo its size", _modulo, "that broadcasts along its last axis"),
+    "first": ("gives its first element to all", _first, "that broadcasts along some of its axes"),
+    "left": ("is aligned with the leading axes where that fits", _left_aligned, "of lower rank"),
+}
+
+
+def _broadcasts(op: Operator) -> Iterator[Defect]:
+    for p in broadcasting(op):
+        for label, (what, spread, needs) in SPREADS.items():
+            yield Defect(
+                f"broadcast/{op.slug}/{p.name} {label}", op.name, "IDX", f"a broadcast {p.name} {what}",
+                Device(label, plain(op), read=_spread(p.name, spread)), f"a {p.name} {needs}",
+            )  # fmt: skip
+
+
+def _spread(which: str, spread: Callable[[Array, tuple[int, ...]], Array]) -> Read:
+    def read(name: str, array: Array, call: Call) -> Array:
+        shape = output_shape(call)
+        return np.asarray(spread(array, shape)) if name == which and array.size and array.shape != shape else array
+
+    return read

@@ -12,79 +12,89 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.platforms import Platform
+from ..numerics.expressions import ONE, Expression, operands, substitute, symbol, text, walk
+from ..numerics.programs import simulate
+from ..operators.operator import Operator
+from ..operators.parameters import REDUCTIONS
+from . import elementwise, rows, samples
+from .asking import takes_complex
 from .base import WITH_INFINITIES, Defect
 from .device import Arguments, Device, Kernel, Write, write_in_place
-from .kernels import (
-    BASE,
-    BCE,
-    LOG_SIGMOID,
-    NLL,
-    SLUGS,
-    SOFTMAX,
-    F,
-    bce_operands,
-    gather,
-    log_sigmoid_operands,
-    nll_operands,
-    shaped,
-    softmax_operands,
-)
+from .formula import orders_of
+from .kernels import F, plain, spread
+from .mutations import factors
 
 Zero = Callable[[Arguments], Any]  # where a factor is zero, to broadcast against the result
 
 
-def _masked(op: str, zero: Zero) -> Kernel:
+def _masked(op: Operator, zero: Zero) -> Kernel:
+    right = plain(op)
+
     def kernel(a: Arguments, target: Platform) -> Array:
-        right = BASE[op](a, target)
-        return np.where(np.broadcast_to(zero(a), right.shape), F(0), right)
+        result = right(a, target)
+        return np.where(spread(zero(a), result.shape), F(0), result)
 
     return kernel
 
 
-def _equal(a: Arguments) -> Any:
-    k = bce_operands(a)
-    return k["x"] == k["y"]
+def _factors(op: Operator) -> dict[str, Expression]:
+    """What the formula, or a public order of it, is zero with, in the words of the parameters."""
+    if elementwise.fits(op):
+        graphs = [elementwise.value_of(op, form) for form in orders_of(op).values()]
+    else:
+        graphs = [rows.Formula(op).value if rows.fits(op) else samples.Formula(op).mean]
+    names = {symbol(p.symbol): symbol(p.name) for p in op.parameters if p.symbol}
+    found = dict.fromkeys(f for graph in graphs for f in factors(graph) if _may_be_infinite(graph, f))
+    return {text(substitute(f, names)): f for f in found if any(node.op == "symbol" for node in walk(f))}
 
 
-def _bce_factor(name: str) -> Zero:
-    return lambda a: bce_operands(a)[name] == 0
+SPECIAL = tuple(F(v) for v in (np.inf, -np.inf, 3e38, -3e38, 0.0, 1.0, -0.5))
 
 
-def _no_output(a: Arguments) -> Any:
-    return softmax_operands(a)["y"] == 0
+def _may_be_infinite(graph: Expression, factor: Expression) -> bool:
+    """Whether what a factor is multiplied with may be infinite; where it is bounded only a NaN could tell, and kernels
+    that lose those are among the numeric mutants."""
+    others = substitute(graph, {factor: ONE})
+    names = operands(others)
+    places = np.meshgrid(*(np.array(SPECIAL) for _ in names)) if names else []
+    values = simulate(others, dict(zip(names, places, strict=True)), F)
+    return not np.isfinite(values).all()
 
 
-def _no_slope(a: Arguments) -> Any:
-    return np.exp(-log_sigmoid_operands(a)["x"]) == 0
-
-
-def _loss_factor(name: str, reduction: int) -> Zero:
-    """Rows whose gradient, or whose class' weight, is zero, under one reduction."""
-
+def _given(op: Operator, factor: Expression) -> Zero:
     def zero(a: Arguments) -> Any:
-        k = nll_operands(a)
-        rows = (gather(k["w"], k["t"]) if name == "w" else k["g"]) == 0
-        found = np.broadcast_to(rows[:, None] & (k["reduction"] == reduction), k["out"].shape)
-        return shaped(found, a["self"])
+        k = elementwise.operands_of(op, a) if elementwise.fits(op) else rows.operands_of(op, a)
+        needed = {str(node.value) for node in walk(factor) if node.op == "symbol"}
+        return simulate(factor, k, F) == 0 if needed <= k.keys() else np.False_
 
     return zero
 
 
-def _found(op: str) -> Iterator[tuple[str, Zero, str]]:
-    if op == BCE:
-        yield "self is target", _equal, "a NaN or infinite gradient or weight where self equals target"
-        yield "gradOutput", _bce_factor("g"), "an infinite or NaN operand where the gradient is 0"
-        yield "weightOptional", _bce_factor("w"), "an infinite or NaN operand where the weight is 0"
-    if op == SOFTMAX:
-        yield "output", _no_output, "a NaN or infinite gradient in the row of an output of 0"
-    if op == LOG_SIGMOID:
-        yield "e^-self", _no_slope, "an infinite or NaN gradient where e^-self is 0"
-    if op == NLL:
-        for code, reduction in enumerate(("none", "mean", "sum")):
-            weights = f"{reduction} with a weight of 0 and an infinite or NaN gradient"
-            gradients = f"{reduction} with a gradient of 0 and an infinite or NaN weight"
-            yield f"{reduction} weight", _loss_factor("w", code), weights
-            yield f"{reduction} gradOutput", _loss_factor("g", code), gradients
+def _of_samples(op: Operator, name: str, reduction: int) -> Zero:
+    """Samples whose own operand, or that of their class, is zero, under one reduction."""
+
+    def zero(a: Arguments) -> Any:
+        k = samples.operands_of(op, a)
+        values = k.per_sample.get(name)
+        if values is None:
+            inside = np.clip(k.classes, 0, max(k.count - 1, 0))
+            values = k.per_class[name][inside] if k.count else np.ones(k.classes.shape, F)
+        found = np.broadcast_to((values == 0)[:, None] & (k.reduction == reduction), k.out.shape)
+        return samples.restored(op, found, a)
+
+    return zero
+
+
+def _found(op: Operator) -> Iterator[tuple[str, Zero, str]]:
+    if samples.fits(op):
+        words = REDUCTIONS if op.attribute("reduction") is not None else REDUCTIONS[:1]
+        for code, reduction in enumerate(words):
+            for name, factor in ((n, f) for n, f in _factors(op).items() if f.op == "symbol"):
+                needs = f"{reduction} with a {name} of 0 and another factor infinite or NaN"
+                yield f"{reduction} {name}", _of_samples(op, str(factor.value), code), needs
+    elif elementwise.fits(op) or rows.fits(op):
+        for name, factor in _factors(op).items():
+            yield name, _given(op, factor), f"an infinite or NaN operand where {name} is 0"
 
 
 def _half_written(change: Callable[[Array], Array]) -> Write:
@@ -101,22 +111,20 @@ def _half_written(change: Callable[[Array], Array]) -> Write:
     return write
 
 
-def mutants(op: str) -> Iterator[Defect]:
-    """Yield kernels that mask, and for the loss those that write half a complex output."""
-    slug = SLUGS[op]
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield kernels that mask, and where an output may be complex those that write half of it."""
     for what, zero, needs in _found(op):
-        told = what if " is " in what else f"{what} is 0"
         yield Defect(
-            f"mask/{slug}/{what}", op, "SPEC", f"the result is 0 where {told}, whatever the other factors are",
-            Device(what, _masked(op, zero)), needs,
-            socs=WITH_INFINITIES,  # elsewhere the other factor may be clipped, and 0 is right
+            f"mask/{op.slug}/{what}", op.name, "SPEC",
+            f"the result is 0 where {what} is 0, whatever the other factors are", Device(what, _masked(op, zero)),
+            needs, socs=WITH_INFINITIES,  # elsewhere the other factor may be clipped, and 0 is right
         )  # fmt: skip
-    if op == NLL:
+    if takes_complex(op):
         for what, told, change in (
             ("not written", "is not written", lambda given: given.imag.copy()),
             ("is one", "becomes one", lambda given: np.ones_like(given.imag)),
         ):
             yield Defect(
-                f"api/{slug}/imaginary part {what}", op, "DTY", f"a complex out's imaginary part {told}",
-                Device(what, BASE[op], write=_half_written(change)), "a complex out",
+                f"api/{op.slug}/imaginary part {what}", op.name, "DTY", f"a complex output's imaginary part {told}",
+                Device(what, plain(op), write=_half_written(change)), "a complex output",
             )  # fmt: skip

@@ -5,47 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import FLOATS, FORMATS, dtype_of
-from ..model.platforms import Platform
-from ..numerics.rounding import quantize
-from ..operators import operator
-from ..operators.api import device_kernel
+from ..model.platforms import Platform, platform
+from ..operators.operator import Operator
+from ..operators.parameters import ONE_VALUE
+from . import elementwise, rows, samples
+from .asking import is_vector, kinds, mixes, socs_of, usual
 from .base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
-from .binary_cross_entropy import half_away, truncated
-from .device import Arguments, Device, Kernel, Store, store
-from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX, F, shaped
-
-NARROW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
-NO_BFLOAT16 = "bfloat16"
-
-
-def _where(socs_of: str) -> dict[str, Any]:
-    return {"socs": WITH_BFLOAT16} if socs_of == NO_BFLOAT16 else {}
-
+from .device import Arguments, Device, Kernel, Store
+from .kernels import F, plain, public, shaped
+from .mutations import is_mere_factor
+from .stores import NARROW, flushed, half_away, minus_zero_lost, of, off, replacing, through, truncated, upwards
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
 
 
-def _in(op: str, given: str, compute: Any) -> Kernel:
+def _in(op: Operator, given: str, compute: Any) -> Kernel:
     """Inputs of one dtype are computed in another, every intermediate rounded to it."""
+    right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        if dtype_of(a[MAIN[op]].dtype).name != given:
-            return BASE[op](a, target)
-        ready = {n: np.atleast_1d(v) if isinstance(v, np.ndarray) and op != NLL else v for n, v in a.items()}
-        result = device_kernel(operator(op), ready, target.kernel, compute)
-        return shaped(result.astype(F), a[MAIN[op]])
+        if dtype_of(a[op.main].dtype).name != given:
+            return right(a, target)
+        return public(op, target.kernel, compute)(a, target).astype(F)
 
     return kernel
 
 
-def _few_digits(op: str, bits: int) -> Kernel:
+def _few_digits(op: Operator, bits: int) -> Kernel:
     """float32 operands cut to some fraction bits, as matrix units do."""
     keep = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
+    right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
         cut = {
@@ -54,89 +47,34 @@ def _few_digits(op: str, bits: int) -> Kernel:
             else v
             for n, v in a.items()
         }
-        return BASE[op](cut, target)
+        return right(cut, target)
 
     return kernel
 
 
-def _digits(op: str) -> Iterator[Defect]:
-    slug = SLUGS[op]
-    for given in FLOATS:
+def _digits(op: Operator) -> Iterator[Defect]:
+    slug = op.slug
+    for given in kinds(op):
         for name, kind in NARROW.items():
-            if given == "float32" or given == name:
+            if given in (FLOATS[-1], name):
                 yield Defect(
-                    f"num/{slug}/{given} in {name}", op, "NUM", f"{given} inputs are computed in {name}",
-                    Device(name, _in(op, given, kind)), f"{given} inputs with results of many digits", **_where(given),
+                    f"num/{slug}/{given} in {name}", op.name, "NUM", f"{given} inputs are computed in {name}",
+                    Device(name, _in(op, given, kind)), f"{given} inputs with results of many digits",
+                    socs=socs_of(op, given),
                 )  # fmt: skip
     for bits in (10, 16):
         yield Defect(
-            f"num/{slug}/float32 with {bits} bits", op, "NUM", f"float32 operands are cut to {bits} fraction bits",
+            f"num/{slug}/float32 with {bits} bits", op.name, "NUM", f"float32 operands are cut to {bits} fraction bits",
             Device(f"{bits} bits", _few_digits(op, bits)), "float32 operands of many digits",
         )  # fmt: skip
     for exponent in (10, 14, 18):
         yield Defect(
-            f"num/{slug}/relative error 2^-{exponent}", op, "NUM", f"float32 results are off by 2^-{exponent}",
-            Device("off", BASE[op], store=_off(2.0**-exponent)), "float32 results under a relative criterion",
+            f"num/{slug}/relative error 2^-{exponent}", op.name, "NUM", f"float32 results are off by 2^-{exponent}",
+            Device("off", plain(op), store=off(2.0**-exponent)), "float32 results under a relative criterion",
         )  # fmt: skip
 
 
-def _off(error: float) -> Store:
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        return store(values * F(1 + error) if dtype == "float32" else values, dtype, target)
-
-    return stored
-
-
 # ---- stores ----------------------------------------------------------------------------------------------------------
-
-
-def _upwards(values: Array, dtype: str, target: Platform) -> Array:
-    """A 16-bit store that rounds towards +inf."""
-    down = truncated(values, dtype, target)
-    if dtype not in NARROW or values.dtype == down.dtype:
-        return down
-    up = np.isfinite(down.astype(F)) & (values.astype(np.float64) > down.astype(np.float64)) & (values > 0)
-    return (down.view(np.uint16) + up.astype(np.uint16)).view(down.dtype)
-
-
-def _through(other: str) -> Store:
-    """A store that rounds to another format on its way."""
-
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        if dtype == other or values.dtype.itemsize < 4:
-            return store(values, dtype, target)
-        return store(quantize(values.astype(np.float64), FORMATS[other]).astype(F), dtype, target)
-
-    return stored
-
-
-def _of(kind: str, other: Store) -> Store:
-    """Another store for one dtype only."""
-    return lambda values, dtype, target: (other if dtype == kind else store)(values, dtype, target)
-
-
-def _flushed(kind: str) -> Store:
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        right = store(values, dtype, target)
-        if dtype != kind:
-            return right
-        tiny = np.abs(right.astype(np.float64)) < FORMATS[kind].tiny
-        return np.where(tiny, np.zeros((), right.dtype), right)
-
-    return stored
-
-
-def _replacing(change: Callable[[Array, float], Array], kind: str) -> Store:
-    """A store of one dtype that changes special values; ``change`` also gets the largest finite value."""
-
-    def stored(values: Array, dtype: str, target: Platform) -> Array:
-        right = store(values, dtype, target)
-        if dtype != kind:
-            return right
-        return np.asarray(change(right.astype(np.float64), FORMATS[kind].max)).astype(right.dtype)
-
-    return stored
-
 
 SPECIAL: dict[str, tuple[Callable[[Array, float], Array], str, str]] = {
     "nan to zero": (lambda v, top: np.where(np.isnan(v), 0.0, v), "NaN becomes 0", "NaN results"),
@@ -152,39 +90,34 @@ SPECIAL: dict[str, tuple[Callable[[Array, float], Array], str, str]] = {
 }
 
 
-def _minus_zero_lost(values: Array, dtype: str, target: Platform) -> Array:
-    right = store(values, dtype, target)
-    return np.where(right == 0, np.zeros((), right.dtype), right)
-
-
-def _stores(op: str) -> Iterator[Defect]:
-    slug, plain = SLUGS[op], BASE[op]
+def _stores(op: Operator) -> Iterator[Defect]:
+    slug, right = op.slug, plain(op)
     rounding: dict[str, tuple[Store, str, str]] = {
         "half away": (half_away, "16-bit stores round ties away from zero", "exact results on a tie"),
         "truncate": (truncated, "16-bit stores cut the digits off", "inexact 16-bit results"),
-        "upwards": (_upwards, "16-bit stores round up", "positive inexact 16-bit results"),
-        "through float16": (_through("float16"), "results pass through float16", "results of many digits"),
-        "through bfloat16": (_through("bfloat16"), "results pass through bfloat16", "results of many digits"),
-        "minus zero lost": (_minus_zero_lost, "-0 becomes +0", "zeros"),
+        "upwards": (upwards, "16-bit stores round up", "positive inexact 16-bit results"),
+        "through float16": (through("float16"), "results pass through float16", "results of many digits"),
+        "through bfloat16": (through("bfloat16"), "results pass through bfloat16", "results of many digits"),
+        "minus zero lost": (minus_zero_lost, "-0 becomes +0", "zeros"),
     }
     for label, (stored, what, needs) in rounding.items():
-        yield Defect(f"num/{slug}/{label}", op, "NUM", what, Device(label, plain, store=stored), needs)
-    for kind in NARROW:
+        yield Defect(f"num/{slug}/{label}", op.name, "NUM", what, Device(label, right, store=stored), needs)
+    for kind in [k for k in NARROW if k in kinds(op)]:
         for label in ("half away", "truncate"):
             stored, what, needs = rounding[label]
             yield Defect(
-                f"num/{slug}/{kind} {label}", op, "NUM", f"{kind}: {what}",
-                Device(label, plain, store=_of(kind, stored)), f"{kind}: {needs}", **_where(kind),
+                f"num/{slug}/{kind} {label}", op.name, "NUM", f"{kind}: {what}",
+                Device(label, right, store=of(kind, stored)), f"{kind}: {needs}", socs=socs_of(op, kind),
             )  # fmt: skip
-    for kind in FLOATS:
+    for kind in kinds(op):
         yield Defect(
-            f"num/{slug}/flush {kind}", op, "NUM", f"subnormal {kind} results become 0",
-            Device("flush", plain, store=_flushed(kind)), f"subnormal {kind} results", **_where(kind),
+            f"num/{slug}/flush {kind}", op.name, "NUM", f"subnormal {kind} results become 0",
+            Device("flush", right, store=flushed(kind)), f"subnormal {kind} results", socs=socs_of(op, kind),
         )  # fmt: skip
         for label, (change, what, needs) in SPECIAL.items():
             yield Defect(
-                f"spec/{slug}/{kind} {label}", op, "SPEC", f"{kind}: {what}",
-                Device(label, plain, store=_replacing(change, kind)), f"{kind}: {needs}",
+                f"spec/{slug}/{kind} {label}", op.name, "SPEC", f"{kind}: {what}",
+                Device(label, right, store=replacing(change, kind)), f"{kind}: {needs}",
                 socs=WITH_INFINITIES,
             )  # fmt: skip
 
@@ -192,11 +125,11 @@ def _stores(op: str) -> Iterator[Defect]:
 # ---- operands --------------------------------------------------------------------------------------------------------
 
 
-def _operand(op: str, which: str, change: Callable[[Array], Array]) -> Device:
+def _operand(op: Operator, which: str, change: Callable[[Array], Array]) -> Device:
     def read(name: str, array: Array, call: Call) -> Array:
         return change(array) if name == which else array
 
-    return Device(which, BASE[op], read=read)
+    return Device(which, plain(op), read=read)
 
 
 def _float(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -256,80 +189,76 @@ OPERAND: dict[str, tuple[Callable[[Array], Array], str, str, str]] = {
     ),
 }  # fmt: skip
 OF_MANY = ("first for all", "row 0 for all", "shifted", "reversed")  # have no effect on a single element
-FACTORS = {  # operands that are mere factors: 0 for their NaN gives the 0 that a product which saturates may answer
-    (BCE, "gradOutput"), (BCE, "weightOptional"), (NLL, "gradOutput"), (NLL, "weight"), (LOG_SIGMOID, "gradOutput"),
-}  # fmt: skip
 
 
-def _operands(op: str) -> Iterator[Defect]:
-    names = {
-        BCE: ("gradOutput", "self", "target", "weightOptional"),
-        NLL: ("gradOutput", "weight", "totalWeight"),
-        SOFTMAX: ("gradOutput", "output"),
-        LOG_SIGMOID: ("gradOutput", "self"),
-    }[op]
-    for name in names:
+def _factors(op: Operator) -> set[str]:
+    """Operands that are mere factors: 0 for their NaN gives the 0 that a product which saturates may answer."""
+    if elementwise.fits(op):
+        formula = elementwise.value_of(op)
+    elif samples.fits(op):
+        formula = samples.Formula(op).mean
+    elif rows.fits(op):
+        formula = rows.Formula(op).value
+    else:
+        return set()
+    return {p.name for p in op.operands if is_mere_factor(formula, p.symbol)}
+
+
+def _operands(op: Operator) -> Iterator[Defect]:
+    for p in op.operands:
         for label, (change, kind, what, needs) in OPERAND.items():
-            if op == NLL and (label == "row 0 for all" or (name == "totalWeight" and label in OF_MANY)):
+            if (is_vector(op, p) and label == "row 0 for all") or (p.role is ONE_VALUE and label in OF_MANY):
                 continue  # a vector has no rows, a single element no order
             yield Defect(
-                f"operand/{SLUGS[op]}/{name} {label}", op, kind, f"{name} {what}", _operand(op, name, change),
-                f"a {name} {needs}",
-                socs=WITH_INFINITIES if label == "nan as zero" and (op, name) in FACTORS else EVERY_SOC,
+                f"operand/{op.slug}/{p.name} {label}", op.name, kind, f"{p.name} {what}",
+                _operand(op, p.name, change), f"a {p.name} {needs}",
+                socs=WITH_INFINITIES if label == "nan as zero" and p.name in _factors(op) else EVERY_SOC,
             )  # fmt: skip
-
-
-def _flat_modulo(op: str, which: str) -> Device:
-    """An operand that broadcasts is read again and again in flat order, whatever its axes."""
-
-    def read(name: str, array: Array, call: Call) -> Array:
-        shape = call.inputs["self"].shape
-        return np.resize(array, shape) if name == which and array.shape != shape and array.size else array
-
-    return Device(which, BASE[op], read=read)
-
-
-def _broadcasts(op: str) -> Iterator[Defect]:
-    for name in ("gradOutput", "target", "weightOptional") if op == BCE else ():
-        yield Defect(
-            f"operand/{SLUGS[op]}/{name} modulo", op, "IDX", f"a {name} that broadcasts repeats in flat order",
-            _flat_modulo(op, name), f"a {name} of several elements that broadcasts along an inner axis",
-        )  # fmt: skip
 
 
 # ---- the host's roundings --------------------------------------------------------------------------------------------
 
 
-def _host(op: str) -> Iterator[Defect]:
-    slug = SLUGS[op]
-    if op != LOG_SIGMOID:
+def _host(op: Operator) -> Iterator[Defect]:
+    slug, right, main = op.slug, plain(op), op.main
+    if mixes(op, op.output):
         yield Defect(
-            f"host/{slug}/no rounding", op, "DTY", "the host's intermediate type is always float32",
-            Device("float32", BASE[op], kernel_type=lambda call, a: "float32"),
-            "16-bit inputs with an out of more digits", socs=WITH_BFLOAT16,
+            f"host/{slug}/no rounding", op.name, "DTY", "the host's intermediate type is always float32",
+            Device("float32", right, kernel_type=lambda call, a: "float32"),
+            "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16,
         )  # fmt: skip
-    if op == BCE:
+    if any(mixes(op, p.name) for p in op.operands):
         yield Defect(
-            f"host/{slug}/self's type", op, "DTY", "the host rounds to self's type, not the promoted one",
-            Device("self", BASE[op], kernel_type=lambda call, a: str(a["self"].dtype)), "mixed input dtypes",
+            f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
+            Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
         )  # fmt: skip
         yield Defect(
-            f"host/{slug}/out's type", op, "DTY", "the host computes in out's type alone",
-            Device("out", BASE[op], kernel_type=lambda call, a: str(call.outputs["out"].dtype)),
-            "an out of more digits than the inputs",
+            f"host/{slug}/{op.output}'s type", op.name, "DTY", f"the host computes in {op.output}'s type alone",
+            Device(op.output, right, kernel_type=lambda call, a: str(call.outputs[op.output].dtype)),
+            f"an {op.output} of more digits than the inputs",
         )  # fmt: skip
-    if op == NLL:
-        yield Defect(
-            f"host/{slug}/float16 kept", op, "DTY", "float16 is not promoted before ascend950",
-            Device("kept", BASE[op], kernel_type=lambda call, a: str(a["self"].dtype)),
-            "float16 inputs with a float32 out", socs=("ascend910b", "ascend910_93", "ascend910"),
-        )  # fmt: skip
+    for kind in NARROW:
+        wider = tuple(soc for soc in EVERY_SOC if _promoted(op, kind, soc))
+        if wider:
+            yield Defect(
+                f"host/{slug}/{kind} kept", op.name, "DTY", f"{kind} is not promoted where the host promotes it",
+                Device("kept", right, kernel_type=lambda call, a: str(a[main].dtype)),
+                f"{kind} inputs with a float32 output", socs=wider,
+            )  # fmt: skip
 
 
-def mutants(op: str) -> Iterator[Defect]:
+def _promoted(op: Operator, kind: str, soc: str) -> bool:
+    """Whether the host computes in a wider type where all inputs have one."""
+    if soc not in op.documented or soc not in socs_of(op, kind):
+        return False
+    call = usual(op, soc, kind)
+    arrays = {n: np.empty(t.shape, t.dtype.numpy) for n in call.inputs if (t := call.spec(n)) and t.dtype}
+    return op.host_type({**arrays, **call.attrs}, platform(soc)) != kind
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
     """Yield an operator's numeric mutants."""
     yield from _digits(op)
     yield from _stores(op)
     yield from _operands(op)
-    yield from _broadcasts(op)
     yield from _host(op)

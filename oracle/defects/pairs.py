@@ -9,17 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
 from ..model.call import Array, Call
-from ..model.dtypes import FLOATS, dtype_of
-from .base import EVERY_SOC, WITH_BFLOAT16, Defect
+from ..model.dtypes import dtype_of
+from ..operators.operator import Operator
+from ..operators.parameters import ONE_VALUE, PER_SAMPLE, REDUCTIONS, UNREAD, Parameter
+from . import rows, samples
+from .asking import accepted_values, any_shape, broadcasting, index_types, kinds, mixes, ranks, socs_of
+from .base import EVERY_SOC, Defect
 from .device import Device
-from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX
+from .kernels import plain
+from .numbers import vanishes
 
 Label = Callable[[Call], str]
 Factor = tuple[str, Label, tuple[str, ...]]  # its name, the value of a call, the values that are mutated
+Condition = tuple[str, str]  # a factor and one of its values
 
 SIZES = ("up to 2048", "2049 to 65536", "above 65536")
 LENGTHS = ("up to 64", "65 to 1024", "above 1024")
@@ -28,7 +35,8 @@ ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a
 MIDDLE = "along all but a middle axis"
 ALONG = ("along the last axis", "along all but the last", "along all but the first", MIDDLE)
 FORMS = (*ORDER, "expanded", "of one element", *ALONG)
-OPERANDS = ("gradOutput", "target", "weightOptional")  # of the cross entropy, beside self
+ABSENT, SAME, OTHER = "absent", "same", "other"
+MIXED = (SAME, OTHER)
 
 
 def _among(bounds: tuple[int, ...], names: tuple[str, ...]) -> Callable[[int], str]:
@@ -45,13 +53,13 @@ def _layout(array: Array) -> str:
     return "in order" if array.flags.c_contiguous else "not contiguous"
 
 
-def _form(name: str, main: str) -> Label:
-    """How an operand lies in memory, or along which of the main operand's axes it has elements."""
+def _form(name: str) -> Label:
+    """How an operand lies in memory, or along which of the output's axes it has elements."""
 
     def label(call: Call) -> str:
-        array, whole = call.inputs[name], call.inputs[main]
+        array, whole = call.inputs[name], _out(call)
         if array is None:
-            return "absent"
+            return ABSENT
         if array.shape == whole.shape:
             return _layout(array)
         shape = (1,) * (whole.ndim - array.ndim) + array.shape
@@ -70,7 +78,7 @@ def _form(name: str, main: str) -> Label:
 
 
 def _layout_of(name: str) -> Label:
-    return lambda call: "absent" if call.inputs[name] is None else _layout(call.inputs[name])
+    return lambda call: ABSENT if call.inputs[name] is None else _layout(np.asarray(call.inputs[name]))
 
 
 def _out(call: Call) -> Array:
@@ -78,7 +86,7 @@ def _out(call: Call) -> Array:
     return np.asarray(array)
 
 
-def _dtype(array: Array) -> str:
+def _dtype(array: Any) -> str:
     return dtype_of(array.dtype).name
 
 
@@ -87,137 +95,180 @@ def _other(name: str, main: str) -> Label:
 
     def label(call: Call) -> str:
         array = call.inputs[name]
-        return "same" if array is None or array.dtype == call.inputs[main].dtype else "other"
+        return SAME if array is None or array.dtype == call.inputs[main].dtype else OTHER
 
     return label
 
 
-def _shape(main: str) -> Label:
-    return lambda call: f"rank {call.inputs[main].ndim} {_size(call.inputs[main].size)}"
+# ---- factors ---------------------------------------------------------------------------------------------------------
 
 
-def _common(op: str, ranks: range) -> list[Factor]:
-    """The factors of every operator: dtype, rank with size, the output's layout."""
-    main = MAIN[op]
-    shapes = tuple(f"rank {rank} {size}" for rank in ranks for size in SIZES)
-    return [
-        ("dtype", lambda call: _dtype(call.inputs[main]), tuple(FLOATS)),
-        ("shape", _shape(main), shapes),
-        ("out", lambda call: _layout(_out(call)), ORDER),
-    ]
+def factors_of(op: Operator) -> list[Factor]:
+    """Return the factors of an operator."""
+    return [*_general(op), *_attributes(op), *_operands(op)]
 
 
-def _binary_cross_entropy() -> list[Factor]:
-    names = ("none", "mean", "sum")
-    found: list[Factor] = [("reduction", lambda call: names[call.attrs["reduction"]], names)]
-    for name in OPERANDS:
-        more = ("absent",) if name == "weightOptional" else ()
-        found.append((name, _form(name, "self"), (*FORMS, *more)))
-        found.append((f"{name}'s dtype", _other(name, "self"), ("same", "other")))
-    found.append(("self", _layout_of("self"), ORDER))
-    found.append(("out's dtype", _out_other("self"), ("same", "other")))
-    return [*_common(BCE, range(2, 9)), *found]
+def _general(op: Operator) -> Iterator[Factor]:
+    """The dtype; rank with size, or samples and classes; the output's layout, and its dtype."""
+    main = op.main
+    yield "dtype", lambda call: _dtype(call.inputs[main]), kinds(op)
+    if samples.fits(op):
+        alone = ("no axis of",) if 1 in ranks(op) else ()
+        yield "samples", lambda call: _samples(op, call), (*alone, *LENGTHS)
+        yield "classes", lambda call: _length(_classes(op, call)), LENGTHS
+    else:
+        first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
+        shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
+        yield "shape", lambda call: f"rank {_out(call).ndim} {_size(_out(call).size)}", shapes
+    yield "the output", lambda call: _layout(_out(call)), ORDER
+    if mixes(op, op.output):
+        yield "the output's dtype", lambda call: SAME if _out(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 
 
-def _out_other(main: str) -> Label:
-    return lambda call: "same" if _out(call).dtype == call.inputs[main].dtype else "other"
+def _samples(op: Operator, call: Call) -> str:
+    array, classes = call.inputs[op.main], _classes(op, call)
+    return "no axis of" if array.ndim == 1 else _length(array.size // classes if classes else 0)
 
 
-def _axis(call: Call) -> str:
-    rank, dim = call.inputs["gradOutput"].ndim, call.attrs["dim"]
-    axis = dim % max(rank, 1)
-    where = "last" if axis == rank - 1 else "first" if axis == 0 else "middle"
-    return f"{where} axis, {'negative' if dim < 0 else 'positive'} dim"
+def _classes(op: Operator, call: Call) -> int:
+    arguments = {**call.inputs, **call.attrs}
+    return int(arguments[op.main].shape[samples.class_axis(op, arguments)])
 
 
-def _reduced(call: Call) -> str:
-    array = call.inputs["gradOutput"]
-    return _length(array.shape[call.attrs["dim"]] if array.ndim else 1)
+def _attributes(op: Operator) -> Iterator[Factor]:
+    for p in (p for p in op.parameters if p.kind == "attr"):
+        if p.role == "axis":
+            places = product(("last", "first", "middle"), ("positive", "negative"))
+            yield p.name, _axis(op, p.name), tuple(f"{place} axis, {sign} {p.name}" for place, sign in places)
+            yield "reduced length", _reduced(op, p.name), LENGTHS
+        elif p.role == "reduction":
+            yield "reduction", _word(p), REDUCTIONS
+        elif p.role == "ignore index":
+            outside = "outside the classes, and occurs"
+            yield p.name, _ignored(op, p.name), ("a class that occurs", outside, "outside the classes")
+        elif p.role == "number":
+            signs = {"positive": p.plain or 1.5, "negative": -1.5, "zero": 0.0}
+            kept = [w for w, v in signs.items() if accepted_values(op, p.name, (v,)) and not vanishes(op, p, v)]
+            if len(kept) > 1:
+                yield p.name, _sign(p.name), tuple(kept)
+        elif p.role == "flag" and len(accepted_values(op, p.name, (True, False))) > 1:
+            yield p.name, _truth(p.name), ("true", "false")
+        elif p.role == "choice":
+            yield p.name, _word(p), p.words
 
 
-def _softmax() -> list[Factor]:
-    axes = tuple(f"{w} axis, {s} dim" for w in ("last", "first", "middle") for s in ("positive", "negative"))
-    return [
-        *_common(SOFTMAX, range(2, 9)),
-        ("dim", _axis, axes),
-        ("reduced length", _reduced, LENGTHS),
-        ("gradOutput", _layout_of("gradOutput"), (*ORDER, "expanded")),
-        ("output", _layout_of("output"), (*ORDER, "expanded")),
-        ("out's dtype", _out_other("gradOutput"), ("same", "other")),
-    ]
+def _axis(op: Operator, name: str) -> Label:
+    def label(call: Call) -> str:
+        rank, given = call.inputs[op.main].ndim, call.attrs[name]
+        axis = given % max(rank, 1)
+        where = "last" if axis == rank - 1 else "first" if axis == 0 else "middle"
+        return f"{where} axis, {'negative' if given < 0 else 'positive'} {name}"
+
+    return label
 
 
-def _log_sigmoid() -> list[Factor]:
-    def buffer(call: Call) -> str:
-        array = call.inputs["buffer"]
-        return "empty" if not array.size else "in place" if array.shape == call.inputs["self"].shape else "otherwise"
+def _reduced(op: Operator, name: str) -> Label:
+    def label(call: Call) -> str:
+        array = call.inputs[op.main]
+        return _length(array.shape[call.attrs[name]] if array.ndim else 1)
 
-    return [
-        *_common(LOG_SIGMOID, range(1, 10)),
-        ("gradOutput", _layout_of("gradOutput"), (*ORDER, "expanded")),
-        ("self", _layout_of("self"), (*ORDER, "expanded")),
-        ("buffer", buffer, ("in place", "empty")),
-    ]
+    return label
 
 
-def _samples(call: Call) -> str:
-    array = call.inputs["self"]
-    return "no axis of" if array.ndim == 1 else _length(array.shape[0])
+def _word(p: Parameter) -> Label:
+    return lambda call: call.attrs[p.name] if isinstance(call.attrs[p.name], str) else p.words[call.attrs[p.name]]
 
 
-def _ignored(call: Call) -> str:
-    target, ignore = call.inputs["target"], call.attrs["ignoreIndex"]
-    if 0 <= ignore < call.inputs["self"].shape[-1]:
-        return "a class that occurs" if (target == ignore).any() else "a class"
-    return "outside the classes, and occurs" if (target == ignore).any() else "outside the classes"
+def _truth(name: str) -> Label:
+    return lambda call: "true" if call.attrs[name] else "false"
 
 
-def _nll_loss() -> list[Factor]:
-    names, types = ("none", "mean", "sum"), ("int64", "int32", "uint8")
-    layouts: list[Factor] = [(n, _layout_of(n), ORDER) for n in ("gradOutput", "self", "target", "weight")]
-    return [
-        ("dtype", lambda call: _dtype(call.inputs["self"]), tuple(FLOATS)),
-        ("samples", _samples, ("no axis of", *LENGTHS)),
-        ("classes", lambda call: _length(call.inputs["self"].shape[-1]), LENGTHS),
-        ("reduction", lambda call: names[call.attrs["reduction"]], names),
-        ("target's type", lambda call: str(call.inputs["target"].dtype), types),
-        ("ignoreIndex", _ignored, ("a class that occurs", "outside the classes, and occurs", "outside the classes")),
-        *layouts,
-        ("out", lambda call: _layout(_out(call)), ORDER),
-        ("out's dtype", _out_other("self"), ("same", "other")),
-    ]
+def _sign(name: str) -> Label:
+    return lambda call: "zero" if call.attrs[name] == 0 else "negative" if call.attrs[name] < 0 else "positive"
 
 
-FACTORS = {BCE: _binary_cross_entropy, SOFTMAX: _softmax, LOG_SIGMOID: _log_sigmoid, NLL: _nll_loss}
+def _ignored(op: Operator, name: str) -> Label:
+    index = samples.index_of(op).name
+
+    def label(call: Call) -> str:
+        given, ignore = call.inputs[index], call.attrs[name]
+        if 0 <= ignore < _classes(op, call):
+            return "a class that occurs" if (given == ignore).any() else "a class"
+        return "outside the classes, and occurs" if (given == ignore).any() else "outside the classes"
+
+    return label
 
 
-IMPOSSIBLE: dict[str, tuple[tuple[tuple[str, str], tuple[str, str], str], ...]] = {
-    # two conditions (a factor and how its value begins), and why no call meets both and has a sign to lose
-    BCE: (
-        *((("shape", "rank 2"), (name, MIDDLE), "two axes have none in the middle") for name in OPERANDS),
-        *((("shape", "rank 2"), (name, ALONG[2]), "of two axes that is the last alone") for name in OPERANDS),
-        (("weightOptional", "absent"), ("weightOptional's dtype", "other"), "what is absent has no dtype"),
-    ),
-    SOFTMAX: ((("shape", "rank 2"), ("dim", "middle"), "two axes have none in the middle"),),
-    LOG_SIGMOID: (),
-    NLL: (
-        (("reduction", "mean"), ("gradOutput", "not contiguous"), "one element is in order"),
-        (("reduction", "sum"), ("gradOutput", "not contiguous"), "one element is in order"),
-        (("samples", "no axis of"), ("gradOutput", "not contiguous"), "one element is in order"),
-        (("samples", "no axis of"), ("target", "not contiguous"), "one element is in order"),
-        (("samples", "no axis of"), ("ignoreIndex", "a class that occurs"), "the only sample is ignored: all is zero"),
-        (("samples", "no axis of"), ("ignoreIndex", "outside the classes, and"), "the only sample is ignored"),
-    ),
-}
+def _operands(op: Operator) -> Iterator[Factor]:
+    """How each input lies in memory or broadcasts, and whether it has another dtype than the main one."""
+    spread = broadcasting(op)
+    for p in op.inputs():
+        absent = (ABSENT,) if p.optional else ()
+        if p.role is ONE_VALUE:
+            continue
+        if p in spread:
+            yield p.name, _form(p.name), (*FORMS, *absent)
+        elif p.role is UNREAD:
+            if any_shape(op, p.name):
+                yield p.name, _unread(op, p.name), ("in place", "empty")
+        else:
+            known = (*ORDER, "expanded") if not (spread or samples.fits(op)) else ORDER
+            yield p.name, _layout_of(p.name), (*known, *absent)
+        if p.name != op.main and p in op.operands and mixes(op, p.name):
+            yield f"{p.name}'s dtype", _other(p.name, op.main), MIXED
+    if samples.fits(op):
+        index = samples.index_of(op).name
+        yield f"{index}'s type", _type_of(index), index_types(op)
 
 
-def impossible(op: str, one: tuple[str, str], two: tuple[str, str]) -> str:
+def _type_of(name: str) -> Label:
+    return lambda call: str(call.inputs[name].dtype)
+
+
+def _unread(op: Operator, name: str) -> Label:
+    def label(call: Call) -> str:
+        array = call.inputs[name]
+        return "empty" if not array.size else "in place" if array.shape == call.inputs[op.main].shape else "otherwise"
+
+    return label
+
+
+# ---- what cannot meet ------------------------------------------------------------------------------------------------
+
+
+def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
+    """Two conditions (a factor and how its value begins), and why no call meets both and has a sign to lose."""
+    for p in broadcasting(op):
+        yield ("shape", "rank 2"), (p.name, MIDDLE), "two axes have none in the middle"
+        yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
+        if p.optional:
+            yield (p.name, ABSENT), (f"{p.name}'s dtype", OTHER), "what is absent has no dtype"
+    if op.attribute("axis") is not None:
+        yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
+    if not samples.fits(op):
+        return
+    alone = ("samples", "no axis of")
+    for p in op.inputs(PER_SAMPLE):
+        for word in REDUCTIONS[1:]:
+            yield ("reduction", word), (p.name, ORDER[1]), "one element is in order"
+        yield alone, (p.name, ORDER[1]), "one element is in order"
+    yield alone, (samples.index_of(op).name, ORDER[1]), "one element is in order"
+    ignored = op.attribute("ignore index")
+    if ignored is not None:
+        yield alone, (ignored.name, "a class that occurs"), "the only sample is ignored: all is zero"
+        yield alone, (ignored.name, "outside the classes, and"), "the only sample is ignored"
+
+
+def impossible(op: Operator, one: Condition, two: Condition) -> str:
     """Say why no call meets two conditions at once and has a sign to lose; "" where one can."""
-    for (factor, value), (other, word), why in IMPOSSIBLE[op]:
+    for (factor, value), (other, word), why in _never(op):
         for (name, its), (second, seconds) in ((one, two), (two, one)):
             if (name, second) == (factor, other) and its.startswith(value) and seconds.startswith(word):
                 return why
     return ""
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
 class _Call:
@@ -234,27 +285,28 @@ class _Call:
         return self._values
 
 
-def mutants(op: str) -> Iterator[Defect]:
+def mutants(op: Operator) -> Iterator[Defect]:
     """Yield one kernel for every two conditions that can meet."""
-    factors = FACTORS[op]()
+    factors = factors_of(op)
     known = _Call([*factors, (ELEMENTS, lambda call: MILLION if _out(call).size >= 10**6 else "fewer", ())])
     for (one, _, values), (two, _, others) in combinations(factors, 2):
         for value, other in product(values, others):
             if not impossible(op, (one, value), (two, other)):
                 yield _mutant(op, known, (one, value), (two, other))
     for name, _, values in factors:
-        if "not contiguous" in values:
-            yield _mutant(op, known, (name, "not contiguous"), (ELEMENTS, MILLION))
+        if ORDER[1] in values:
+            yield _mutant(op, known, (name, ORDER[1]), (ELEMENTS, MILLION))
 
 
-def _mutant(op: str, known: _Call, one: tuple[str, str], two: tuple[str, str]) -> Defect:
+def _mutant(op: Operator, known: _Call, one: Condition, two: Condition) -> Defect:
     def both(call: Call) -> bool:
         values = known.values(call)
         return values[one[0]] == one[1] and values[two[0]] == two[1]
 
     what = f"{' '.join(one)} with {' '.join(two)}"
+    kind = next((value for name, value in (one, two) if name == "dtype"), None)
     return Defect(
-        f"pair/{SLUGS[op]}/{what}", op, "COMB", f"the sign is wrong for {what} only",
-        Device("pair", BASE[op], negates=both), f"a case of {what}",
-        socs=WITH_BFLOAT16 if "bfloat16" in (one[1], two[1]) else EVERY_SOC,
+        f"pair/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
+        Device("pair", plain(op), negates=both), f"a case of {what}",
+        socs=EVERY_SOC if kind is None else socs_of(op, kind),
     )  # fmt: skip

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from ..model.call import Call, TensorSpec
+from ..model.dtypes import FLOATS
 from ..model.status import Status, invalid
-from ..operators import operator, validate
-from .base import EVERY_SOC, WITH_BFLOAT16, Defect
+from ..operators import validate
+from ..operators.operator import Operator
+from ..operators.parameters import ONE_VALUE, PER_SAMPLE, REDUCTIONS, Parameter
+from . import samples
+from .asking import (
+    accepted_values,
+    accepts,
+    any_shape,
+    broadcasting,
+    call_of,
+    index_types,
+    kinds,
+    mixes,
+    ranks,
+    socs_of,
+    takes_complex,
+)  # fmt: skip
+from .base import EVERY_SOC, Defect
 from .device import Device
-from .kernels import BASE, BCE, LOG_SIGMOID, MAIN, NLL, SLUGS, SOFTMAX
+from .kernels import plain
 
 Specs = dict[str, TensorSpec]  # by parameter; a null pointer has none
 Predicate = Callable[[Call, Specs], bool]
@@ -29,12 +47,26 @@ def refusing(predicate: Predicate) -> Callable[[Call], Status]:
     return check
 
 
-def mutants(op: str) -> Iterator[Defect]:
+def mutants(op: Operator) -> Iterator[Defect]:
     """Yield devices that refuse what they must accept."""
-    for what, needs, predicate in (*_general(op), *_OWN[op]()):
-        device = Device(what, BASE[op], check=refusing(predicate))
-        socs = WITH_BFLOAT16 if what.endswith("of bfloat16") else EVERY_SOC
-        yield Defect(f"refuses/{SLUGS[op]}/{what}", op, "API", f"refuses {what}", device, needs, socs=socs)
+    for what, needs, predicate in _refusals(op):
+        device = Device(what, plain(op), check=refusing(predicate))
+        kind = next((k for k in FLOATS if what == f"{op.main} of {k}"), None)
+        socs = EVERY_SOC if kind is None else socs_of(op, kind)
+        why = ONE_ELEMENT if what in {f"non-contiguous {p.name}" for p in op.inputs(ONE_VALUE)} else ""
+        yield Defect(
+            f"refuses/{op.slug}/{what}", op.name, "API", f"refuses {what}", device, needs, socs=socs, equivalent=why
+        )
+
+
+def _refusals(op: Operator) -> Iterator[Refusal]:
+    yield from _tensors(op)
+    yield from _attributes(op)
+    yield from _types(op)
+    if samples.fits(op):
+        yield from _losses(op)
+    else:
+        yield from _ranks(op)
 
 
 # ---- predicates ------------------------------------------------------------------------------------------------------
@@ -60,114 +92,189 @@ def beside(name: str, other: str, holds: Callable[[TensorSpec, TensorSpec], bool
     return lambda call, specs: name in specs and other in specs and holds(specs[name], specs[other])
 
 
-def attribute(name: str, holds: Callable[[int], bool]) -> Predicate:
+def attribute(name: str, holds: Callable[[Any], bool]) -> Predicate:
     """Ask something of an attribute."""
-    return lambda call, specs: holds(call.attrs[name])
+    return lambda call, specs: call.attrs[name] is not None and holds(call.attrs[name])
 
 
 def has_dtype(name: str, dtype: str) -> Predicate:
     return of(name, lambda spec: spec.dtype_name == dtype)
 
 
-def has_value(name: str, value: int) -> Predicate:
-    return attribute(name, lambda given: given == value)
+def has_value(name: str, value: Any) -> Predicate:
+    return attribute(name, lambda given: bool(given == value))
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
+ONE_ELEMENT = "a tensor of one element is always contiguous"
 
-def _general(op: str) -> Iterator[Refusal]:
-    found, main = operator(op), MAIN[op]
-    for name in found.names("input", "output"):
+
+def _tensors(op: Operator) -> Iterator[Refusal]:
+    """Layouts, formats, shapes, presence."""
+    main = op.main
+    for name in op.names("input", "output"):
         yield f"non-contiguous {name}", f"a valid call with {name} not contiguous", not_contiguous(name)
         foreign = of(name, lambda spec: spec.format != "ND")
         yield f"{name} with a format other than ND", f"a valid call whose {name} has another format", foreign
-    for kind in ("float16", "bfloat16", "float32"):
-        yield f"{main} of {kind}", f"a valid {kind} call", has_dtype(main, kind)
     yield "empty tensors", "an empty tensor", of(main, lambda spec: spec.size == 0)
-    if op != NLL:
+    for p in (p for p in op.inputs() if p.optional):
+        yield f"a missing {p.name}", f"no {p.name}", lambda call, specs, name=p.name: name not in specs  # type: ignore[misc]
+    for p in broadcasting(op):
+        spread = _beside_result(op, p.name, lambda spec, out: spec.shape != out.shape)
+        lower = _beside_result(op, p.name, lambda spec, out: spec.rank < out.rank)
+        yield f"a broadcast {p.name}", f"a {p.name} that broadcasts", spread
+        yield f"a {p.name} of lower rank", f"a {p.name} of lower rank than the result", lower
+    for p in (p for p in op.inputs() if any_shape(op, p.name)):
+        yield f"an empty {p.name}", f"an empty {p.name}", of(p.name, lambda spec: spec.size == 0)
+        unlike = beside(p.name, main, lambda one, x: (one.shape, one.dtype) != (x.shape, x.dtype))
+        yield f"{p.name} unlike {main}", f"a {p.name} of another shape or dtype than {main}", unlike
+
+
+def _beside_result(op: Operator, name: str, holds: Callable[[TensorSpec, TensorSpec], bool]) -> Predicate:
+    return beside(name, op.output, holds)
+
+
+def _ranks(op: Operator) -> Iterator[Refusal]:
+    main, known = op.main, ranks(op)
+    if 0 in known:
         yield "rank 0", "a tensor of rank 0", of(main, lambda spec: spec.rank == 0)
+    if 8 in known:
         yield "rank 8", "a tensor of rank 8", of(main, lambda spec: spec.rank == 8)
+    if {5, 6, 7} <= set(known):
         yield "rank above 4", "a tensor of rank 5 to 7", of(main, lambda spec: spec.rank in (5, 6, 7))
-    if "reduction" in found.names("attr"):
-        for value in range(3):
-            yield f"reduction {value}", f"reduction {value}", has_value("reduction", value)
+    if 9 in known:
+        yield "rank 9", "a tensor of rank 9", of(main, lambda spec: spec.rank > 8)
 
 
-def _bce() -> Iterator[Refusal]:
-    yield "a missing weight", "no weight", lambda call, specs: "weightOptional" not in specs
-    yield "mixed dtypes", "inputs of different dtypes", _mixed
-    yield "another out dtype", "an out of another dtype", beside("out", "self", lambda out, x: out.dtype != x.dtype)
-    for name in ("gradOutput", "target", "weightOptional"):
-        spread = beside(name, "self", lambda spec, x: spec.shape != x.shape)
-        lower = beside(name, "self", lambda spec, x: spec.rank < x.rank)
-        yield f"a broadcast {name}", f"a {name} that broadcasts to self", spread
-        yield f"a {name} of lower rank", f"a {name} of lower rank than self", lower
+def _types(op: Operator) -> Iterator[Refusal]:
+    """Dtypes that are accepted, and mixtures of them."""
+    main, out = op.main, op.output
+    for kind in kinds(op):
+        yield f"{main} of {kind}", f"a valid {kind} call", has_dtype(main, kind)
+    mixed = [p.name for p in op.operands if mixes(op, p.name)]
+    if mixed:
+        names = [p.name for p in op.operands]
+        yield "mixed dtypes", "inputs of different dtypes", lambda call, specs: _several(specs, names)
+    if mixes(op, out):
+        other = beside(out, main, lambda given, x: given.dtype != x.dtype)
+        yield f"another {out} dtype", f"an {out} of another dtype", other
+    if takes_complex(op):
+        wide = of(out, lambda given: given.dtype_name.startswith("complex"))
+        yield f"a complex {out}", f"a complex {out}", wide
+        if accepts(op, dtypes={out: "float64"}):
+            yield f"a float64 {out}", f"a float64 {out}", has_dtype(out, "float64")
+    for kind in index_types(op):
+        name = samples.index_of(op).name
+        yield f"{name} of {kind}", f"a {name} of {kind}", has_dtype(name, kind)
 
 
-def _mixed(call: Call, specs: Specs) -> bool:
-    return len({specs[name].dtype_name for name in call.inputs if name in specs}) > 1
+def _several(specs: Specs, names: list[str]) -> bool:
+    return len({specs[name].dtype_name for name in names if name in specs}) > 1
 
 
-def _nll() -> Iterator[Refusal]:
-    for kind in ("int64", "int32", "uint8"):
-        yield f"target of {kind}", f"a target of {kind}", has_dtype("target", kind)
-    yield "self without a batch axis", "self (C)", of("self", lambda x: x.rank == 1)
-    long = beside("self", "target", lambda x, target: x.rank == target.rank == 1)
-    yield "target (C) beside self (C)", "a target (C) beside self (C)", long
-    yield "another out dtype", "an out of another dtype", beside("out", "self", lambda out, x: out.dtype != x.dtype)
-    yield "a float64 out", "a float64 out", has_dtype("out", "float64")
-    complex_out = of("out", lambda out: out.dtype_name.startswith("complex"))
-    yield "a complex out", "a complex out", complex_out
-    yield "a 0-d gradient", "a gradient of rank 0", of("gradOutput", lambda g: g.rank == 0)
-    yield "a one-element gradient of rank 1", "a gradient (1) with mean or sum", _one_gradient
-    yield "a 0-d totalWeight", "a totalWeight of rank 0", of("totalWeight", lambda total: total.rank == 0)
-    yield "a totalWeight of rank above 1", "a totalWeight (1, 1)", of("totalWeight", lambda total: total.rank > 1)
-    yield "a negative ignoreIndex", "a negative ignoreIndex", attribute("ignoreIndex", lambda given: given < 0)
-    yield "an ignoreIndex of C or more", "an ignoreIndex of C or more", _beyond_classes
-    wide = attribute("ignoreIndex", lambda given: not -(2**31) <= given < 2**31)
-    yield "an ignoreIndex beyond int32", "an ignoreIndex beyond int32", wide
-    yield "a single class", "a single class", of("self", lambda x: x.shape[-1] == 1)
-    yield "more than 1024 classes", "more than 1024 classes", of("self", lambda x: x.shape[-1] > 1024)
+# ---- attributes ------------------------------------------------------------------------------------------------------
 
 
-def _one_gradient(call: Call, specs: Specs) -> bool:
-    return specs["gradOutput"].shape == (1,) and call.attrs["reduction"] != 0
+def _attributes(op: Operator) -> Iterator[Refusal]:
+    for p in (p for p in op.parameters if p.kind == "attr"):
+        if p.role == "reduction":
+            for value in range(len(REDUCTIONS)):
+                yield f"reduction {value}", f"reduction {value}", has_value(p.name, value)
+        elif p.role == "axis":
+            yield from _axes(op, p.name)
+        elif p.role == "number":
+            yield from _numbers(op, p)
+        elif p.role == "flag":
+            for value in accepted_values(op, p.name, (True, False)):
+                yield f"{p.name} {value}", f"{p.name} {value}", has_value(p.name, value)
+        elif p.role == "choice":
+            for word in p.words:
+                yield f"{p.name} {word}", f"{p.name} {word}", has_value(p.name, word)
 
 
-def _beyond_classes(call: Call, specs: Specs) -> bool:
-    return specs["self"].size > 0 and bool(call.attrs["ignoreIndex"] >= specs["self"].shape[-1])
-
-
-def _softmax() -> Iterator[Refusal]:
-    yield "a negative dim", "a negative dim", attribute("dim", lambda dim: dim < 0)
-    yield "dim 0", "dim 0 of rank 2 and more", _over(lambda axis, rank, length: axis == 0 and rank > 1)
-    yield "a middle dim", "a middle dim", _over(lambda axis, rank, length: 0 < axis < rank - 1)
-    yield "a reduced axis of 1", "a reduced axis of length 1", _over(lambda axis, rank, length: length == 1)
-    other = beside("out", "gradOutput", lambda out, g: out.dtype != g.dtype)
-    yield "another out dtype", "an out of another dtype", other
-
-
-def _over(holds: Callable[[int, int, int], bool]) -> Predicate:
-    """Ask something of the reduced axis, the rank and the axis' length, where there is such an axis."""
-
-    def predicate(call: Call, specs: Specs) -> bool:
-        shape, dim = specs["gradOutput"].shape, call.attrs["dim"]
-        return -len(shape) <= dim < len(shape) and holds(dim % len(shape), len(shape), shape[dim])
-
-    return predicate
-
-
-def _log_sigmoid() -> Iterator[Refusal]:
-    yield "an empty buffer", "an empty buffer", of("buffer", lambda buffer: buffer.size == 0)
-    yield "rank 9", "a tensor of rank 9", of("self", lambda x: x.rank > 8)
-    unlike = beside("buffer", "self", lambda buffer, x: (buffer.shape, buffer.dtype) != (x.shape, x.dtype))
-    yield "buffer unlike self", "a buffer of another shape or dtype than self", unlike
-
-
-_OWN: dict[str, Callable[[], Iterator[Refusal]]] = {
-    BCE: _bce,
-    NLL: _nll,
-    SOFTMAX: _softmax,
-    LOG_SIGMOID: _log_sigmoid,
+NUMBERS: dict[str, tuple[float, Callable[[Any], bool]]] = {
+    "negative": (-1.5, lambda v: v < 0),
+    "zero": (0.0, lambda v: v == 0),
+    "fractional": (0.3, lambda v: v != int(v)),
 }
+
+
+def _numbers(op: Operator, p: Parameter) -> Iterator[Refusal]:
+    for word, (value, holds) in NUMBERS.items():
+        if accepted_values(op, p.name, (value,)):
+            yield f"a {word} {p.name}", f"a {word} {p.name}", attribute(p.name, holds)
+
+
+def _axes(op: Operator, name: str) -> Iterator[Refusal]:
+    def over(holds: Callable[[int, int, int], bool]) -> Predicate:
+        """Ask something of the axis, the rank and the axis' length, where there is such an axis."""
+
+        def predicate(call: Call, specs: Specs) -> bool:
+            shape, axis = specs[op.main].shape, call.attrs[name]
+            return -len(shape) <= axis < len(shape) and holds(axis % len(shape), len(shape), shape[axis])
+
+        return predicate
+
+    yield f"a negative {name}", f"a negative {name}", attribute(name, lambda axis: axis < 0)
+    yield f"{name} 0", f"{name} 0 of rank 2 and more", over(lambda axis, rank, length: axis == 0 and rank > 1)
+    yield f"a middle {name}", f"a middle {name}", over(lambda axis, rank, length: 0 < axis < rank - 1)
+    yield "a reduced axis of 1", "a reduced axis of length 1", over(lambda axis, rank, length: length == 1)
+
+
+# ---- losses over class indices ---------------------------------------------------------------------------------------
+
+
+def _losses(op: Operator) -> Iterator[Refusal]:
+    main, index = op.main, samples.index_of(op).name
+    if 1 in ranks(op):
+        yield f"{main} without a batch axis", f"{main} (C)", of(main, lambda x: x.rank == 1)
+        if accepts_long_index(op):
+            long = beside(main, index, lambda x, given: x.rank == given.rank == 1)
+            yield f"{index} (C) beside {main} (C)", f"a {index} (C) beside {main} (C)", long
+    for p in op.inputs(PER_SAMPLE):
+        yield f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda g: g.rank == 0)
+        alone = _one_gradient(op, p.name)
+        yield f"a one-element {p.name} of rank 1", f"a {p.name} (1) with mean or sum", alone
+    for p in op.inputs(ONE_VALUE):
+        if accepts(op, shapes={p.name: ()}):
+            yield f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda total: total.rank == 0)
+        if accepts(op, shapes={p.name: (1, 1)}):
+            yield f"a {p.name} of rank above 1", f"a {p.name} (1, 1)", of(p.name, lambda total: total.rank > 1)
+    yield "a single class", "a single class", of(main, lambda x: _classes(op, x) == 1)
+    yield "more than 1024 classes", "more than 1024 classes", of(main, lambda x: _classes(op, x) > 1024)
+    ignored = op.attribute("ignore index")
+    if ignored is None:
+        return
+    name = ignored.name
+    beyond = _beyond_classes(op, name)
+    yield f"a negative {name}", f"a negative {name}", attribute(name, lambda given: given < 0)
+    yield f"an {name} of C or more", f"an {name} of C or more", beyond
+    wide = attribute(name, lambda given: not -(2**31) <= given < 2**31)
+    yield f"an {name} beyond int32", f"an {name} beyond int32", wide
+
+
+def accepts_long_index(op: Operator) -> bool:
+    """Whether a single sample may have a class index as long as its classes."""
+    call = call_of(op, (5,), shapes={samples.index_of(op).name: (5,)})
+    return validate(call).ok
+
+
+def _one_gradient(op: Operator, name: str) -> Predicate:
+    parameter = op.attribute("reduction")
+
+    def holds(call: Call, specs: Specs) -> bool:
+        return specs[name].shape == (1,) and (parameter is None or call.attrs[parameter.name] != 0)
+
+    return holds
+
+
+def _classes(op: Operator, main: TensorSpec) -> int:
+    return main.shape[samples.axis_in(op, main.shape, {})] if main.shape else 1
+
+
+def _beyond_classes(op: Operator, name: str) -> Predicate:
+    def holds(call: Call, specs: Specs) -> bool:
+        return specs[op.main].size > 0 and bool(call.attrs[name] >= _classes(op, specs[op.main]))
+
+    return holds

@@ -1,70 +1,100 @@
-"""All wrong kernels and all right ones."""
+"""All wrong kernels and all right ones of an operator: those that stand with it, then those that follow from it.
+
+What was published of an operator of this package stands in ``oracle/operators/published/<slug>.py`` as ``rows``, of one
+from outside in what its declaration calls ``published``: a function that yields :class:`Defect`, :class:`Right` and,
+for generated mutants that no right verdict may flag, :class:`Argument`. Without it there is what follows from the page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 
-from ..operators import OPERATORS
+from ..model.errors import OracleError
+from ..operators import operator
+from ..operators.operator import Operator
 from . import (
     api,
-    binary_cross_entropy,
     checks,
     combinations,
     cores,
     corners,
     formula,
+    indices,
     layouts,
-    log_sigmoid,
     masks,
-    nll_loss,
+    numbers,
     numerics,
     pairs,
     refusals,
-    softmax,
     tiles,
 )
-from .base import Defect
-from .equivalent import EQUIVALENT
-from .kernels import BCE, LOG_SIGMOID, NLL, SOFTMAX
-from .right import right_kernels
+from .base import Argument, Defect, Right
+from .right import generated as right_of
 
-ROWS = {
-    BCE: binary_cross_entropy.rows,
-    NLL: nll_loss.rows,
-    SOFTMAX: softmax.rows,
-    LOG_SIGMOID: log_sigmoid.rows,
-}
+Entry = Defect | Right | Argument
+ZERO_SIGN = "right kernels answer +0 and -0 alike, so no verdict may read the sign of a zero"
+GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
+    formula.mutants,
+    numbers.mutants,
+    indices.mutants,
+    combinations.mutants,
+    pairs.mutants,
+    numerics.mutants,
+    layouts.mutants,
+    tiles.mutants,
+    cores.mutants,
+    corners.mutants,
+    masks.mutants,
+    api.misbehaviour,
+    checks.missing,
+    refusals.mutants,
+)
 
 
 @cache
 def defects(op: str) -> tuple[Defect, ...]:
     """Return the wrong kernels of an operator: the published ones, then the generated ones."""
-    published, generated = [*ROWS[op](), *api.rows(op)], list(_generated(op))
-    found = [*published, *(replace(d, equivalent=EQUIVALENT.get(d.id, "")) for d in generated)]
-    ids = [d.id for d in found]
-    twice = sorted({i for i in ids if ids.count(i) > 1})
-    assert not twice, f"ids used twice: {twice}"
-    return tuple(found)
+    found = operator(op)
+    entries = _published(found)
+    arguments = {entry.id: entry.why for entry in entries if isinstance(entry, Argument)}
+    arguments[f"num/{found.slug}/minus zero lost"] = ZERO_SIGN
+    generated = [d for generate in GENERATORS for d in generate(found)]
+    wrong = [entry for entry in entries if isinstance(entry, Defect)]
+    everything = [
+        *wrong,
+        *api.rows(found),
+        *(replace(d, equivalent=arguments.get(d.id, d.equivalent)) for d in generated),
+    ]
+    ids = [d.id for d in everything]
+    twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
+    lost = sorted(arguments.keys() - set(ids))
+    for problem, names in (("ids used twice", twice), ("arguments of equivalence for no mutant", lost)):
+        if names:
+            raise OracleError(f"wrong kernels of {op}: {problem}: {', '.join(names)}")
+    return tuple(everything)
 
 
-def _generated(op: str) -> Iterator[Defect]:
-    for generate in (
-        formula.mutants,
-        combinations.mutants,
-        pairs.mutants,
-        numerics.mutants,
-        layouts.mutants,
-        tiles.mutants,
-        cores.mutants,
-        corners.mutants,
-        masks.mutants,
-        api.misbehaviour,
-    ):
-        yield from generate(op)
-    yield from checks.missing(op)
-    yield from refusals.mutants(op)
+@cache
+def right_kernels(op: str) -> tuple[Right, ...]:
+    """Return the right kernels of an operator, the plain one first."""
+    found = operator(op)
+    return (*right_of(found), *(entry for entry in _published(found) if isinstance(entry, Right)))
 
 
-__all__ = ["OPERATORS", "defects", "right_kernels"]
+@cache
+def _published(op: Operator) -> tuple[Entry, ...]:
+    """What stands with an operator: defects, right kernels, arguments."""
+    if op.published is not None:
+        return tuple(op.published())
+    place = f"oracle.operators.published.{op.slug}"
+    if op.origin != "aclnn-oracle" or find_spec(place) is None:
+        return ()
+    rows: Callable[[], Iterable[Entry]] = importlib.import_module(place).rows
+    return tuple(rows())
+
+
+__all__ = ["defects", "right_kernels"]

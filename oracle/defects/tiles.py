@@ -1,8 +1,8 @@
 """Tiles, tails and lanes that are lost, stale or shifted: mutants for every tile size from 8 to 24576.
 
 Tiles are powers of two, three times those, decimal numbers, and what fills a buffer: repeats of 255 x 64 elements, a
-third or a sixth of them, 64 KiB in three parts. How work is dealt to cores is :mod:`.cores`' matter. An element-wise
-kernel walks the flat tensor, or its rows; softmax also walks the reduced axis, the loss its
+third or a sixth of them, 64 KiB in three parts. How work is dealt to cores is :mod:`.cores`' matter. An elementwise
+kernel walks the flat tensor, or its rows; an operator along an axis also walks that axis, a loss its samples and its
 classes. A mutant is right until a tensor has more than one tile, or one that is not full.
 """
 
@@ -16,10 +16,12 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
+from ..operators.operator import Operator
+from ..operators.parameters import ONE_VALUE
+from . import rows, samples
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
-from .kernels import BASE, BCE, LOG_SIGMOID, NLL, SLUGS, SOFTMAX, gather, nll_formula, nll_operands, row_sum, shaped
-from .softmax import with_sum
+from .kernels import flat, plain, row_sum, scatter, shaped
 
 POWERS = tuple(2**k for k in range(3, 15))
 FILLED = (2720, 4080, 5461, 16320, 24576)
@@ -88,34 +90,34 @@ def _columns(lost: Lost, tile: int) -> Mask:
     return written
 
 
-def _stale(op: str, tile: int, lost: Lost) -> Kernel:
+def _stale(op: Operator, tile: int, lost: Lost) -> Kernel:
     """The lost part holds what lay one tile before it."""
+    right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        right = np.array(BASE[op](a, target))
-        flat = right.reshape(-1)
-        part = np.arange(flat.size)[lost(flat.size, tile)]
+        result = np.array(right(a, target))
+        values = result.reshape(-1)
+        part = np.arange(values.size)[lost(values.size, tile)]
         part = part[part >= tile]
-        flat[part] = flat[part - tile]
-        return right
+        values[part] = values[part - tile]
+        return result
 
     return kernel
 
 
-def _doubled_input(op: str, name: str, tile: int) -> Device:
+def _doubled_input(op: Operator, name: str, tile: int) -> Device:
     """From the second tile on, one operand is read from the first tile again."""
 
     def read(own: str, array: Array, call: Any) -> Array:
         if own != name or array.size <= tile:
             return array
-        flat = np.ascontiguousarray(array).reshape(-1)
-        return shaped(flat[np.arange(flat.size) % tile], array)
+        return shaped(flat(array)[np.arange(array.size) % tile], array)
 
-    return Device(f"{name} tile", BASE[op], read=read)
+    return Device(f"{name} tile", plain(op), read=read)
 
 
-def _output_mutants(op: str) -> Iterator[Defect]:
-    slug = SLUGS[op]
+def _output_mutants(op: Operator) -> Iterator[Defect]:
+    slug, right = op.slug, plain(op)
     for tile in SIZES:
         for label, (lost, what, needs) in LOST.items():
             for axis, written, of in (
@@ -124,44 +126,44 @@ def _output_mutants(op: str) -> Iterator[Defect]:
                 ("columns", _columns(lost, tile), "a last axis"),
             ):
                 yield Defect(
-                    f"tile/{slug}/{axis} {label} {tile}", op, "TAIL",
-                    f"{axis} are not written {what.format(tile)}", Device(label, BASE[op], written=written),
+                    f"tile/{slug}/{axis} {label} {tile}", op.name, "TAIL",
+                    f"{axis} are not written {what.format(tile)}", Device(label, right, written=written),
                     needs.format(of, tile),
                 )  # fmt: skip
         for label in ("tail", "exact", "edge"):
             lost, what, needs = LOST[label]
             yield Defect(
-                f"tile/{slug}/stale {label} {tile}", op, "TAIL",
+                f"tile/{slug}/stale {label} {tile}", op.name, "TAIL",
                 f"the elements {what.format(tile)} hold the previous tile's results",
                 Device("stale", _stale(op, tile, lost)),
                 needs.format("an element count", tile) + ", and more than one tile",
             )  # fmt: skip
 
 
-def _operand_mutants(op: str, names: tuple[str, ...]) -> Iterator[Defect]:
+def _operand_mutants(op: Operator) -> Iterator[Defect]:
     for tile in SIZES:
-        for name in names:
+        for p in op.operands:
             yield Defect(
-                f"tile/{SLUGS[op]}/{name} repeats {tile}", op, "TAIL",
-                f"from element {tile} on, {name} is read from the first tile again", _doubled_input(op, name, tile),
-                f"a {name} of more than {tile} elements that differ",
+                f"tile/{op.slug}/{p.name} repeats {tile}", op.name, "TAIL",
+                f"from element {tile} on, {p.name} is read from the first tile again",
+                _doubled_input(op, p.name, tile), f"a {p.name} of more than {tile} elements that differ",
             )  # fmt: skip
 
 
-# ---- softmax: the reduced axis ---------------------------------------------------------------------------------------
+# ---- operators along an axis ---------------------------------------------------------------------------------------
 
 
-def _sum_without(lost: Lost, tile: int) -> Kernel:
+def _sum_without(op: Operator, lost: Lost, tile: int) -> Kernel:
     def total(p: Array, dim: int, a: Arguments) -> Array:
         terms = np.moveaxis(p, dim, -1)
         part = lost(terms.shape[-1], tile)
         left = terms.sum(axis=-1, keepdims=True) - terms[..., part].sum(axis=-1, keepdims=True)
         return np.moveaxis(left.astype(p.dtype), -1, dim)
 
-    return with_sum(total)
+    return rows.with_sum(op, total)
 
 
-def _sum_of_the_last_tile(tile: int) -> Kernel:
+def _sum_of_the_last_tile(op: Operator, tile: int) -> Kernel:
     """The accumulator is overwritten by every tile."""
 
     def total(p: Array, dim: int, a: Arguments) -> Array:
@@ -169,10 +171,10 @@ def _sum_of_the_last_tile(tile: int) -> Kernel:
         start = (max(terms.shape[-1], 1) - 1) // tile * tile
         return np.moveaxis(terms[..., start:].sum(axis=-1, keepdims=True), -1, dim)
 
-    return with_sum(total)
+    return rows.with_sum(op, total)
 
 
-def _sum_with_double_edges(tile: int) -> Kernel:
+def _sum_with_double_edges(op: Operator, tile: int) -> Kernel:
     """Neighbouring tiles overlap by one term."""
 
     def total(p: Array, dim: int, a: Arguments) -> Array:
@@ -180,14 +182,14 @@ def _sum_with_double_edges(tile: int) -> Kernel:
         twice = terms.sum(axis=-1, keepdims=True) + terms[..., tile::tile].sum(axis=-1, keepdims=True)
         return np.moveaxis(twice.astype(p.dtype), -1, dim)
 
-    return with_sum(total)
+    return rows.with_sum(op, total)
 
 
-def _narrow_partial_sums(tile: int) -> Kernel:
+def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
     """In rows of several tiles the accumulator between the tiles has the inputs' 16-bit type."""
 
     def total(p: Array, dim: int, a: Arguments) -> Array:
-        kind = a["gradOutput"].dtype
+        kind = a[op.main].dtype
         terms = np.moveaxis(p, dim, -1)
         if kind.itemsize != 2 or terms.shape[-1] <= tile:
             return row_sum(p, dim)
@@ -197,125 +199,140 @@ def _narrow_partial_sums(tile: int) -> Kernel:
             sums = (sums + part).astype(kind).astype(p.dtype)
         return np.moveaxis(sums, -1, dim)
 
-    return with_sum(total)
+    return rows.with_sum(op, total)
 
 
-def _exact_length(tile: int) -> Kernel:
+def _exact_length(op: Operator, tile: int) -> Kernel:
     """A row of exactly one tile sums to 0."""
 
     def total(p: Array, dim: int, a: Arguments) -> Array:
         full = p.sum(axis=dim, keepdims=True)
         return np.zeros_like(full) if p.shape[dim] == tile else full
 
-    return with_sum(total)
+    return rows.with_sum(op, total)
 
 
-def _sum_mutants() -> Iterator[Defect]:
+def _sum_mutants(op: Operator) -> Iterator[Defect]:
     for tile in SIZES:
         for label, (lost, what, needs) in LOST.items():
             yield Defect(
-                f"tile/softmax_backward/sum {label} {tile}", SOFTMAX, "TAIL",
-                f"terms {what.format(tile)} are missing from the sum", Device(label, _sum_without(lost, tile)),
+                f"tile/{op.slug}/sum {label} {tile}", op.name, "TAIL",
+                f"terms {what.format(tile)} are missing from the sum", Device(label, _sum_without(op, lost, tile)),
                 needs.format("a reduced axis", tile) + ", with weight there",
             )  # fmt: skip
         for label, kernel, what in (
-            ("last tile", _sum_of_the_last_tile(tile), f"only the last tile of {tile} is summed"),
-            ("double edges", _sum_with_double_edges(tile), f"tiles of {tile} overlap by one term in the sum"),
-            ("in 16 bits", _narrow_partial_sums(tile), f"sums of tiles of {tile} are kept in the inputs' 16-bit type"),
+            ("last tile", _sum_of_the_last_tile(op, tile), f"only the last tile of {tile} is summed"),
+            ("double edges", _sum_with_double_edges(op, tile), f"tiles of {tile} overlap by one term in the sum"),
+            (
+                "in 16 bits",
+                _narrow_partial_sums(op, tile),
+                f"sums of tiles of {tile} are kept in the inputs' type",
+            ),
         ):
             yield Defect(
-                f"tile/softmax_backward/sum {label} {tile}", SOFTMAX, "TAIL", what, Device(label, kernel),
+                f"tile/{op.slug}/sum {label} {tile}", op.name, "TAIL", what, Device(label, kernel),
                 f"a reduced axis above {tile}, with weight at the edges",
             )  # fmt: skip
     for tile in POWERS:
         yield Defect(
-            f"tile/softmax_backward/sum full tile {tile}", SOFTMAX, "TAIL", f"a row of exactly {tile} terms sums to 0",
-            Device("full tile", _exact_length(tile)), f"a reduced axis of {tile}, with weight at the edges",
+            f"tile/{op.slug}/sum full tile {tile}", op.name, "TAIL", f"a row of exactly {tile} terms sums to 0",
+            Device("full tile", _exact_length(op, tile)), f"a reduced axis of {tile}, with weight at the edges",
         )  # fmt: skip
 
 
-# ---- negative log likelihood: samples and classes --------------------------------------------------------------------
+# ---- losses: samples and classes --------------------------------------------------------------------
 
 
-def _nll(change: Callable[[dict[str, Any]], None]) -> Kernel:
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = nll_operands(a)
-        change(k)
-        return shaped(nll_formula(**k), a["self"])
-
-    return kernel
+Change = Callable[[samples.Samples, Arguments], Any]
 
 
-def _samples_lost(lost: Lost, tile: int) -> Kernel:
-    def change(k: dict[str, Any]) -> None:
-        k["t"] = k["t"].copy()
-        k["t"][lost(k["t"].size, tile)] = k["ignore"]
+def _samples_lost(lost: Lost, tile: int) -> Change:
+    def change(k: samples.Samples, a: Arguments) -> None:
+        k.classes = k.classes.copy()
+        k.classes[lost(k.classes.size, tile)] = k.ignore
 
-    return _nll(change)
+    return change
 
 
-def _classes_lost(lost: Lost, tile: int) -> Kernel:
-    def change(k: dict[str, Any]) -> None:
-        gone = np.zeros(k["w"].size, bool)
+def _classes_lost(lost: Lost, tile: int) -> Change:
+    def change(k: samples.Samples, a: Arguments) -> None:
+        gone = np.zeros(k.count, bool)
         gone[lost(gone.size, tile)] = True
-        inside = (k["t"] >= 0) & (k["t"] < gone.size)
-        k["t"] = np.where(inside & gone[np.where(inside, k["t"], 0)], k["ignore"], k["t"])
+        inside = (k.classes >= 0) & (k.classes < gone.size)
+        k.classes = np.where(inside & gone[np.where(inside, k.classes, 0)], k.ignore, k.classes)
 
-    return _nll(change)
-
-
-def _repeats(name: str, tile: int) -> Kernel:
-    def change(k: dict[str, Any]) -> None:
-        k[name] = k[name][np.arange(k[name].size) % tile] if k[name].size > tile else k[name]
-
-    return _nll(change)
+    return change
 
 
-def _class_modulo(tile: int) -> Kernel:
-    """Classes wrap at a tile in the write, not in the weight."""
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = nll_operands(a)
-        rows = np.flatnonzero(k["t"] != k["ignore"])
-        c = k["t"][rows]
-        scale = k["g"] / k["total"] if k["reduction"] == 1 else k["g"]
-        k["out"][rows, c % tile if k["w"].size > tile else c] = -(scale[rows] * gather(k["w"], c))
-        return shaped(k["out"], a["self"])
-
-    return kernel
+def _again(values: Array, tile: int) -> Array:
+    return values[np.arange(values.size) % tile] if values.size > tile else values
 
 
-def _loss_mutants() -> Iterator[Defect]:
+def _class_modulo(op: Operator, tile: int) -> Change:
+    """Classes wrap at a tile in the write, not in the operands per class."""
+    right = samples.Formula(op)
+
+    def change(k: samples.Samples, a: Arguments) -> Array:
+        chosen = np.flatnonzero(k.classes != k.ignore)
+        c = k.classes[chosen]
+        return scatter(k.out, chosen, c % tile if k.count > tile else c, right.at(k, chosen, c))
+
+    return change
+
+
+def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Change]]:
+    """Classes and operands that are read from their first tile again, by name."""
+
+    def classes(k: samples.Samples, a: Arguments) -> None:
+        k.classes = _again(k.classes, tile)
+
+    yield samples.index_of(op).name, classes
+    for p in op.operands:
+        if p.role is not ONE_VALUE:
+            yield p.name, _operand_again("per_sample" if p in samples.per_sample(op) else "per_class", p.symbol, tile)
+
+
+def _operand_again(group: str, name: str, tile: int) -> Change:
+    def change(k: samples.Samples, a: Arguments) -> None:
+        values = getattr(k, group)
+        values[name] = _again(values[name], tile)
+
+    return change
+
+
+def _loss_mutants(op: Operator) -> Iterator[Defect]:
+    slug = op.slug
     for tile in SIZES:
         for label, (lost, what, needs) in LOST.items():
             yield Defect(
-                f"tile/nll_loss_backward/samples {label} {tile}", NLL, "TAIL",
-                f"samples {what.format(tile)} stay zero", Device(label, _samples_lost(lost, tile)),
+                f"tile/{slug}/samples {label} {tile}", op.name, "TAIL", f"samples {what.format(tile)} stay zero",
+                Device(label, samples.changing(op, _samples_lost(lost, tile))),
                 needs.format("a number of samples", tile) + " that count",
             )  # fmt: skip
             yield Defect(
-                f"tile/nll_loss_backward/classes {label} {tile}", NLL, "TAIL",
-                f"classes {what.format(tile)} stay zero", Device(label, _classes_lost(lost, tile)),
+                f"tile/{slug}/classes {label} {tile}", op.name, "TAIL", f"classes {what.format(tile)} stay zero",
+                Device(label, samples.changing(op, _classes_lost(lost, tile))),
                 needs.format("a number of classes", tile) + ", the lost ones somebody's target",
             )  # fmt: skip
-        for name, word in (("t", "target"), ("w", "weight"), ("g", "gradOutput")):
+        for name, change in _repeats(op, tile):
             yield Defect(
-                f"tile/nll_loss_backward/{word} repeats {tile}", NLL, "TAIL",
-                f"from element {tile} on, {word} is read from the first tile again", Device(word, _repeats(name, tile)),
-                f"a {word} of more than {tile} elements that differ",
+                f"tile/{slug}/{name} repeats {tile}", op.name, "TAIL",
+                f"from element {tile} on, {name} is read from the first tile again",
+                Device(name, samples.changing(op, change)), f"a {name} of more than {tile} elements that differ",
             )  # fmt: skip
         yield Defect(
-            f"tile/nll_loss_backward/class modulo {tile}", NLL, "TAIL", f"classes wrap at {tile}",
-            Device("modulo", _class_modulo(tile)), f"a class of at least {tile} that is a target",
+            f"tile/{slug}/class modulo {tile}", op.name, "TAIL", f"classes wrap at {tile}",
+            Device("modulo", samples.changing(op, _class_modulo(op, tile))),
+            f"a class of at least {tile} that is a target",
         )  # fmt: skip
 
 
-def mutants(op: str) -> Iterator[Defect]:
+def mutants(op: Operator) -> Iterator[Defect]:
     """Yield an operator's tile mutants."""
     yield from _output_mutants(op)
-    names = {BCE: ("gradOutput", "self", "target", "weightOptional"), SOFTMAX: ("gradOutput", "output")}
-    yield from _operand_mutants(op, {**names, LOG_SIGMOID: ("gradOutput", "self"), NLL: ()}[op])
-    if op == SOFTMAX:
-        yield from _sum_mutants()
-    if op == NLL:
-        yield from _loss_mutants()
+    if samples.fits(op):
+        yield from _loss_mutants(op)
+    else:
+        yield from _operand_mutants(op)
+    if rows.fits(op):
+        yield from _sum_mutants(op)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 
+from ..emulator import served
 from ..emulator.toolkit import find_compiler
 from ..model.errors import OracleError
+from ..operators import operators
 from . import machine
 from .calls import calls
 from .findings import Finding, ok, warning
@@ -33,9 +35,10 @@ def examine(*, emulate: bool = False) -> Iterator[Finding]:
     yield from findings
     if not soc:
         return
-    yield from calls("aclnn", soc, emulate=emulate)
+    ops = tuple(op for op in operators() if not emulated or op in served())
+    yield from calls("aclnn", soc, emulate=emulate, ops=ops)
     if importlib.util.find_spec("torch_npu") is not None:
-        yield from calls("torch_npu", soc, emulate=emulate)
+        yield from calls("torch_npu", soc, emulate=emulate, ops=ops)
 
 
 def _instead() -> Finding:

@@ -19,6 +19,7 @@ from ..cann import Cann, CannError, Session, execute, load, soc_of
 from ..cann.abi import MEMORY
 from ..cann.discovery import OPERATOR_LIBRARIES
 from ..cann.remedies import remedy
+from ..emulator import served
 from ..model.errors import OracleError
 from ..operators import operators
 from ..runner.memory import Memory
@@ -109,7 +110,12 @@ def serve() -> None:
 def _operators(cann: Cann) -> Iterator[Finding]:
     """Which library holds each operator's two functions."""
     homes: dict[str, list[str]] = {}
+    without = [op for op in operators() if cann.emulated and op not in served()]
+    if without:
+        yield ok("emulated CANN", f"has no kernel of {', '.join(without)} (docs/emulator.md)")
     for op in operators():
+        if op in without:
+            continue
         names = {phase: cann.home(name) for phase, name in (("first", f"{op}GetWorkspaceSize"), ("second", op))}
         missing = [phase for phase, home in names.items() if not home]
         if len(missing) == 2:

@@ -101,7 +101,7 @@ def _given(parameter: Parameter, name: str) -> str:
 
 
 def _attributes(op: Operator) -> list[Parameter]:
-    return [p for p in op.parameters if p.kind not in ("input", "output")]
+    return [p for p in op.parameters if p.kind == "attr"]
 
 
 def _aclnn(op: Operator) -> str:

@@ -7,7 +7,8 @@ disagree, and what a device of a SoC would answer. By NumPy blocks, or by the co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,44 +74,47 @@ class _Work:
 
     def put(self, block: Index, region: Region) -> None:
         """Evaluate, round and prove a block; with its bound if the sink is judged."""
-        shape = region.target[block].shape
-        wide = loaded(pick(self.operands, block), shape)
-        part = replace(self, operands=wide)
+        target = region.target[block]
+        wide = loaded(pick(self.operands, block), target.shape)
         relative, absolute = self.graphs.evaluation
-        value, error = program(self.graphs.value, absolute)(wide, shape)
-        assert isinstance(value, np.ndarray)
         if absolute is ZERO:
+            (found,) = program(self.graphs.value)(wide, target.shape)
+            value = np.asarray(found)
             region.put_relative(block, value, relative)
         else:
-            slack = np.asarray(np.abs(value) * relative + error * SECOND_ORDER)
+            value, slack = self._enclosed(wide, target.shape)
             region.put_between(block, value - slack, value + slack, lambda where: value.reshape(-1)[where])
             if region.sink.judged:
                 region.sink.value[block] = value
-        part.leave_undefined(value, region.start(region.target[block]), region)
+        if not (np.isfinite(value.max()) and np.isfinite(value.min())):
+            beyond = _overflowed(value, wide)
+            if beyond.size:
+                region.leave_overflowed(beyond + region.start(target))
         if region.sink.judged:
+            part = replace(self, operands=wide)
             region.sink.put_bound(block, value, *part.freedom(value, region.sink))
-        release(value, error, *wide.values())
+        release(value, *wide.values())
 
-    def leave_undefined(self, value: Array, start: int, region: Region) -> None:
-        """A value that overflows float64 from finite operands is settled exactly. ``start``: of the block."""
-        if np.isfinite(value.max()) and np.isfinite(value.min()):
-            return
-        where = np.flatnonzero(~np.isfinite(value))
-        for operand in self.operands.values():
-            if isinstance(operand, np.ndarray):
-                where = where[np.isfinite(operand.reshape(-1)[where])]
-        if where.size:
-            region.leave_overflowed(where + start)
+    def _enclosed(self, operands: Operands, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """The formula's value in float64 and what it may lose."""
+        relative, absolute = self.graphs.evaluation
+        value, error = program(self.graphs.value, absolute)(operands, shape)
+        slack = np.asarray(np.abs(value) * relative + error * SECOND_ORDER)
+        release(error)
+        return np.asarray(value), slack
 
     def exact(self, index: tuple[int, ...]) -> Any:
         """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
         given = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
+        if not all(map(math.isfinite, given.values())):
+            return self._plain(given)
         try:
             answer = enclosures.exact(self.graphs.value, given)
         except enclosures.Undefined:
             return self._plain(given)
         if not isinstance(answer, Iterator) and answer == 0:
-            return self._plain(given) if self._plain(given) == 0 else 0.0
+            plain = self._plain(given)  # which zero
+            return plain if plain == 0 else 0.0
         return answer
 
     def _plain(self, given: Mapping[str, float]) -> float:
@@ -119,13 +123,11 @@ class _Work:
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """The formula for some elements, its ties told from near ties: on fractions, or in pairs of float64."""
-        few = {n: widen(v) if isinstance(v, np.ndarray) else v for n, v in pick(self.operands, where).items()}
-        relative, absolute = self.graphs.evaluation
-        value, error = program(self.graphs.value, absolute)(few, where[0].shape)
-        slack = np.abs(value) * relative + error * SECOND_ORDER
+        few = changed(pick(self.operands, where), widen)
+        value, slack = self._enclosed(few, where[0].shape)
         if is_rational(self.graphs.value):
             exact = fractions64.evaluate(self.graphs.value, few)
-            found = fractions64.refined(np.asarray(value), exact, self.dtype, slack)
+            found = fractions64.refined(value, exact, self.dtype, slack)
         else:
             found = double_double.refined(self.graphs.value, few, self.dtype, slack)
         beyond = ~np.isfinite(found[0])  # overflows float64 too: settled exactly
@@ -190,17 +192,16 @@ class _Work:
         """Where a step may overflow, an operand is not finite, or no bound is known, every order is run."""
         (reach,) = program(self.graphs.reach)(self.operands, value.shape)
         native = self.graphs.native
-        largest = LARGEST if native is None else FORMATS[self.graphs.dtype].max
-        odd = ~(np.asarray(reach) < largest * (1 - NEAR)) | ~np.isfinite(bound)
+        most = LARGEST if native is None else FORMATS[self.graphs.dtype].max
+        odd = ~(np.asarray(reach) < most * (1 - NEAR)) | ~np.isfinite(bound)
         release(reach)
         if not odd.any():
             return
-        few = {n: v[odd].astype(np.float32) if isinstance(v, np.ndarray) else v for n, v in self.operands.items()}
+        few = cast(pick(self.operands, odd), np.float32)
         orders = self.graphs.orders
         answers = [simulate(order, few, np.float32, largest=end) for order in orders for end in _ENDS]
         if native is not None:
-            narrow = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in few.items()}
-            answers.append(simulate(native, narrow, self.dtype).astype(np.float32))
+            answers.append(simulate(native, cast(few, self.dtype), self.dtype).astype(np.float32))
         value = value[odd]
         answers = [np.broadcast_to(answer, value.shape) for answer in answers]
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
@@ -216,12 +217,10 @@ class _Work:
         ties = np.flatnonzero(is_halfway(value, fmt))
         if not ties.size:
             return None
-        flat = {n: v.reshape(-1)[ties] if isinstance(v, np.ndarray) else v for n, v in self.operands.items()}
-        single = {n: v.astype(np.float32) if isinstance(v, np.ndarray) else v for n, v in flat.items()}
-        likely = simulate(self.graphs.orders[0], single, np.float32) == value.reshape(-1)[ties]
-        ties, flat = ties[likely], {n: v[likely] if isinstance(v, np.ndarray) else v for n, v in flat.items()}
+        flat = changed(self.operands, lambda v: v.reshape(-1)[ties])
+        likely = simulate(self.graphs.orders[0], cast(flat, np.float32), np.float32) == value.reshape(-1)[ties]
         exact = np.zeros(value.size, bool)
-        exact[ties] = fractions64.is_exact_in(self.graphs.orders, flat, FORMATS["float32"])
+        exact[ties[likely]] = fractions64.is_exact_in(self.graphs.orders, pick(flat, likely), FORMATS["float32"])
         return np.asarray(exact.reshape(value.shape))
 
     # ---- the compiled engine ----
@@ -232,15 +231,11 @@ class _Work:
         if not where.size:
             return
         few = pick(self.operands, np.unravel_index(where, region.target.shape))
-        relative, absolute = self.graphs.evaluation
-        value, error = program(self.graphs.value, absolute)(few, where.shape)
-        slack = np.asarray(np.abs(value) * relative + error * SECOND_ORDER)
-        known = np.ones(where.shape, bool)  # elements whose operands are finite
-        for operand in few.values():
-            known &= np.isfinite(operand)
-        finite = np.isfinite(value) | ~known
-        ends = (np.where(finite, value + s, s * np.inf) for s in (-slack, slack))
-        region.leave(where, np.where(finite, value, 0.0), *ends)
+        value, slack = self._enclosed(few, where.shape)
+        beyond = _overflowed(value, few)
+        region.leave_overflowed(where[beyond])
+        where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
+        region.leave(where, value, value - slack, value + slack)
 
 
 _ENDS = (np.inf, LARGEST * (1 - NEAR))
@@ -258,9 +253,30 @@ def is_halfway(value: Array, fmt: FloatFormat) -> Array:
     return np.asarray(found)
 
 
+def _overflowed(value: Array, operands: Operands) -> Array:
+    """Flat indices of values that float64 cannot hold, or only as NaN, although every operand is finite."""
+    where = np.flatnonzero(~np.isfinite(value))
+    for operand in operands.values():
+        if isinstance(operand, np.ndarray):
+            where = where[np.isfinite(operand.reshape(-1)[where])]
+        elif not math.isfinite(operand):
+            return where[:0]
+    return where
+
+
+def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
+    """Change the operands that are arrays."""
+    return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
+
+
 def pick(operands: Operands, index: Any) -> Operands:
     """Index the operands that are arrays."""
-    return {n: o[index] if isinstance(o, np.ndarray) else o for n, o in operands.items()}
+    return changed(operands, lambda array: array[index])
+
+
+def cast(operands: Operands, dtype: Any) -> Operands:
+    """Round the operands that are arrays to a dtype."""
+    return changed(operands, lambda array: array.astype(dtype))
 
 
 # ---- what a device answers -------------------------------------------------------------------------------------------
@@ -273,5 +289,4 @@ def kernel(scheme: Elementwise, operands: Operands, form: str, compute: Any) -> 
     graphs = graphs_of(scheme, operands, form, dtype_of(kinds.pop()).name if len(kinds) == 1 else "")
     if graphs.native is not None:
         compute = graphs.dtype
-    ready = {n: v.astype(compute) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
-    return simulate(graphs.form(form), ready, compute)
+    return simulate(graphs.form(form), cast(operands, compute), compute)

@@ -96,13 +96,6 @@ class Loss:
 EXACT = Loss(0.0, ZERO, ZERO)
 
 
-def loss(
-    root: Expression, arithmetic: Arithmetic, facts: Facts | None = None, scalars: frozenset[str] = frozenset()
-) -> Loss:
-    """Return what an evaluation of a graph may lose."""
-    return losses([root], arithmetic, facts)[0]
-
-
 def losses(
     roots: list[Expression],
     arithmetic: Arithmetic,

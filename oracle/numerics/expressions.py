@@ -163,6 +163,11 @@ def _node(op: str, *args: Expression) -> Expression:
     return _make(op, args)
 
 
+def operation(op: str, *args: Expression) -> Expression:
+    """Return the node of an operation by its name."""
+    return _node(op, *args)
+
+
 def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
     """The constant that an operation on two constants is; None for a division by zero."""
     if op == "neg":

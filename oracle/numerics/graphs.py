@@ -109,8 +109,8 @@ class Graphs:
         if mean:
             orders += [self._form(form, other) for form in counted.values() for other in ("last", "first", "divided")]
         self.orders = tuple(dict.fromkeys(orders))
-        self.native = self._form(own, own.mean) if own is not None and dtype in own.native else None
-        self.departing = self._form(own, own.mean) if own is not None and own.departs else None
+        self.native = named(self.forms, soc) if own is not None and dtype in own.native else None
+        self.departing = named(self.forms, soc) if own is not None and own.departs else None
         condition = named(scheme.unspecified, soc)
         self.unspecified = None if condition is None else trace(condition, self._of(condition))
 

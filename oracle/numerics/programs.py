@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -150,8 +149,8 @@ def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, 
 
 
 def release(*results: Values) -> None:
-    """Give result arrays back to their pools."""
-    for values in results:
+    """Give result arrays back to their pools; an array named twice (a formula that is one of its operands), once."""
+    for values in {id(values): values for values in results}.values():
         if isinstance(values, np.ndarray):
             pool_for(values.shape).free.append(values)
 
@@ -199,8 +198,3 @@ def _simulated(op: str, args: list[Any], kind: np.dtype[Any]) -> Any:
     if op in ("erf", "erfc"):  # NumPy has none: the device's is taken for accurate
         return UFUNCS[op](np.asarray(args[0], np.float64)).astype(kind)
     return UFUNCS[op](*args)
-
-
-def fraction_of(value: object) -> Fraction:
-    """Return a number exactly."""
-    return Fraction(float(value))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ gradient, totalWeight 0 an infinity or NaN; ignored rows and other classes are +
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gmpy2 import mpq
@@ -200,8 +200,21 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return "float32" if name == "float16" and not platform.regbase else name
 
 
+def scaled_weight(g: Any, w: Any, total: Any) -> Any:
+    """The weight scaled by the quotient, then by -1."""
+    return w * (g / total) * -1
+
+
+def reciprocal(g: Any, w: Any, total: Any) -> Any:
+    """Times the reciprocal of totalWeight."""
+    return w * (g * (1 / total)) * -1
+
+
 class NegativeLogLikelihood:
     """The evaluation, by blocks of samples."""
+
+    formula = staticmethod(formula)
+    forms: ClassVar = {"scaled_weight": scaled_weight, "reciprocal": reciprocal}  # orders that right kernels may have
 
     def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
         """Zero the output, then a block of rows at a time: one proved value per row, scattered to its class."""

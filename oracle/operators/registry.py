@@ -31,6 +31,7 @@ class Registry(Mapping[str, Operator]):
         self._found: dict[str, Operator] = {}
         self._folders: dict[str, Path] = {}
         self._loaded = False
+        self.added: list[str] = []  # what was added by name, for processes that must know it too
 
     def __getitem__(self, name: str) -> Operator:
         return self._all()[name]
@@ -53,7 +54,10 @@ class Registry(Mapping[str, Operator]):
     def add(self, text: str) -> Operator:
         """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
         self._all()
-        return self._outside(text, f"--operator {text}")
+        found = self._outside(text, f"--operator {text}")
+        if text not in self.added:
+            self.added.append(text)
+        return found
 
     def _outside(self, text: str, origin: str) -> Operator:
         found = _imported(text, origin)

@@ -89,14 +89,14 @@ def exactly(g: Array, y: Array, size: Array) -> Array:
     return np.asarray((reach < grain * 2.0**24) & (grain >= 2.0**-100) & (reach <= 2.0**100))
 
 
-def kernel_950(g: Array, y: Array, total: Array) -> Array:
+def kernel_950(g: Any, y: Any, total: Any) -> Any:
     """ascend950 and the official golden: the product minus the scaled sum."""
-    return np.asarray(g * y + (-y) * total)
+    return g * y + (-y) * total
 
 
-def kernel_tbe(g: Array, y: Array, total: Array) -> Array:
+def kernel_tbe(g: Any, y: Any, total: Any) -> Any:
     """Built-in TBE kernels before ascend950, and PyTorch: the difference first."""
-    return np.asarray((g - total) * y)
+    return (g - total) * y
 
 
 FORMS = {"950": kernel_950, "tbe": kernel_tbe}
@@ -105,8 +105,15 @@ FORMS = {"950": kernel_950, "tbe": kernel_tbe}
 SCHEME = RowScheme(formula, kernel_error)
 
 
+def terms(g: Any, y: Any) -> Any:
+    """What is summed over the row."""
+    return g * y
+
+
 class Softmax:
     """The evaluation, by rows."""
+
+    terms, formula, forms = staticmethod(terms), staticmethod(formula), FORMS
 
     def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
         """Fill the sink."""
@@ -117,12 +124,12 @@ class Softmax:
         g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
         dim = a["dim"]
         with np.errstate(all="ignore"):
-            terms = np.moveaxis(g * y, dim, -1)
-            while terms.shape[-1] > 1:
-                half = terms.shape[-1] // 2
-                pairs = terms[..., :half] + terms[..., half : 2 * half]
-                terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
-            return FORMS["950" if form == "950" else "tbe"](g, y, np.moveaxis(terms, -1, dim))
+            products = np.moveaxis(terms(g, y), dim, -1)
+            while products.shape[-1] > 1:
+                half = products.shape[-1] // 2
+                pairs = products[..., :half] + products[..., half : 2 * half]
+                products = np.concatenate([pairs, products[..., 2 * half :]], axis=-1)
+            return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, np.moveaxis(products, -1, dim)))
 
 
 OPERATOR = Operator(

@@ -18,7 +18,8 @@ from ..catalogue.case import Case
 from ..defects.base import Defect
 from ..defects.registry import defects
 from ..defects.right import SOCS
-from ..runner.settings import Settings
+from ..operators import OPERATORS
+from ..runner.settings import Settings, register
 from .share import Answer, Hit, Share, balanced
 from .trial import run
 
@@ -180,7 +181,9 @@ def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> N
         _alone(score, shares, progress)
         return
     context: Any = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(score.plan.jobs, mp_context=context, initializer=_worker)
+    pool = ProcessPoolExecutor(
+        score.plan.jobs, mp_context=context, initializer=_worker, initargs=(tuple(OPERATORS.added),)
+    )
     pending: set[Future[Answer]] = {pool.submit(run, share) for share in shares}
     try:
         while pending:
@@ -222,7 +225,8 @@ def _flagged(answer: Answer) -> str:
     return f"{len(answer.hits)} false alarms{' by ' + ', '.join(cases) if cases else ''}"
 
 
-def _worker() -> None:
-    """A worker leaves Ctrl-C to its parent and computes on one thread."""
+def _worker(operators: tuple[str, ...]) -> None:
+    """A worker leaves Ctrl-C to its parent, computes on one thread, and knows its parent's operators from outside."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["ACLNN_ORACLE_THREADS"] = "1"
+    register(operators)

@@ -22,11 +22,11 @@ from ..defects.device import (
     store,
     write_in_place,
 )
-from ..defects.kernels import BASE, Where
+from ..defects.kernels import Where, plain
 from ..defects.registry import defects
 from ..model.call import Array, Call
 from ..model.errors import OracleError
-from ..operators import validate, writes
+from ..operators import operator, validate, writes
 from ..runner.one_case import outcome_on
 from ..runner.outcome import Outcome
 from ..runner.prepare import Prepared
@@ -92,7 +92,7 @@ class Plain:
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
         self.call: Call = prepared.memory.call
-        self.device = Device("plain", BASE[prepared.case.op])
+        self.device = Device("plain", plain(operator(prepared.case.op)))
         self.status = validate(self.call)
         self.launched = self.status.ok and _has_memory(self.call) and writes(self.call)
         self._result: Array | None = None

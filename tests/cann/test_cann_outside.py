@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,9 @@ from oracle.emulator import add_custom, build_custom
 from oracle.model.call import Call, TensorSpec
 from oracle.model.errors import OracleError
 from oracle.model.status import SUCCESS, Status
-from oracle.operators import OPERATORS
+from oracle.numerics.elementwise import Elementwise
+from oracle.operators import OPERATORS, Operator
+from oracle.operators.parameters import MAIN, Parameter
 
 NAME = "aclnnMyDifference"
 SOURCE = """
@@ -55,7 +56,7 @@ EMU_SECOND_PHASE(aclnnMyDifference)
 
 
 def parameter(name, kind="attr", c="int64"):
-    return SimpleNamespace(name=name, kind=kind, c=c)
+    return Parameter(name, kind, MAIN if name == "self" else None, c=c)
 
 
 PARAMETERS = (
@@ -70,6 +71,9 @@ PARAMETERS = (
     parameter("out", "output"),
     parameter("count", "output"),
 )
+
+
+DIFFERENCE = Operator(NAME, PARAMETERS, (), lambda a, platform: iter(()), ("self",), Elementwise(lambda x: x))
 
 
 class Checks:
@@ -96,7 +100,7 @@ def checks(monkeypatch):
 
 @pytest.fixture
 def device(emulator, tree, monkeypatch, checks):
-    monkeypatch.setitem(OPERATORS._all(), NAME, SimpleNamespace(name=NAME, parameters=PARAMETERS))
+    monkeypatch.setitem(OPERATORS._all(), NAME, DIFFERENCE)
     add_custom(build_custom("my_difference", {"my_difference.cpp": SOURCE}, toolkit=tree))
     made = load("aclnn", {"timeout": "20"})
     yield made

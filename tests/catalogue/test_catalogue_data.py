@@ -32,6 +32,7 @@ DIGESTS: list[tuple[str, dict[str, Any], str]] = [
     ("subnormals", {}, "8b9f5f77e3a184da"),
     ("large", {}, "5707f23642ee7889"),
     ("around", {"points": [0, 1], "steps": 3}, "c70e6e87dd3e0608"),
+    ("near", {"points": [0, 1]}, "5ed3e9591a1b7668"),
     ("bit_patterns", {"start": 7, "step": 97}, "9a2c14cbd90d14d3"),
     ("constant", {"value": 0.1}, "566654e07a4bac41"),
     ("literal", {"values": list(range(335))}, "9e29a89ef6c8c9f4"),

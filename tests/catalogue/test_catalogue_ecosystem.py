@@ -19,9 +19,9 @@ from oracle.catalogue.loader import default_dir
 from oracle.catalogue.streams import Stream
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
-from oracle.operators import OPERATORS, validate
+from oracle.operators import validate
 
-OPS = list(OPERATORS)
+OPS = sorted({c.op for c in load_all()})  # operators whose cases are written
 
 
 @cache

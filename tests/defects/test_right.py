@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle.defects.right import SOCS, fma, right_kernels, sequential, tree
+from oracle.defects import elementwise, right_kernels
+from oracle.defects.right import SOCS, departs, fused
+from oracle.defects.summation import fma, sequential, tree
 from oracle.model.platforms import PLATFORMS
+from oracle.numerics.expressions import exp, trace
 from oracle.operators import OPERATORS
 from oracle.runner.one_case import outcome_on
 
@@ -23,7 +26,30 @@ def test_right_kernels_pass_every_layer_on_stated_inputs(op, soc, seed, prepared
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_every_public_form_is_among_them(op):
-    assert {f"right/{p.kernel}" for p in PLATFORMS.values()} <= {right.id for right in right_kernels(op)}
+    known = {right.id for right in right_kernels(op)}
+    for form in {p.kernel for p in PLATFORMS.values()}:
+        assert (f"right/{form}" in known) is not departs(OPERATORS[op], form)
+
+
+def test_a_form_that_departs_is_right_on_its_own_products_alone():
+    assert departs(OPERATORS["aclnnGeluBackward"], "tbe_910")
+    assert "right/tbe_910" not in {right.id for right in right_kernels("aclnnGeluBackward")}
+
+
+def test_a_graph_is_fused_where_a_product_is_added():
+    one, big = np.float32(1 + 2.0**-12), {"x": np.full(3, 1 + 2.0**-12, np.float32)}
+    root = trace(lambda x, y: x * x - y)
+    square = np.float32(one * one)
+    assert (fused(root, {**big, "y": np.full(3, square)}) == np.float32(2.0**-24)).all()
+    assert fused(trace(lambda x: exp(x) + 1), {"x": np.zeros(1, np.float32)}) == 2
+
+
+def test_double_internals_differ_from_float32(prepared):
+    op = OPERATORS["aclnnSigmoidBackward"]
+    y = np.linspace(0.01, 0.99, 999, dtype=np.float32)
+    a = {"gradOutput": np.full(y.shape, 1 / 3, np.float32), "output": y}
+    formula = elementwise.traced(op)
+    assert (formula(op.formula_operands(a), np.float64) != formula(op.formula_operands(a))).any()
 
 
 def test_orders_of_summation_differ_in_bits_and_agree_in_value():

@@ -52,6 +52,17 @@ def test_buffers_come_back_to_the_pool():
     assert counts[0] == counts[1] == counts[2]
 
 
+def test_a_formula_that_is_one_of_its_operands_gives_its_buffer_back_once():
+    g = np.ones(7, np.float32)
+    wide = loaded({"g": g}, g.shape)
+    (value,) = program(symbol("g"))(wide, g.shape)
+    before = len(pool_for(g.shape).free)
+    release(value, *wide.values())
+    free = pool_for(g.shape).free
+    assert len(free) - before == 1
+    assert len({id(buffer) for buffer in free}) == len(free)
+
+
 def test_a_device_rounds_every_operation_to_its_type():
     root = (g + x) - g
     one, tiny = np.float32([1]), np.float32([2.0**-30])

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 import stated
 
+from oracle.catalogue import load
 from oracle.cli import main
 from oracle.commands.power import RENDERERS
+from oracle.operators import OPERATORS
 from oracle.power.render import html, markdown, text
 from oracle.power.score import Plan, look_elsewhere, measure
 from oracle.power.summary import passed, summarise
@@ -52,6 +54,29 @@ def test_a_survivor_is_looked_for_elsewhere(score, stated_cases):
 def test_processes_change_nothing(score, tiny):
     again = measure(Plan(tiny, jobs=2, seeds=range(1), only=ONLY))
     assert {i: h.case for i, h in again.first.items()} == {i: h.case for i, h in score.first.items()}
+
+
+OUTSIDE = """
+from dataclasses import replace
+from oracle.operators import OPERATORS
+OPERATOR = replace(OPERATORS["aclnnLogSigmoidBackward"], name="aclnnElsewhereBackward")
+"""
+
+
+def test_workers_know_an_operator_from_outside(tmp_path, monkeypatch):
+    """Processes that are started afresh register what their parent was told of."""
+    (tmp_path / "elsewhere_backward.py").write_text(OUTSIDE, encoding="utf-8")
+    file = tmp_path / "elsewhere_backward.yaml"
+    text = stated.CATALOGUES["log_sigmoid_backward"].replace("aclnnLogSigmoidBackward", "aclnnElsewhereBackward")
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(OPERATORS, "_found", dict(OPERATORS._all()))
+    monkeypatch.setattr(OPERATORS, "added", [])
+    OPERATORS.add("elsewhere_backward:OPERATOR")
+    score = measure(Plan(tuple(load(file)), jobs=2, seeds=range(1), only="num/*/half away"))
+    assert score.complete
+    assert score.first or score.survivors
+    assert not score.alarms
 
 
 def test_the_matrix_has_every_detection_and_names_what_is_redundant(score, tiny):

@@ -10,7 +10,7 @@ import synthetic
 
 from oracle.record.reader import Record, read
 from oracle.record.types import STATUSES
-from oracle.reporting.summary import Summary
+from oracle.reporting.summary import Summary, columns
 from oracle.reporting.words import equation, verdict
 
 
@@ -129,3 +129,65 @@ def test_the_verdict_sentence(record: Any, cases: list[dict[str, Any]], says: st
 
 def test_the_equation_names_all_that_happened(record: Any) -> None:
     assert equation(record(of(**{"pass": 3}, fail=1), planned=6)) == "6 planned = 3 pass + 2 notrun + 1 fail"
+
+
+def valued(case_id: str, **changes: Any) -> dict[str, Any]:
+    return synthetic.case(case_id, **changes)
+
+
+def refused(dtype: str) -> dict[str, Any]:
+    verdicts = {"structure": {"passed": True, "reason": "", "metrics": {}}}
+    return synthetic.case(f"softmax_backward/invalid[{dtype}-2x3]", dtype=dtype, budget_used=None, verdicts=verdicts)
+
+
+def test_types_that_exist_only_to_be_refused_share_the_last_column(tmp_path: Path) -> None:
+    cases = [valued("softmax_backward/a[float32-3]"), refused("int8"), refused("complex64"), refused("bool")]
+    summary = Summary(read(synthetic.write(tmp_path / "run.jsonl", cases)))
+    assert columns([summary]) == [("float32",), ("bool", "complex64", "int8")]
+    cell = summary.cell_of("aclnnSoftmaxBackward", ("bool", "complex64", "int8"))
+    assert cell is not None
+    assert (cell.passed, cell.judged) == (3, 3)
+
+
+def test_a_type_whose_refusal_crashed_keeps_its_column(tmp_path: Path) -> None:
+    crashed = {**refused("int8"), "status": "crash", "verdicts": {}}
+    cases = [valued("softmax_backward/a[float32-3]"), crashed, refused("complex64"), refused("bool")]
+    assert ("int8",) in columns([Summary(read(synthetic.write(tmp_path / "run.jsonl", cases)))])
+
+
+def test_every_layer_is_counted_by_itself(tmp_path: Path) -> None:
+    bad = synthetic.failing("softmax_backward/a[float32-3]")
+    bad["verdicts"]["standard"]["passed"] = True
+    summary = Summary(read(synthetic.write(tmp_path / "run.jsonl", [bad, valued("softmax_backward/b[float32-3]")])))
+    assert summary.layers == {"structure": (1, 1), "standard": (2, 2), "strict": (0, 1)}
+    assert summary.cell_of("aclnnSoftmaxBackward", ("float32",)).objections == {"strict": 1}
+    assert summary.clusters[0].layers == [("structure", 0, 1), ("standard", 0, 1), ("strict", 1, 1)]
+
+
+def test_expected_failures_are_grouped_by_what_the_expectation_says(tmp_path: Path) -> None:
+    """Measured figures, types and what the verdict says of the case do not make another group."""
+    reasons = [
+        "aten computes in 16 bits (float16 up to 5.39 times): strict: 3 elements of 7 outside the error bound",
+        "aten computes in 16 bits (bfloat16 up to 2 times): standard: matched_ratio 0.9 (9 of 10) < 0.99",
+        "aten rounds twice",
+    ]
+    cases = [synthetic.case(f"softmax_backward/a[float16-{i}]", "xfail", reason=r) for i, r in enumerate(reasons)]
+    skips = [f"aten needs one dtype, not {dtype} and float32" for dtype in ("float16", "bfloat16")]
+    cases += [synthetic.case(f"softmax_backward/b[float16-{i}]", "skip", reason=r) for i, r in enumerate(skips)]
+    found = Summary(read(synthetic.write(tmp_path / "run.jsonl", cases))).excused
+    assert [(group.status, group.size, len(group.statements)) for group in found] == [
+        ("xfail", 2, 2),
+        ("xfail", 1, 1),
+        ("skip", 2, 2),
+    ]
+    assert found[0].reason == "aten computes in 16 bits"
+
+
+def test_the_kernels_own_share_is_shown_where_a_record_has_it(tmp_path: Path) -> None:
+    cases = [valued("softmax_backward/a[float32-3]", kernel_share=0.4), valued("softmax_backward/b[float32-3]")]
+    record = read(synthetic.write(tmp_path / "run.jsonl", cases))
+    if not hasattr(record.cases[0], "kernel_share"):
+        pytest.skip("this version's record has no kernel_share yet")
+    cell = Summary(record).cell_of("aclnnSoftmaxBackward", ("float32",))
+    assert cell is not None
+    assert cell.worst_share == 0.4

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from pathlib import Path
 
 import pytest
 
 from oracle.model.errors import OracleError
+from oracle.operators import OPERATORS
 from oracle.runner.options import OPTIONS, add_short, spell
 from oracle.runner.settings import Settings, settings_of
 
@@ -22,11 +24,28 @@ def test_nothing_given_is_the_default():
     assert settings_of({}) == settings_of(parsed()) == Settings()
 
 
+OUTSIDE = "outside_backward_page:OPERATOR"
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """An operator of another package."""
+    text = (Path(__file__).parents[2] / "oracle/operators/log_sigmoid_backward.py").read_text("utf-8")
+    text = text.replace("aclnnLogSigmoidBackward", "aclnnOutsideBackward").replace("from ..", "from oracle.")
+    text = text.replace("from .", "from oracle.operators.")
+    (tmp_path / "outside_backward_page.py").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    OPERATORS.remove("aclnnOutsideBackward")
+
+
+@pytest.mark.usefixtures("outside")
 def test_every_option_reaches_the_settings():
     words = shlex.split(
         "--backend replay --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch "
         "--tier full --seed 7 --layers strict,structure --overflow saturate --determinism 2 --invariance --isolate "
-        "--timeout-per-case 1.5 --record-outputs O --devices 2,0 --emulate --max-elements 9 --volume L0"
+        "--timeout-per-case 1.5 --record-outputs O --devices 2,0 --emulate --max-elements 9 --volume L0 "
+        f"--op softmax_backward --operator {OUTSIDE}"
     )
     got = settings_of(parsed(*words))
     default = Settings()

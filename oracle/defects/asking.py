@@ -1,0 +1,172 @@
+"""What an operator accepts, found out by asking its checks: ranks, dtypes, shapes of operands, values of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from ..model.call import Call, TensorSpec
+from ..model.dtypes import FLOATS
+from ..model.errors import OracleError
+from ..model.platforms import PLATFORMS, platform
+from ..operators import operator, validate
+from ..operators.checks import Check
+from ..operators.operator import Operator
+from ..operators.parameters import (
+    BROADCAST,
+    CLASS_INDEX,
+    MUTUAL,
+    ONE_VALUE,
+    PER_CLASS,
+    PER_SAMPLE,
+    SAME,
+    UNREAD,
+    Parameter,
+    Shape,
+)
+from .base import EVERY_SOC
+
+USUAL: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 5), (2, 5, 3, 4), (2, 5, 3, 4, 2), ())
+INDEX_TYPES = ("int64", "int32", "uint8")
+LARGEST_RANK = 9  # that catalogues visit
+NEWEST = "ascend950"
+
+
+def attributes(op: Operator, **given: Any) -> dict[str, Any]:
+    """Return the usual attributes of an operator, some given by name."""
+    return {p.name: given.get(p.name, p.plain) for p in op.parameters if p.kind == "attr"}
+
+
+def call_of(
+    op: Operator,
+    shape: Shape,
+    soc: str = NEWEST,
+    dtype: str = "float32",
+    *,
+    attrs: Mapping[str, Any] | None = None,
+    dtypes: Mapping[str, str] | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+) -> Call:
+    """Return a call without data. ``attrs``, ``dtypes``, ``shapes``: what is not the usual, by name."""
+    own, kinds = attributes(op, **(attrs or {})), dtypes or {}
+    outer = shapes or {}
+    specs = {}
+    for p in op.inputs():
+        kind = "int64" if p.role is CLASS_INDEX else dtype
+        specs[p.name] = TensorSpec(outer.get(p.name, op.shape_of(p.name, shape, own)), kinds.get(p.name, kind))
+    outputs = {n: TensorSpec(outer.get(n, shape), kinds.get(n, dtype)) for n in op.names("output")}
+    return Call(op.name, soc, specs, own, outputs)
+
+
+def checks_of(call: Call) -> Iterator[Check]:
+    """Yield every check of a call's validator, in order."""
+    found = operator(call.op)
+    specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
+    yield from found.checks({**call.attrs, **specs}, platform(call.soc))
+
+
+@cache
+def usual_shape(op: Operator) -> Shape:
+    """Return a shape of the main operand that the operator accepts beside operands of their usual shapes."""
+    answers = [validate(call_of(op, shape)) for shape in USUAL]
+    found = next((shape for shape, answer in zip(USUAL, answers, strict=True) if answer.ok), None)
+    if found is None:
+        raise OracleError(
+            f"{op.name}: its checks refuse every usual call, so nothing can be asked of them; of shape {USUAL[0]} they "
+            f"say: {answers[0].reason}"
+        )
+    return found
+
+
+def usual(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> Call:
+    """Return a usual call without data."""
+    return call_of(op, usual_shape(op), soc, dtype, **more)
+
+
+def accepts(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
+    """Whether a call that is usual otherwise is accepted."""
+    return validate(usual(op, soc, dtype, **more)).ok
+
+
+@cache
+def ranks(op: Operator) -> tuple[int, ...]:
+    """Return the ranks of the main operand that are accepted, up to the largest that catalogues visit."""
+    return tuple(rank for rank in range(LARGEST_RANK + 1) if any(validate(c).ok for c in _of_rank(op, rank)))
+
+
+def _of_rank(op: Operator, rank: int) -> list[Call]:
+    shape = (2,) * rank
+    found = [call_of(op, shape)]
+    if rank == 1 and op.inputs(CLASS_INDEX):  # a single sample: its class may be a scalar
+        found.append(call_of(op, shape, shapes={p.name: () for p in op.inputs(CLASS_INDEX)}))
+    return found
+
+
+@cache
+def kinds(op: Operator) -> tuple[str, ...]:
+    """Return the float types of the main operand that are accepted and computed somewhere."""
+    return tuple(kind for kind in FLOATS if any(accepts(op, soc, kind) for soc in EVERY_SOC))
+
+
+@cache
+def socs_of(op: Operator, kind: str) -> tuple[str, ...]:
+    """Return the SoCs on which a main operand of a type is computed."""
+    return tuple(n for n, p in PLATFORMS.items() if kind != "bfloat16" or p.bfloat16)
+
+
+@cache
+def mixes(op: Operator, name: str) -> bool:
+    """Whether a tensor may have another float type than all others."""
+    return accepts(op, dtypes={name: "float16"}) or accepts(op, dtype="float16", dtypes={name: "float32"})
+
+
+@cache
+def index_types(op: Operator) -> tuple[str, ...]:
+    """Return the integer types that class indices may have."""
+    names = [p.name for p in op.inputs(CLASS_INDEX)]
+    return tuple(k for k in INDEX_TYPES if names and accepts(op, dtypes=dict.fromkeys(names, k)))
+
+
+@cache
+def any_shape(op: Operator, name: str) -> bool:
+    """Whether a tensor that is not read may have another shape than usual."""
+    return op.by_name[name].role is UNREAD and accepts(op, shapes={name: (0,)})
+
+
+@cache
+def accepted_values(op: Operator, name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values of an attribute that are accepted."""
+    return tuple(v for v in values if accepts(op, attrs={name: v}))
+
+
+def takes_complex(op: Operator) -> bool:
+    """Whether the checks ask for a cast to the output, and take one from real numbers to complex ones."""
+    asked = any(check.name.endswith(f"casts to {op.output}") for check in checks_of(usual(op)))
+    return asked and accepts(op, dtypes={op.output: "complex64"})
+
+
+def broadcasting(op: Operator) -> tuple[Parameter, ...]:
+    """Return the operands, beside the main one, that may broadcast."""
+    return op.inputs(BROADCAST, MUTUAL)
+
+
+def rank_of(op: Operator, parameter: Parameter) -> int:
+    """How many axes an operand has in a usual call."""
+    return len(op.shape_of(parameter.name, usual_shape(op), attributes(op)))
+
+
+def is_vector(op: Operator, parameter: Parameter) -> bool:
+    """Whether an operand has one axis, or none, in a call whose main operand has several."""
+    return parameter.role in (PER_CLASS, ONE_VALUE, PER_SAMPLE, CLASS_INDEX) and rank_of(op, parameter) < 2
+
+
+def like_main(op: Operator) -> tuple[Parameter, ...]:
+    """Return the operands, beside the main one, that have or may have its shape."""
+    return tuple(p for p in op.inputs(SAME, BROADCAST, MUTUAL) if p.read)
+
+
+def output_shape(call: Call) -> Shape:
+    """Return the shape of a call's output."""
+    (given,) = call.outputs.values()
+    return tuple(given.shape)

@@ -1,0 +1,19 @@
+"""What an operator takes is found out from its checks."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracle.operators import OPERATORS
+from oracle.operators.describe import accepted_dtypes, served_dtypes
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=lambda op: op.slug)
+def test_every_operator_has_a_golden_of_float32_and_float16_on_some_soc(op):
+    assert any({"float32", "float16"} <= set(served_dtypes(op, soc)) for soc in op.documented)
+
+
+def test_dtypes_that_only_the_device_computes_are_accepted_and_not_served():
+    op = OPERATORS["aclnnSigmoidBackward"]
+    assert {"float64", "complex64"} <= set(accepted_dtypes(op, "ascend910b")) - set(served_dtypes(op, "ascend910b"))
+    assert "bfloat16" not in served_dtypes(op, "ascend910")
