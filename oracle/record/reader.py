@@ -18,6 +18,7 @@ from pathlib import Path
 from ..model.errors import OracleError
 from .codec import from_json
 from .fields import Fields, Number, parse_object
+from .notes import told_of_changes
 from .types import (
     GOOD,
     STATUSES,
@@ -160,6 +161,11 @@ def _notes(record: Record, end: RunEnd | None, half: str, reruns: Mapping[str, i
         yield f"{sum(reruns.values()):,} cases were recorded again; the last line counts (before: {before})."
     if end is not None:
         yield from _count_notes(record, end)
+    running: dict[str, list[str]] = {}
+    for case in record.cases:
+        for change in case.notes:
+            running.setdefault(change, []).append(case.id)
+    yield from told_of_changes(record.header.changed, running)
 
 
 def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:

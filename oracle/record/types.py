@@ -55,8 +55,8 @@ def _status(line: Fields, key: str) -> CaseStatus:
 class RunHeader:
     """The first line: what ran, on what, from which command.
 
-    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``extra`` holds whatever
-    else a record says.
+    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``changed``: what loading
+    the backend changed in its process; ``extra`` holds whatever else a record says.
     """
 
     TYPE: ClassVar[str] = "run"
@@ -77,6 +77,7 @@ class RunHeader:
     command: str = field(metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
+    changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

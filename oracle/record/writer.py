@@ -59,7 +59,7 @@ class RecordWriter:
         self.planned = 0
         self.statuses: dict[str, str] = {}
         self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
-        self._notes: dict[str, list[str]] = {}  # by what a device changed in its process: the cases
+        self.notes: dict[str, list[str]] = {}  # by what a device changed in its process: the cases
         self.started = time.monotonic()
         self.kept: Path | None = None  # where the record that was there has gone
         self._file: IO[str] | None = None
@@ -92,7 +92,7 @@ class RecordWriter:
         reason = line["reason"] if line["status"] == "skip" else None
         self._reasons.setdefault(line["op"], {})[line["id"]] = reason
         for note in line.get("notes", ()):
-            self._notes.setdefault(note, []).append(line["id"])
+            self.notes.setdefault(note, []).append(line["id"])
         self._write(text)
         return line["id"], line["status"]
 
@@ -113,13 +113,6 @@ class RecordWriter:
                 more = f" (and {others} other {'reason' if others == 1 else 'reasons'})" if others else ""
                 told.append(f"{op}: all {len(given)} cases were skipped, nothing was tested: {reason}{more}")
         return told
-
-    def warnings(self) -> list[str]:
-        """Return a sentence for everything that the device changed in the process it ran in."""
-        return [
-            f"WARNING: the device changed {note} ({ids[0]}" + (f" and {len(ids) - 1:,} more cases)" if ids[1:] else ")")
-            for note, ids in self._notes.items()
-        ]
 
     @property
     def good(self) -> bool:

@@ -8,8 +8,9 @@ from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
+from .child import About
 from .expectations import Expectation
-from .isolate import About, Child
+from .isolate import Child
 from .one_case import run_case
 from .opening import load_backend, release
 from .outcome import Outcome, record_of

@@ -21,7 +21,7 @@ from .settings import Settings
 def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
     """Run one case on a backend and return its record. Whatever goes wrong becomes a status, never an exception
     (other than KeyboardInterrupt)."""
-    started, watch, custody = time.perf_counter(), Stopwatch(), Custody()
+    started, watch, custody = time.perf_counter(), Stopwatch(), Custody(may_leave=settings.in_child)
     try:
         with custody:
             outcome = _steps(case, backend, settings, watch, custody)

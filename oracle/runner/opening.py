@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
-from ..numerics.environment import watched
-from .custody import DeviceError, guarded, reason_of
+from .custody import DeviceError, loading, reason_of
 from .settings import Settings, register
 
 
 def load_backend(settings: Settings, changed: list[str] | None = None) -> Backend:
     """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises.
 
-    ``changed`` gets what loading it did to the process's arithmetic, in words: it stays so for the device.
+    ``changed`` gets what loading it did to the process, in words; its arithmetic stays so for the device.
     """
     register(settings.operators)  # a child process knows no operator from outside yet
     try:
-        with watched([] if changed is None else changed), guarded():
+        with loading([] if changed is None else changed):
             return _load(settings)
     except DeviceError as error:
         cause = error.__cause__ or error
@@ -62,7 +61,7 @@ def release(backend: Backend) -> None:
     if close is None:
         return
     try:
-        with guarded():
+        with loading([]):
             close()
     except DeviceError as error:
         cause = error.__cause__ or error

@@ -16,7 +16,7 @@ from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
 from . import failure
-from .custody import readable, reason_of
+from .custody import Left, readable, reason_of
 from .judge import Judged
 from .prepare import Prepared
 from .settings import Settings
@@ -78,6 +78,8 @@ def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
 def outcome_of_error(error: BaseException, where: str = "") -> Outcome:
     """Return the outcome of a case in which something raised, with the traceback where that helps."""
     reason = f"{where}{reason_of(error)}"
+    if isinstance(error, Left):
+        return Outcome("crash", str(error))
     if isinstance(error, (DeviceFault, OracleError)):
         return Outcome("error", reason)
     try:

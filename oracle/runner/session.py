@@ -22,6 +22,7 @@ from ..catalogue.reading import display
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.errors import OracleError
+from ..record.notes import told_of_changes
 from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter
 from ..reporting.language import ENGLISH, Language
@@ -43,7 +44,7 @@ class Run:
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
-    changed: tuple[str, ...] = ()  # of the process's arithmetic, when the backend was loaded
+    changed: tuple[str, ...] = ()  # of the process, when the backend was loaded
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
@@ -146,6 +147,7 @@ class Run:
             versions={**versions(), **self.versions},
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
+            changed=self.changed,
         )
 
     @property
@@ -162,8 +164,8 @@ class Run:
             self.problems.append(str(error))
         lines = [f"ERROR: {problem}" for problem in self.problems]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines += [f"WARNING: loading the backend changed {told}; goldens and verdicts do not" for told in self.changed]
-        lines += self.recorder.unrun() + self.recorder.warnings()
+        lines += [f"WARNING: {sentence}" for sentence in told_of_changes(self.changed, self.recorder.notes)]
+        lines += self.recorder.unrun()
         lines += summary(self.recorder.counts(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")

@@ -8,7 +8,6 @@ The secret is no defence against a device that looks for it: SECURITY.md says wh
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pickle
 import secrets
@@ -21,7 +20,6 @@ from typing import Any
 LONGEST = 256 << 20  # bytes of a message; a record has a few thousand
 _HEAD = struct.Struct("!16sQQ")
 _CHUNK = 1 << 16
-_HIGH = 200  # descriptors from here on: not among the few that a program closes or guesses
 
 
 class Garbled(Exception):
@@ -33,7 +31,6 @@ class Wire:
 
     def __init__(self, end: socket.socket, secret: bytes) -> None:
         self._end, self._secret, self._number = end, secret, 0
-        end.setblocking(False)
 
     @classmethod
     def inherited(cls, descriptor: int) -> Wire:
@@ -46,12 +43,16 @@ class Wire:
     # the parent's side
 
     def ask(self, question: Any, deadline: float) -> None:
-        """Send a question. Raises TimeoutError where the child does not take it in time."""
+        """Send a question. Raises TimeoutError where the child does not take it in time, EOFError where it is gone."""
         self._number += 1
         self._send(question, deadline)
 
     def poll(self, seconds: float) -> bool:
         """Whether something has come, or the other end is closed."""
+        if hasattr(select, "poll"):  # select() refuses descriptors from 1024 on
+            poll = select.poll()
+            poll.register(self._end, select.POLLIN)
+            return bool(poll.poll(seconds * 1000))
         return bool(select.select([self._end], [], [], seconds)[0])
 
     def answered(self, deadline: float) -> Any:
@@ -77,11 +78,8 @@ class Wire:
         content = pickle.dumps(value)
         data = memoryview(_HEAD.pack(self._secret, self._number, len(content)) + content)
         while data:
-            self._wait(deadline, writing=True)
-            try:
-                data = data[self._end.send(data[:_CHUNK]) :]
-            except BlockingIOError:
-                continue
+            self._limit(deadline)
+            data = data[self._end.send(data[:_CHUNK]) :]
 
     def _take(self, deadline: float | None) -> Any:
         secret, number, length = _HEAD.unpack(self._read(_HEAD.size, deadline))
@@ -90,32 +88,30 @@ class Wire:
         if number != self._number:
             raise Garbled(f"it answered question {number}, asked was {self._number}")
         if length > LONGEST:
-            raise Garbled(f"its answer has {length >> 20} MiB; at most {LONGEST >> 20} are taken")
+            raise Garbled(f"its answer has {length >> 20:,} MiB; at most {LONGEST >> 20} are taken")
+        content = self._read(length, deadline)
         try:
-            return pickle.loads(self._read(length, deadline))
-        except (pickle.UnpicklingError, AttributeError, ImportError, IndexError, TypeError, ValueError) as error:
-            raise Garbled(f"its answer cannot be read: {error}") from None
+            return pickle.loads(content)
+        except Exception as error:  # unpickling raises whatever the bytes make it do
+            raise Garbled(f"its answer cannot be read: {type(error).__name__}: {error}") from None
 
     def _read(self, count: int, deadline: float | None) -> bytes:
         parts, left = [], count
         while left:
-            self._wait(deadline, writing=False)
-            try:
-                part = self._end.recv(min(left, _CHUNK))
-            except BlockingIOError:
-                continue
+            self._limit(deadline)
+            part = self._end.recv(min(left, _CHUNK))
             if not part:
                 raise EOFError
             parts.append(part)
             left -= len(part)
         return b"".join(parts)
 
-    def _wait(self, deadline: float | None, *, writing: bool) -> None:
-        limit = None if deadline is None or deadline == float("inf") else max(0.0, deadline - time.monotonic())
-        ends = [self._end]
-        found = select.select([] if writing else ends, ends if writing else [], [], limit)
-        if not any(found):
-            raise TimeoutError
+    def _limit(self, deadline: float | None) -> None:
+        """Let the next call on the socket wait until the deadline at most; it raises TimeoutError then."""
+        if deadline is None or deadline == float("inf"):
+            self._end.settimeout(None)
+        else:
+            self._end.settimeout(max(1e-6, deadline - time.monotonic()))  # 0 would not wait at all
 
 
 def pair() -> tuple[Wire, int]:
@@ -124,5 +120,15 @@ def pair() -> tuple[Wire, int]:
     secret = secrets.token_bytes(16)
     ours.sendall(secret)
     with theirs:
-        descriptor = fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH + secrets.randbelow(_HIGH))
-    return Wire(ours, secret), descriptor
+        return Wire(ours, secret), _out_of_the_way(theirs.fileno())
+
+
+def _out_of_the_way(descriptor: int) -> int:
+    """Return a duplicate with a high number, drawn: not among the few that a program closes or guesses."""
+    import fcntl
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = 4096 if limit == resource.RLIM_INFINITY else min(limit, 4096)
+    lowest = most // 2 + secrets.randbelow(max(1, most // 2 - 16))
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
