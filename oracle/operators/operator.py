@@ -17,7 +17,7 @@ from ..model.platforms import Platform
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
-from .parameters import MAIN, MUTUAL, Attributes, Parameter, Role, Shape
+from .parameters import MAIN, MEAN, MUTUAL, Attributes, Parameter, Role, Shape
 from .promotion import promoted
 
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
@@ -243,8 +243,7 @@ class Operator:
                 found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
                 found[parameter.symbol] = np.broadcast_to(value, shape)
-        reduction = self.reduction
-        if reduction is not None and reduction.words[a[reduction.name]] == "mean":
+        if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if self.scalars is not None:
             found.update(self.scalars(a))

@@ -122,14 +122,9 @@ class Softmax:
     def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
         """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
         g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
-        dim = a["dim"]
         with np.errstate(all="ignore"):
-            products = np.moveaxis(terms(g, y), dim, -1)
-            while products.shape[-1] > 1:
-                half = products.shape[-1] // 2
-                pairs = products[..., :half] + products[..., half : 2 * half]
-                products = np.concatenate([pairs, products[..., 2 * half :]], axis=-1)
-            return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, np.moveaxis(products, -1, dim)))
+            total = rows.tree_sum(terms(g, y), a["dim"])
+            return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, total))
 
 
 OPERATOR = Operator(
