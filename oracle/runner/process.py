@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,7 @@ class Belongings:
 
     modules: dict[str, dict[str, Any]]
     folder: str | None
-    variables: dict[str, str]
+    variables: dict[Any, Any]
     handlers: dict[signal.Signals, Any]
     alarm: tuple[float, float]
     recursion: int
@@ -72,7 +71,7 @@ class Belongings:
         found = cls(
             {name: dict(space) for name, space in _MODULES.items()},
             _folder(),
-            dict(os.environ),
+            dict(_variables()),
             handlers,
             _alarm(),
             sys.getrecursionlimit(),
@@ -95,9 +94,8 @@ class Belongings:
             changed.append("the working directory")
             with suppress(OSError):  # the device has removed it
                 os.chdir(self.folder)
-        lost = {k: v for k, v in self.variables.items() if variables and os.environ.get(k) != v}
-        changed += [f"the environment variable {name}" for name in sorted(lost)]
-        os.environ.update(lost)
+        if variables:
+            changed += self._restore_variables()
         if sys.getrecursionlimit() != self.recursion:
             changed.append("the recursion limit")
             sys.setrecursionlimit(self.recursion)
@@ -109,9 +107,19 @@ class Belongings:
             warnings.filters[:] = self.filters  # type: ignore[index]
         return changed
 
+    def _restore_variables(self) -> Iterator[str]:
+        now = _variables()
+        if now == self.variables:
+            return
+        for name in sorted(name for name, value in self.variables.items() if now.get(name) != value):
+            yield f"the environment variable {os.fsdecode(name)}"
+            os.environ[os.fsdecode(name)] = os.fsdecode(self.variables[name])
+
     def _restore_modules(self) -> Iterator[str]:
         for module, before in self.modules.items():
             space = _MODULES[module]
+            if space == before:  # one by one would take a hundred times as long; equal is nearly always the same
+                continue
             for name, value in before.items():
                 if space.get(name, _MISSING) is not value:
                     space[name] = value
@@ -147,9 +155,15 @@ def is_main() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
+def _variables() -> dict[Any, Any]:
+    """The environment as os holds it, encoded: decoding it would take longer than all the rest in here."""
+    found: dict[Any, Any] = vars(os.environ)["_data"]
+    return found
+
+
 def _folder() -> str | None:
     try:
-        return str(Path.cwd())
+        return os.getcwd()  # noqa: PTH109  asked twice per call: a Path takes ten times as long
     except OSError:  # it was removed
         return None
 
