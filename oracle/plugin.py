@@ -107,12 +107,14 @@ def _report_path(config: pytest.Config) -> Path | None:
 
 
 def _check_report(config: pytest.Config) -> None:
-    """Raise OracleError where no report format has the suffix of --report."""
-    path = _report_path(config)
+    """Raise OracleError where no report format has the suffix of --report, or it names the record."""
+    path, record = _report_path(config), _record_path(config)
     if path is not None:
         from .reporting.formats import format_of
+        from .reporting.save import require_other
 
         format_of(path)
+        require_other(path, [] if record is None else [record])
 
 
 def _language(given: dict[str, Any]) -> Language:

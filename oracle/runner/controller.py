@@ -26,6 +26,7 @@ class ControllerHooks:
         self.summary: list[str] = []
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         self.progress: Progress | None = None
+        self.reporter, self.told = reporter, False
         if reporter is not None and only_cases and config.option.verbose <= 0:
             reporter.showfspath = False
             self.progress = Progress(run.recorder.planned, reporter, run.language)
@@ -43,28 +44,40 @@ class ControllerHooks:
         for key, value in report.user_properties:
             if key == PROPERTY:
                 case_id, status = self.run.recorder.case(str(value))
+                self._tell_trouble()
                 if self.progress is not None:
                     self.progress.case(case_id, status)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.progress is not None:
             self.progress.close()
+        written = []
         try:
-            self.summary += self.run.finish()
-            self.write_report()
+            self.run.recorder.end()
+            written = self.write_report()  # before the device is closed, which may take long or end the process
         except (OracleError, OSError) as error:
-            self.summary.append(f"ERROR: {error}")
-            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            self.run.problems.append(str(error))
+        self.summary += [*self.run.finish(), *written]
         if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def write_report(self) -> None:
-        if self.report is not None and self.run.record is not None:
-            from ..record.reader import read
-            from ..reporting import formats
+    def _tell_trouble(self) -> None:
+        """Say at once, and once, that the record is kept in memory."""
+        if self.reporter is not None and self.run.recorder.trouble and not self.told:
+            self.told = True
+            told = f"WARNING: --record {self.run.record}: {self.run.recorder.trouble}; the run goes on, what the file"
+            self.reporter.write_line(f"\n{told} does not take is kept in memory and tried again")
 
-            formats.write([read(self.run.record)], self.report, language=self.run.language)
-            self.summary.append(f"report: {self.report}")
+    def write_report(self) -> list[str]:
+        """Write the report, of what the record's file has not taken too; return what the terminal should say."""
+        if self.report is None or self.run.record is None:
+            return []
+        from ..record.reader import read
+        from ..reporting import formats
+
+        record = read(self.run.record, more=self.run.recorder.unwritten)
+        formats.write([record], self.report, language=self.run.language)
+        return [f"report: {self.report}"]
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         terminalreporter.section("aclnn-oracle")

@@ -158,6 +158,10 @@ class Run:
     def finish(self) -> list[str]:
         """End the record and release the backend; return what the terminal should say at the end."""
         self.recorder.end()
+        if late := self.recorder.unwritten:
+            self.problems.append(
+                f"--record {self.record}: {self.recorder.trouble}: its last {len(late):,} lines could not be written"
+            )
         try:
             self.bench.close()
         except OracleError as error:
