@@ -76,6 +76,7 @@ def run_of(config: pytest.Config) -> Run:
 
         from .backends import require_known
         from .model.errors import OracleError
+        from .runner.choosing import ChoosingHooks, chosen_by
         from .runner.session import Run
         from .runner.settings import settings_of
 
@@ -96,8 +97,10 @@ def run_of(config: pytest.Config) -> Run:
             command=_command(config),
             language=language,
             backend_name=name,
+            chosen_by=chosen_by(config),
         )
         config.stash[_RUN] = run
+        config.pluginmanager.register(ChoosingHooks(run), "aclnn_oracle_choosing")
     return config.stash[_RUN]
 
 
@@ -366,7 +369,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Plan the cases of a run without workers."""
     config = session.config
     items = [item for item in session.items if isinstance(item, CaseItem)]
-    if items and not _is_worker(config) and not config.option.collectonly:
+    ours = items or (_RUN in config.stash and run_of(config).may_be_empty)
+    if ours and not _is_worker(config) and not config.option.collectonly:
         with _usage_errors():
             run_of(config).open()
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
@@ -376,16 +380,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """Plan the cases of a run with workers, once the first has collected: all collect the same."""
     planned = list(_cases_among(node.config, ids))
-    if planned and not run_of(node.config).active:
+    ours = planned or (_RUN in node.config.stash and run_of(node.config).may_be_empty)
+    if ours and not run_of(node.config).active:
         with _usage_errors():
             _begin(node.config, planned, len(planned) == len(ids))
 
 
 def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: bool) -> None:
+    from .runner.choosing import catalogue_files
     from .runner.controller import ControllerHooks
 
     run = run_of(config)
-    run.begin(planned)
+    run.begin(planned, catalogue_files(config))
     hooks = ControllerHooks(run, _report_path(config), config, only_cases=only_cases)
     config.pluginmanager.register(hooks, "aclnn_oracle_controller")
 

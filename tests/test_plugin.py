@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import oracle.backends.replay
+import oracle.cli
 import oracle.reporting.html
-import oracle.runner.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
+import oracle.runner.session
 
 RUNNER = str(Path(__file__).parent / "runner")
 CATALOGUE = """\
@@ -455,3 +456,17 @@ def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(proje
     _, cases, counts = record_of(project.path / "r.jsonl")
     assert counts == {"pass": 4}
     assert len(cases) == 4
+
+
+# several machines -----------------------------------------------------------------------------------------------------
+
+
+def test_the_records_of_all_shards_make_that_of_the_whole_run(project):
+    words = ["-k", "larger or bfloat16"]
+    assert run(project, "--shard", "1/1", "--record", "whole.jsonl", *words, "-n", "2").ret == 0
+    for number in "123":  # three parts of two cases: one is empty
+        assert run(project, "--shard", f"{number}/3", "--record", f"{number}.jsonl", *words).ret == 0
+    assert oracle.cli.main(["merge", *(f"{number}.jsonl" for number in "123"), "-o", "merged.jsonl"]) == 0
+    merged, whole = record_of(project.path / "merged.jsonl"), record_of(project.path / "whole.jsonl")
+    assert {case["id"] for case in merged[1]} == {case["id"] for case in whole[1]} == {IDS[1], LARGER}
+    assert merged[0]["catalogue_sha256"] == whole[0]["catalogue_sha256"]

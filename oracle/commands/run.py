@@ -119,6 +119,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
 def _free_name(settings: Settings) -> Path:
     """A report's name in reports/ that no run has had: the time, the backend with its options, the SoC."""
     words = [settings.backend, *(value for _key, value in settings.backend_options), settings.soc]
+    words += [f"shard{settings.shard.number}of{settings.shard.count}"] if settings.shard else []
     stem = "-".join([time.strftime("%Y%m%d-%H%M%S"), *(re.sub(r"[^A-Za-z0-9_.]", "_", word) for word in words)])
     path, number = Path("reports", f"{stem}.html"), 1
     while path.exists() or path.with_suffix(".jsonl").exists():

@@ -95,6 +95,7 @@ class Operator:
     divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
     otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
+    ``changed``: the versions of CANN since which a check answers otherwise.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Operator:
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
     like: str = ""
     undefined: Callable[[Arguments], str | None] | None = None
+    changed: tuple[str, ...] = ()
     kernel: KernelName | None = None
     aten: Aten | None = None
     published: Callable[[], Iterable[Any]] | None = None

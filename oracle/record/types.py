@@ -56,7 +56,8 @@ class RunHeader:
     """The first line: what ran, on what, from which command.
 
     ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``changed``: what loading
-    the backend changed in its process; ``extra`` holds whatever else a record says.
+    the backend changed in its process; ``shard``: ``K/N`` of a run that was shared out; ``chosen``: by which options
+    some of the catalogue's cases were chosen; ``extra`` holds whatever else a record says.
     """
 
     TYPE: ClassVar[str] = "run"
@@ -75,9 +76,12 @@ class RunHeader:
     versions: Mapping[str, str] = field(metadata=TEXT_MAP)
     catalogue_sha256: str = field(metadata=TEXT)
     command: str = field(metadata=TEXT)
+    cann: str = field(default="", metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
     changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))
+    shard: str = field(default="", metadata=beside("shard", TEXT))
+    chosen: str = field(default="", metadata=beside("chosen", TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

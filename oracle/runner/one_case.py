@@ -45,7 +45,7 @@ def _device_of(backend: Backend) -> str:
 
 
 def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, custody: Custody) -> Outcome:
-    memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+    memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
     if reason := unsupported(backend, memory.call, custody.device):
         return Outcome("skip", reason)
     with watch("golden_s"):

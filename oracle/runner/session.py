@@ -43,12 +43,14 @@ class Run:
     language: Language = ENGLISH
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
     changed: tuple[str, ...] = ()  # of the process, when the backend was loaded
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
         self.recorder = RecordWriter(self.record)
+        self._active = False
         self._cases: dict[Path, list[Case]] = {}
         self._foreign: dict[Path, Loaded] = {}
         self._expectations: dict[Path, Expectations] = {}
@@ -93,6 +95,11 @@ class Run:
             if found.entries:
                 found.require_matches(load_all(folder))
 
+    def chosen(self, cases: Sequence[Case]) -> set[str]:
+        """Return the ids of the collected cases that this process is to run."""
+        shard = self.settings.shard
+        return {case.id for case in cases} if shard is None else shard.pick(cases)
+
     # running ---------------------------------------------------------------------------------------------------------
 
     def run_case(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
@@ -117,8 +124,14 @@ class Run:
 
     # recording -------------------------------------------------------------------------------------------------------
 
-    def begin(self, planned: Sequence[tuple[Path, str]]) -> None:
-        """Start the record of the planned (file, id) pairs. Raises OracleError for an id planned twice."""
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether no case may be left to run although there are some: it is then a run with a record all the same."""
+        return self.settings.shard is not None
+
+    def begin(self, planned: Sequence[tuple[Path, str]], given: Iterable[Path] = ()) -> None:
+        """Start the record of the planned (file, id) pairs; ``given`` are all catalogues that cases were chosen from.
+        Raises OracleError for an id planned twice."""
         first: dict[str, Path] = {}
         for file, case_id in planned:
             if first.setdefault(case_id, file) != file:
@@ -127,7 +140,8 @@ class Run:
         self.check_expectations(file.parent for file in files)
         for file in filter(is_foreign_catalogue, files):
             self.foreign(file)  # a process with workers collects nothing itself
-        self.recorder.begin(len(planned), self.header(files))
+        self._active = True
+        self.recorder.begin(len(planned), self.header(sorted({*map(Path.resolve, files), *given})))
 
     def header(self, files: Sequence[Path]) -> RunHeader:
         """Return what the record's first line says of the run."""
@@ -137,6 +151,7 @@ class Run:
             backend=self.backend_name or settings.backend,
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
+            cann=settings.cann,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -148,12 +163,14 @@ class Run:
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
             changed=self.changed,
+            shard=str(settings.shard or ""),
+            chosen=shlex.join([*settings.chosen, *self.chosen_by]),
         )
 
     @property
     def active(self) -> bool:
-        """Whether this run has cases of this project."""
-        return self.recorder.planned > 0
+        """Whether this run has begun its record."""
+        return self._active
 
     def finish(self) -> list[str]:
         """End the record and release the backend; return what the terminal should say at the end."""
