@@ -49,6 +49,13 @@ class Case:
     uninformative: str = ""  # why an all-equal or non-finite golden is intended
     source: str = ""  # file:line
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What ``-m`` may choose a case by: operator (as ids begin), dtype, family and tier."""
+        slug, _, rest = self.id.partition("/")
+        names = (slug, self.dtype, rest.partition("[")[0], self.tier)
+        return tuple(name for name in dict.fromkeys(names) if name and not name.startswith("_"))
+
     def expected(self, soc: str, cann: str = "") -> str:
         """Return the name of the status GetWorkspaceSize must answer on a SoC, under a version of CANN (the newest
         release without one)."""

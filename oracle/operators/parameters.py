@@ -87,6 +87,19 @@ def _gradients(main: Shape, attributes: Attributes) -> Shape:
 
 PER_SAMPLE = Role("one value per sample, or one under a reduction", _gradients, _sample_axes)
 
+
+def _halved(main: Shape, attributes: Attributes) -> Shape:
+    k = attributes.get("axis", 0) % max(1, len(main))
+    return tuple(n // 2 if j == k else n for j, n in enumerate(main))
+
+
+def _beside_halves(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    k = attributes.get("axis", 0) % max(1, len(main))
+    return tuple(None if j == k or j >= len(main) else j for j in range(len(own)))
+
+
+HALF = Role("half of the main operand along the axis", _halved, _beside_halves)
+
 # Attributes: what the number means.
 AttributeRole = Literal["axis", "reduction", "ignore index", "number", "flag", "choice"]
 CType = Literal["int64", "aclScalar", "float", "double", "bool", "char*"]

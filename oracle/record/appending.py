@@ -91,6 +91,6 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise OracleError(f"--record {path}: another run is writing it; give this one another file") from None
+        raise OracleError(f"{path}: another run is writing it; give this one another file") from None
     except OSError:  # a file system without locks
         return

@@ -15,6 +15,8 @@ from typing import Any
 
 from ..model.errors import OracleError
 from .appending import Appending, require_unlocked
+from .reader import Record
+from .resume import cut, spent
 from .types import GOOD, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
 
 
@@ -88,24 +90,46 @@ class RecordWriter:
         if self._file.held:
             raise OracleError(f"--record {self.path}: cannot be written: {self._file.trouble}")
 
+    def go_on(self, record: Record) -> None:
+        """Go on writing a record, after its last case. Raises OracleError where it cannot be written, or is another
+        run's."""
+        self.planned = record.header.planned
+        for case in record.cases:
+            if case.status != "notrun":
+                self._count(case.id, case.op, case.status, case.reason)
+        try:
+            require_unlocked(record.path)
+            self.started = time.monotonic() - spent(record)
+            cut(record.path)
+            self._file = Appending(record.path)
+        except OSError as error:
+            raise OracleError(f"--resume {record.path}: cannot be written: {error.strerror or error}") from None
+
+    def _count(self, case_id: str, op: str, status: str, reason: str) -> None:
+        self.statuses[case_id] = status
+        self._reasons.setdefault(op, {})[case_id] = reason if status == "skip" else None
+
     def case(self, text: str) -> tuple[str, str]:
         """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts.
 
         Returns the id and the status.
         """
         line = json.loads(text)
-        self.statuses[line["id"]] = line["status"]
-        reason = line["reason"] if line["status"] == "skip" else None
-        self._reasons.setdefault(line["op"], {})[line["id"]] = reason
+        self._count(line["id"], line["op"], line["status"], line["reason"])
         for note in line.get("notes", ()):
             self.notes.setdefault(note, []).append(line["id"])
         self._write(text)
         return line["id"], line["status"]
 
+    @property
+    def left(self) -> int:
+        """How many planned cases have no line."""
+        return max(0, self.planned - len(self.statuses))
+
     def counts(self) -> dict[str, int]:
         """Return the number of cases per status, every status present; they add up to ``planned``."""
         counted = Counter(self.statuses.values())
-        counted["notrun"] += max(0, self.planned - len(self.statuses))
+        counted["notrun"] += self.left
         return {status: counted[status] for status in STATUSES}
 
     def unrun(self) -> list[str]:

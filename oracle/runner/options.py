@@ -84,6 +84,9 @@ OPTIONS: tuple[Option, ...] = (
     _value("lang", "en|zh", "language of the end of the run and of the report, which holds both (default: en)",
            verdict=False),
     _value("record", "FILE.jsonl", "write the run record while it runs, one JSON line per case", verdict=False),
+    _value("resume", "RECORD", "go on with the run of this record, which died or was stopped: only the cases without a "
+           "line run, with the same options (else it is refused, with what differs)", verdict=False),
+    _value("rerun-failed", "RECORD", "only the cases that did not end well in this record, of any tier", verdict=False),
     _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
     _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run (the default "
           "of aclnn and torch_npu on a real NPU)", verdict=False),

@@ -15,6 +15,7 @@ import pytest
 from faults import FAULTS
 from misbehaving import log_sigmoid
 
+from oracle.numerics.environment import State
 from oracle.record.reader import read
 from oracle.record.types import CaseRecord
 from oracle.runner import Settings
@@ -45,12 +46,13 @@ def lines_of(bench: Bench, names: list[str]) -> dict[str, CaseRecord]:
 def test_in_the_process_of_the_run_a_fault_is_a_status_of_its_case_and_the_process_stays_as_it_was(capfd):
     names = [name for name, fault in FAULTS.items() if fault.here is not None]
     bench = Bench(Settings(backend="faults:Faulty"))
-    before = sys.stdout, sys.path[:], Path.cwd(), dict(os.environ)
+    before, arithmetic = (sys.stdout, sys.path[:], Path.cwd(), dict(os.environ)), State.now()
     lines = lines_of(bench, [*names, "plain"])
     bench.close()
+    arithmetic.restore()  # what a device sets of it stays so for the device
     assert [told for name in names for told in wrong(name, lines[name], FAULTS[name].here)] == []
     assert (lines["plain"].status, lines["plain"].notes) == ("pass", ())
-    assert (sys.stdout, sys.path, Path.cwd(), dict(os.environ)) == before
+    assert before == (sys.stdout, sys.path, Path.cwd(), dict(os.environ))
     os.write(1, b"still open")
     assert capfd.readouterr().out == "still open"
 
@@ -107,7 +109,7 @@ def test_planned_is_the_sum_of_the_statuses_in_every_mode(mode, tmp_path):
         limit = ["--timeout-per-case", "20"] if apart else []
         words = ["-q", "--backend", "faults:Faulty", "--record", "r.jsonl", *mode, *limit]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "oracle.plugin", *words], cwd=folder, capture_output=True, text=True,
+            [sys.executable, "-m", "pytest", *words], cwd=folder, capture_output=True, text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])])}, timeout=500,
             check=False,
         )  # fmt: skip
