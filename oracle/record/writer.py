@@ -17,7 +17,7 @@ from ..model.errors import OracleError
 from .appending import Appending, require_unlocked
 from .reader import Record
 from .resume import cut, spent
-from .types import GOOD, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
+from .types import GOOD, LAYERS, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
 
 
 def plain(value: Any) -> Any:
@@ -61,6 +61,7 @@ class RecordWriter:
         self.path = path
         self.planned = 0
         self.statuses: dict[str, str] = {}
+        self._layers: dict[str, dict[str, bool]] = {}  # by id: which layers accept the case
         self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
         self.notes: dict[str, list[str]] = {}  # by what a device changed in its process: the cases
         self.started = time.monotonic()
@@ -97,6 +98,7 @@ class RecordWriter:
         for case in record.cases:
             if case.status != "notrun":
                 self._count(case.id, case.op, case.status, case.reason)
+                self._layers[case.id] = {name: said.passed for name, said in case.verdicts.items()}
         try:
             require_unlocked(record.path)
             self.started = time.monotonic() - spent(record)
@@ -118,6 +120,7 @@ class RecordWriter:
         self._count(line["id"], line["op"], line["status"], line["reason"])
         for note in line.get("notes", ()):
             self.notes.setdefault(note, []).append(line["id"])
+        self._layers[line["id"]] = {name: said["passed"] for name, said in line["verdicts"].items()}
         self._write(text)
         return line["id"], line["status"]
 
@@ -131,6 +134,15 @@ class RecordWriter:
         counted = Counter(self.statuses.values())
         counted["notrun"] += self.left
         return {status: counted[status] for status in STATUSES}
+
+    def layers(self) -> dict[str, tuple[int, int]]:
+        """Return per layer how many cases it accepts of those that it judged."""
+        accepted: Counter[str] = Counter()
+        judged: Counter[str] = Counter()
+        for said in self._layers.values():
+            judged.update(said)
+            accepted.update(name for name, passed in said.items() if passed)
+        return {name: (accepted[name], judged[name]) for name in LAYERS if judged[name]}
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""

@@ -32,7 +32,7 @@ from .earlier import Earlier
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
-from .terminal import summary
+from .terminal import by_layer, summary
 
 
 @dataclass
@@ -187,6 +187,7 @@ class Run:
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
             cann=settings.cann,
+            gate=settings.gate,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -219,6 +220,7 @@ class Run:
         except OracleError as error:
             self.problems.append(str(error))
         lines = summary(self.recorder.counts(), self.language)
+        lines += by_layer(self.recorder.layers(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
         if self.recorder.kept is not None:
