@@ -140,7 +140,7 @@ class RecordWriter:
         accepted: Counter[str] = Counter()
         judged: Counter[str] = Counter()
         for said in self._layers.values():
-            judged.update(said)
+            judged.update(list(said))
             accepted.update(name for name, passed in said.items() if passed)
         return {name: (accepted[name], judged[name]) for name in LAYERS if judged[name]}
 

@@ -54,8 +54,8 @@ def _flag(name: str, help: str, *, verdict: bool = True) -> Option:
 
 
 OPTIONS: tuple[Option, ...] = (
-    _value("backend", "NAME", "device under test: cpu (default), torch, torch_npu, aclnn, replay, an installed entry "
-           "point, or module:attribute"),
+    _value("backend", "NAME", "device under test: cpu (default), torch, torch_npu, mindspore, aclnn, replay, an "
+           "installed entry point, or module:attribute"),
     _append("backend-option", "KEY=VALUE", "option of the backend, repeatable: numerics=exact (cpu), device=cuda "
             "(torch), path=DIR (replay)"),
     _append("operator", "module:NAME", "an operator from outside, repeatable; its cases lie in a YAML file beside the "
