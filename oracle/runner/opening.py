@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
-from .settings import Settings, register
+from ..operators.registry import register
+from .settings import Settings
 
 
 def load_backend(settings: Settings) -> Backend:
