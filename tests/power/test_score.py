@@ -12,8 +12,8 @@ from oracle.catalogue import load
 from oracle.cli import main
 from oracle.commands.power import RENDERERS
 from oracle.operators import OPERATORS
+from oracle.power.measure import Plan, look_elsewhere, measure
 from oracle.power.render import html, markdown, text
-from oracle.power.score import Plan, look_elsewhere, measure
 from oracle.power.summary import passed, summarise
 
 ONLY = "N0"  # N01 to N09
