@@ -19,7 +19,8 @@ from ..defects.base import Defect
 from ..defects.registry import defects
 from ..defects.right import SOCS
 from ..operators import OPERATORS
-from ..runner.settings import Settings, register
+from ..operators.registry import register
+from ..runner.settings import Settings
 from .share import Answer, Hit, Share, balanced
 from .trial import run
 
@@ -181,9 +182,7 @@ def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> N
         _alone(score, shares, progress)
         return
     context: Any = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(
-        score.plan.jobs, mp_context=context, initializer=_worker, initargs=(tuple(OPERATORS.added),)
-    )
+    pool = ProcessPoolExecutor(score.plan.jobs, mp_context=context, initializer=_worker, initargs=(OPERATORS.added,))
     pending: set[Future[Answer]] = {pool.submit(run, share) for share in shares}
     try:
         while pending:
