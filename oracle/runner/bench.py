@@ -14,6 +14,7 @@ from .one_case import run_case
 from .opening import load_backend, release
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .spread import Spread
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Bench:
     settings: Settings
     _backend: Backend | None = None
     _child: Child | None = None
+    elsewhere: Spread | None = None  # the workers of a cluster
 
     def open(self) -> None:
         """Load the backend, here or in the child. Raises OracleError if it cannot be."""
@@ -56,7 +58,9 @@ class Bench:
             return record_of(case, self.settings, Outcome("skip", expected.explanation))
         try:
             self.open()
-            if self._child is not None:
+            if self.elsewhere is not None:
+                record = self.elsewhere.run_case(case)
+            elif self._child is not None:
                 record = self._child.run_case(case)
             else:
                 assert self._backend is not None
@@ -69,6 +73,8 @@ class Bench:
 
     def close(self) -> None:
         """Release the backend and end the child. Raises OracleError where that goes wrong."""
+        if self.elsewhere is not None:
+            self.elsewhere.close()
         backend, child, self._backend, self._child = self._backend, self._child, None, None
         if child is not None:
             child.close()
