@@ -32,7 +32,7 @@ from .expectations import Expectation, Expectations, expectations_file, load_exp
 from .outcome import Outcome, record_of
 from .settings import Settings
 from .spread import Spread
-from .terminal import summary
+from .terminal import by_layer, summary
 
 
 @dataclass
@@ -190,6 +190,7 @@ class Run:
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
             cann=settings.cann,
+            gate=settings.gate,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -217,6 +218,7 @@ class Run:
         except OracleError as error:
             self.problems.append(str(error))
         lines = summary(self.recorder.counts(), self.language)
+        lines += by_layer(self.recorder.layers(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
         if self.recorder.kept is not None:
