@@ -217,9 +217,10 @@ def _raise_for(record: CaseRecord) -> None:
 
 
 def _dumps(record: CaseRecord) -> str:
+    from .numerics.environment import ieee_arithmetic
     from .record.writer import dumps
 
-    return dumps(record)
+    return ieee_arithmetic(dumps)(record)  # a device's direction of rounding would be that of the digits
 
 
 # running --------------------------------------------------------------------------------------------------------------
