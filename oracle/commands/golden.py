@@ -15,8 +15,8 @@ from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import OPERATORS
+from ..operators.registry import register
 from ..parallel import Workers, workers
-from ..runner.settings import register
 from . import Subparsers, add_cluster
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def golden(args: argparse.Namespace) -> int:
     """Write or verify; return 0, or 1 when something differs."""
-    known = partial(register, tuple(OPERATORS.added))
+    known = partial(register, OPERATORS.added)
     with workers(args.jobs, args.cluster, prepare=known) as pool:
         return _verify(args.directory, pool) if args.verify else _write(args, pool)
 

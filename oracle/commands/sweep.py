@@ -59,8 +59,9 @@ def show_sweep(args: argparse.Namespace) -> int:
     """Sweep, and print what was found; the exit status."""
     from ..model.platforms import platform
     from ..operators import OPERATORS
+    from ..operators.registry import register
     from ..parallel import workers
-    from ..runner.settings import key_values, register
+    from ..runner.settings import key_values
     from ..sweep.engine import Progress, environment, run_on
     from ..sweep.pairs import CODES
 
@@ -79,7 +80,7 @@ def show_sweep(args: argparse.Namespace) -> int:
     progress = Progress.load(state, identity)
     try:
         watch = _Watch(state, args.rows, quiet=args.quiet)
-        known = partial(register, tuple(OPERATORS.added))
+        known = partial(register, OPERATORS.added)
         with workers(args.jobs, args.cluster, prepare=known) as pool:
             run_on(pool, todo, device, progress, args.rows, args.stop_after, watch)
     except KeyboardInterrupt:

@@ -15,8 +15,9 @@ from ..defects.base import Defect
 from ..defects.registry import defects
 from ..defects.right import SOCS
 from ..operators import OPERATORS
+from ..operators.registry import register
 from ..parallel import workers
-from ..runner.settings import Settings, register
+from ..runner.settings import Settings
 from .share import Answer, Hit, Share, balanced
 from .trial import run
 
@@ -177,7 +178,7 @@ def look_elsewhere(score: Score, cases: tuple[Case, ...], progress: Progress | N
 def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> None:
     jobs = score.plan.jobs if len(shares) > 1 else 1
     try:
-        with workers(jobs, score.plan.cluster, prepare=partial(register, tuple(OPERATORS.added))) as pool:
+        with workers(jobs, score.plan.cluster, prepare=partial(register, OPERATORS.added)) as pool:
             for answer in pool.as_done(run, shares):
                 _gather(score, answer, len(shares), progress)
     except KeyboardInterrupt:

@@ -186,7 +186,8 @@ class CaseRecord:
     ``budget_used``: the worst error, 1 at the strict bound; ``kernel_share``: what it exceeds the unavoidable rounding
     by, over what a right kernel may lose. Of a case whose values were judged: ``elements`` of the output, ``reduced``:
     how many of them enter one result, where that is more than one, ``magnitude``: the largest finite absolute value of
-    the golden. ``notes``: what the device changed in the process it ran in.
+    the golden, ``ulps``: how many elements lie how many ULPs from it. ``notes``: what the device changed in the process
+    it ran in.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -208,6 +209,7 @@ class CaseRecord:
     elements: int | None = field(default=None, metadata=beside("elements", COUNT))
     reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
     magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
+    ulps: Mapping[str, Number] = field(default_factory=dict, metadata=beside("elements", NUMBER_MAP))
     notes: tuple[str, ...] = field(default=(), metadata=beside("notes", WORDS))
     kernel_share: Number | None = field(default=None, metadata=beside("kernel_share", NUMBER))
 

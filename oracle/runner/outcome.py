@@ -38,7 +38,8 @@ class Outcome:
 
 
 def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
-    """Return how large a judged case is: its elements, how many enter one result, the golden's largest value."""
+    """Return how large a judged case is (elements, how many enter one result, the golden's largest value) and how its
+    errors spread."""
     if prepared.reference is None or judged.actual is None or not prepared.reference.written:
         return {}
     golden, op = prepared.reference.golden, OPERATORS[prepared.case.op]
@@ -50,6 +51,7 @@ def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
     if golden.dtype.kind != "c":
         size = np.abs(golden.astype(np.float64))
         found["magnitude"] = float(np.max(size, where=np.isfinite(size), initial=0.0))
+        found["ulps"] = failure.spread(judged.actual, prepared.reference)
     return found
 
 

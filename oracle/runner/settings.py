@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,7 @@ from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
-from ..operators import OPERATORS
-from ..operators.registry import operator_named
+from ..operators.registry import operator_named, register
 from .options import OPTIONS, spell
 from .shards import Shard
 
@@ -139,12 +138,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
-
-
-def register(operators: Iterable[str]) -> None:
-    """Make operators from outside known in this process. Raises OracleError for what is none."""
-    for text in operators:
-        OPERATORS.add(text)
 
 
 def _isolated(given: Mapping[str, Any], backend: str) -> bool:

@@ -15,12 +15,13 @@ from ..catalogue.case import Case
 from ..catalogue.cost import cost
 from ..model.errors import OracleError
 from ..operators import OPERATORS
+from ..operators.registry import register
 from ..parallel import workers
 from ..record.types import CaseRecord
 from .one_case import run_case
 from .opening import load_backend
 from .outcome import Outcome, record_of
-from .settings import Settings, register
+from .settings import Settings
 
 PART_S, PART_CASES = 1.0, 200  # what one part may cost, and hold
 
@@ -37,7 +38,7 @@ class Spread:
     def run_case(self, case: Case) -> CaseRecord:
         """Return the record of a case. Raises OracleError where the cluster is gone, or never was."""
         if self._coming is None:
-            prepare = partial(register, tuple(OPERATORS.added))
+            prepare = partial(register, OPERATORS.added)
             pool = self._open.enter_context(workers(cluster=self.settings.cluster, prepare=prepare))
             self._coming = pool.in_order(partial(run_part, self.settings), parts(self.cases), self._lost)
         while case.id not in self._there:
