@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .numerics.probe import wrong
 
 if TYPE_CHECKING:
+    from . import power
     from .model.call import Call, TensorSpec
     from .model.errors import OracleError
     from .model.status import Status
@@ -36,14 +37,15 @@ __all__ = [
     "golden",
     "judge",
     "operators",
+    "power",
     "recheck",
     "validate",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "operators":  # the sub-package is callable: its import takes the name in any case
-        return _imported("operators")
+    if name in ("operators", "power"):  # sub-packages (the first is callable): their import takes the name in any case
+        return _imported(name)
     if name not in _HOME:
         raise AttributeError(f"module 'oracle' has no attribute {name!r}")
     found = globals()[name] = getattr(_imported(_HOME[name]), name)  # asked once

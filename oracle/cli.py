@@ -16,6 +16,7 @@ COMMANDS = (
     "golden",
     "report",
     "history",
+    "merge",
     "power",
     "sweep",
     "convert",

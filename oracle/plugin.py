@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .runner.options import OPTIONS, PROPERTY, Invocation
+from .runner.options import OPTIONS, PROPERTY
 
 if TYPE_CHECKING:
     from .catalogue.case import Case
     from .record.types import CaseRecord
-    from .reporting.language import Language
     from .runner.session import Run
 
 SUFFIXES = (".yaml", ".yml")
 FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
 MARKER = re.compile(rb"^(?:\xef\xbb\xbf)?aclnn_oracle[ \t]*:", re.MULTILINE)  # the first key of every catalogue
 _RUN: pytest.StashKey[Run] = pytest.StashKey()
+_CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
 
 # options --------------------------------------------------------------------------------------------------------------
@@ -72,73 +72,13 @@ def _given(config: pytest.Config, dest: str) -> bool:
 def run_of(config: pytest.Config) -> Run:
     """Return this process's run, made on first use. Raises UsageError for a wrong option."""
     if _RUN not in config.stash:
-        from dataclasses import replace
+        from .runner.choosing import ChoosingHooks
+        from .runner.starting import start
 
-        from .backends import require_known
-        from .model.errors import OracleError
-        from .runner.session import Run
-        from .runner.settings import settings_of
-
-        given = vars(config.option)
-        worker = getattr(config, "workerinput", {})
-        name, devices = worker.get(PROPERTY, ("", ()))
-        try:
-            settings = settings_of(given)
-            require_known(settings.backend)  # at once: collecting takes seconds
-            language = _language(given)
-            _check_report(config)
-        except OracleError as error:
-            raise pytest.UsageError(str(error)) from None
-        settings = replace(settings, devices=settings.devices or tuple(devices))
-        run = Run(
-            settings.for_worker(str(worker.get("workerid", "main"))),
-            record=None if worker else _record_path(config),
-            command=_command(config),
-            language=language,
-            backend_name=name,
-        )
-        config.stash[_RUN] = run
+        with _usage_errors():
+            run = config.stash[_RUN] = start(config)
+        config.pluginmanager.register(ChoosingHooks(run), "aclnn_oracle_choosing")
     return config.stash[_RUN]
-
-
-def _report_path(config: pytest.Config) -> Path | None:
-    text = getattr(config.option, "oracle_report", None)
-    return None if text is None else Path(text)
-
-
-def _check_report(config: pytest.Config) -> None:
-    """Raise OracleError where no report format has the suffix of --report."""
-    path = _report_path(config)
-    if path is not None:
-        from .reporting.formats import format_of
-
-        format_of(path)
-
-
-def _language(given: dict[str, Any]) -> Language:
-    from .model.errors import unknown
-    from .reporting.language import LANGUAGES
-
-    code = given.get("oracle_lang") or "en"
-    if code not in LANGUAGES:
-        raise unknown("language", code, LANGUAGES)
-    return LANGUAGES[code]
-
-
-def _record_path(config: pytest.Config) -> Path | None:
-    """The record of --record; a report alone has one beside it."""
-    text, report = getattr(config.option, "oracle_record", None), _report_path(config)
-    if text is None:
-        return None if report is None else report.with_suffix(".jsonl")
-    return Path(text)
-
-
-def _command(config: pytest.Config) -> list[str]:
-    """The command that was typed."""
-    for plugin in config.invocation_params.plugins or ():
-        if isinstance(plugin, Invocation):
-            return plugin.command
-    return ["pytest", *map(str, config.invocation_params.args)]
 
 
 # collecting -----------------------------------------------------------------------------------------------------------
@@ -209,18 +149,9 @@ class CatalogueFile(pytest.File):
             raise self.CollectError(str(error)) from None
         for case in cases:
             item = CaseItem.from_parent(self, name=case.id, case=case)
-            for mark in _marks_of(case):
+            for mark in case.marks:
                 item.add_marker(_known_marker(self.config, mark))
             yield item
-
-
-def _marks_of(case: Case) -> list[str]:
-    """What ``-m`` may choose a case by: operator (as ids begin), dtype, family and tier."""
-    from .record.types import split_id
-
-    prefix, family, _ = split_id(case.id)
-    names = (prefix.partition("/")[0], case.dtype, family, case.tier)
-    return [name for name in dict.fromkeys(names) if name and not name.startswith("_")]
 
 
 _MARKERS: pytest.StashKey[set[str]] = pytest.StashKey()
@@ -354,17 +285,25 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell the workers the backend's own name, which their expectations go by, and the devices they share."""
+    """Tell the workers what the controller knows of the run."""
     if _RUN in node.config.stash:
-        run = node.config.stash[_RUN]
-        node.workerinput[PROPERTY] = run.backend_name, run.settings.devices
+        node.workerinput[PROPERTY] = node.config.stash[_RUN].for_workers()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config) -> Generator[None, object, object]:
+    """Note that the cases are chosen: after a wrong -k or -m pytest finishes the collection all the same."""
+    result = yield
+    config.stash[_CHOSEN] = True
+    return result
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Plan the cases of a run without workers."""
     config = session.config
     items = [item for item in session.items if isinstance(item, CaseItem)]
-    if items and not _is_worker(config) and not config.option.collectonly:
+    ours = items or (_RUN in config.stash and run_of(config).may_be_empty)
+    if ours and _CHOSEN in config.stash and not _is_worker(config) and not config.option.collectonly:
         with _usage_errors():
             run_of(config).open()
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
@@ -374,17 +313,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """Plan the cases of a run with workers, once the first has collected: all collect the same."""
     planned = list(_cases_among(node.config, ids))
-    if planned and not run_of(node.config).active:
+    ours = planned or (_RUN in node.config.stash and run_of(node.config).may_be_empty)
+    if ours and not run_of(node.config).active:
         with _usage_errors():
             _begin(node.config, planned, len(planned) == len(ids))
 
 
 def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: bool) -> None:
+    from .runner.choosing import catalogue_files
     from .runner.controller import ControllerHooks
+    from .runner.starting import report_path
 
     run = run_of(config)
-    run.begin(planned)
-    hooks = ControllerHooks(run, _report_path(config), config, only_cases=only_cases)
+    run.begin(planned, catalogue_files(config))
+    hooks = ControllerHooks(run, report_path(config), config, only_cases=only_cases)
     config.pluginmanager.register(hooks, "aclnn_oracle_controller")
 
 

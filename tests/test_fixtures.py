@@ -368,9 +368,8 @@ def test_the_readme_of_fixtures_reads_them_with_numpy_alone(tmp_path: Path, layo
 
 
 def test_golden_chooses_cases_by_the_expressions_of_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["golden", str(tmp_path / "f"), "--tier", "smoke", "-k", "first_look and not (float16 or softmax)"]) == 0
-    )
+    chosen = "first_look and smoke and not (float16 or softmax)"  # "smoke" stands in no id: it is a marker
+    assert main(["golden", str(tmp_path / "f"), "--tier", "smoke", "-k", chosen]) == 0
     names = [path.name for path in (tmp_path / "f").glob("*/*")]
     assert names
     assert all("first_look" in name and "float16" not in name for name in names)

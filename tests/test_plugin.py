@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import oracle.backends.replay
+import oracle.cli
 import oracle.reporting.html
-import oracle.runner.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
+import oracle.runner.session
 
 RUNNER = str(Path(__file__).parent / "runner")
 CATALOGUE = """\
@@ -328,13 +329,15 @@ def test_a_record_that_cannot_be_written_is_one_message(project):
         ("--backend cpu --backend-option precision=high", "ERROR: *no option 'precision'; it has: numerics"),
         ("--backend cpu --backend-option numerics=high", "ERROR: unknown numerics 'high'; known: exact*"),
         ("--backend misbehaving:CannotBeMade", "ERROR: *OSError: no device"),
+        ("-m and", "ERROR: Wrong expression passed to '-m': and*"),
     ],
 )
-def test_a_wrong_option_is_one_message_and_a_usage_error(project, words, told):
-    result = project.runpytest(*words.split())
+def test_a_wrong_option_is_one_message_a_usage_error_and_no_record(project, words, told):
+    result = project.runpytest("--record", "run.jsonl", *words.split())
     assert result.ret == 4
     result.stderr.fnmatch_lines([told])
     assert len(result.errlines) <= 2
+    assert not (project.path / "run.jsonl").exists()
 
 
 def test_a_wrong_backend_is_told_once_whatever_the_workers(project):
@@ -455,3 +458,61 @@ def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(proje
     _, cases, counts = record_of(project.path / "r.jsonl")
     assert counts == {"pass": 4}
     assert len(cases) == 4
+
+
+# several machines -----------------------------------------------------------------------------------------------------
+
+
+def test_the_records_of_all_shards_make_that_of_the_whole_run(project):
+    words = ["-k", "larger or bfloat16"]
+    assert run(project, "--shard", "1/1", "--record", "whole.jsonl", *words, "-n", "2").ret == 0
+    for number in "123":  # three parts of two cases: one is empty
+        assert run(project, "--shard", f"{number}/3", "--record", f"{number}.jsonl", *words).ret == 0
+    assert oracle.cli.main(["merge", *(f"{number}.jsonl" for number in "123"), "-o", "merged.jsonl"]) == 0
+    merged, whole = record_of(project.path / "merged.jsonl"), record_of(project.path / "whole.jsonl")
+    assert {case["id"] for case in merged[1]} == {case["id"] for case in whole[1]} == {IDS[1], LARGER}
+    assert merged[0]["catalogue_sha256"] == whole[0]["catalogue_sha256"]
+
+
+def cut(path: Path, lines: int) -> None:
+    """Leave so many lines and a bit of the next one, as a run that is killed while it writes."""
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(whole[:lines]) + whole[lines][:20])
+
+
+def test_a_resumed_run_does_what_has_no_line_and_its_record_is_whole(project):
+    run(project, "--record", "r.jsonl", "--backend", "misbehaving:FlipsOneSign", "-k", "plain")
+    record = project.path / "r.jsonl"
+    whole = record_of(record)
+    words = ["--resume", "r.jsonl", "--backend", "misbehaving:FlipsOneSign", "-k", "plain"]
+    for workers in WORKERS:
+        cut(record, 2)
+        result = run(project, *words, *workers)
+        assert result.ret == 1
+        result.assert_outcomes(failed=2)
+        result.stdout.fnmatch_lines(
+            ["resumed: 1 cases had ended before", "Total Task: 3, success 0, failed 3 (fail 3)"]
+        )
+        again = record_of(record)
+        assert (again[0], again[2]) == (whole[0], whole[2])
+        assert {case["id"] for case in again[1]} == {case["id"] for case in whole[1]}
+    assert run(project, *words).ret == 1  # nothing is left, and three have failed
+    refused = run(project, *words, "--seed", "5", "--tier", "smoke")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["ERROR: --resume *r.jsonl: not the same run: seed: 0 there, 5 here; tier: standard*"])
+    assert record_of(record)[2] == {"fail": 3}
+
+
+def test_failed_cases_alone_are_run_again_whatever_their_tier(project):
+    run(project, "--record", "r.jsonl", "--backend", "misbehaving:Raises", "-k", "larger or bfloat16")
+    result = run(project, "--rerun-failed", "r.jsonl", "--record", "again.jsonl", "--tier", "smoke")
+    assert result.ret == 0
+    assert {case["id"] for case in record_of(project.path / "again.jsonl")[1]} == {IDS[1], LARGER}
+    lost = run(project, "--rerun-failed", "r.jsonl", "--soc", "ascend910")
+    assert lost.ret == 4
+    lost.stderr.fnmatch_lines(
+        [f"ERROR: *1 of its 2 failed cases are not planned: {IDS[1]}".replace("[", "[[]") + "; give*"]
+    )
+    none = run(project, "--rerun-failed", "again.jsonl")
+    assert none.ret == 0
+    none.stdout.fnmatch_lines(["--rerun-failed again.jsonl: none of its cases failed"])

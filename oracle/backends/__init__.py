@@ -103,7 +103,7 @@ def require_known(name: str) -> None:
 def _find(name: str) -> Any:
     module, colon, attribute = home_of(name).partition(":")
     if colon:
-        return _imported(name, module, attribute)
+        return attribute_of(f"backend {name}", module, attribute)
     raise _unknown(name)
 
 
@@ -114,8 +114,11 @@ def _unknown(name: str) -> OracleError:
     return OracleError(f"unknown backend {name!r}{hint} Known: {', '.join(known)}, or module:attribute on sys.path")
 
 
-def _imported(name: str, module: str, attribute: str) -> Any:
-    """Import ``module`` (the current directory counts) and return the attribute, dotted if need be."""
+def attribute_of(who: str, module: str, attribute: str) -> Any:
+    """Import ``module`` (the current directory counts) and return the attribute, dotted if need be.
+
+    Raises OracleError that begins with ``who``, what asks for it.
+    """
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
@@ -124,19 +127,19 @@ def _imported(name: str, module: str, attribute: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or module
         if module == missing or module.startswith(missing + "."):
-            raise OracleError(f"backend {name}: no module {missing!r} on sys.path or in {here}") from None
-        raise OracleError(f"backend {name}: {module} needs the module {missing!r}, which is not installed") from None
+            raise OracleError(f"{who}: no module {missing!r} on sys.path or in {here}") from None
+        raise OracleError(f"{who}: {module} needs the module {missing!r}, which is not installed") from None
     except OracleError:
         raise
     except Exception as error:
-        raise OracleError(f"backend {name}: importing {module} failed: {type(error).__name__}: {error}") from error
+        raise OracleError(f"{who}: importing {module} failed: {type(error).__name__}: {error}") from error
     if not attribute:
-        raise OracleError(f"backend {name}: write module:attribute; which attribute of {module}?")
+        raise OracleError(f"{who}: write module:attribute; which attribute of {module}?")
     for part in attribute.split("."):
         if not hasattr(found, part):
             close = get_close_matches(part, dir(found), 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise OracleError(f"backend {name}: {module} has no attribute {part!r}{hint}")
+            raise OracleError(f"{who}: {module} has no attribute {part!r}{hint}")
         found = getattr(found, part)
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..model.call import TensorSpec
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
-from ..model.platforms import PLATFORMS
+from ..model.platforms import CANN, NEWEST, PLATFORMS
 from ..model.status import SUCCESS
 from ..operators.api import COMPUTABLE, served, validate
 from ..operators.operator import Operator
@@ -18,6 +18,7 @@ from .case import Case, TensorPlan
 from .inputs import spec_of_plan
 
 SOCS = tuple(PLATFORMS)
+_OK = SUCCESS.name
 _NO_DATA = ("string", "narrow")  # kinds of dtype that no case makes data of
 
 
@@ -36,7 +37,8 @@ class Asker:
         """Return a case for the SoCs that accept it; None where none does, for the operator has no such call."""
         given = arguments(case)
         found = self.answers(case, given)
-        accepting = tuple(soc for soc, name in found.items() if name == SUCCESS.name)
+        refusing = {key.partition("@")[0] for key, name in (found | self.later(found, given)).items() if name != _OK}
+        accepting = tuple(soc for soc in found if soc not in refusing)
         if not accepting or self._undefined(given):
             return None
         if not self._served(case, given):
@@ -51,6 +53,7 @@ class Asker:
             return None
         most, _ = Counter(found.values()).most_common(1)[0]
         expect = {"default": most, **{soc: name for soc, name in found.items() if name != most}}
+        expect |= self.later(found, given)
         if SUCCESS.name not in expect.values() or not self._served(case, given):
             case = without_data(case)
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
@@ -70,8 +73,18 @@ class Asker:
         op = self.operator
         return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
 
-    def _answer(self, soc: str, given: Mapping[str, Any]) -> str:
-        return validate(self.operator.name, soc=soc, **given).name
+    def later(self, found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+        """Return what other versions of CANN answer otherwise, by SoC@version."""
+        told = {
+            f"{soc}@{cann}": self._answer(soc, given, cann)
+            for cann in self.operator.changed
+            if CANN.index(cann) > CANN.index(NEWEST)
+            for soc in found
+        }
+        return {key: name for key, name in told.items() if name != found[key.partition("@")[0]]}
+
+    def _answer(self, soc: str, given: Mapping[str, Any], cann: str | None = None) -> str:
+        return validate(self.operator.name, soc=soc, cann=cann, **given).name
 
     def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
         """Whether the golden serves a case's types and attributes."""

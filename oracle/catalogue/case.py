@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..model.platforms import CANN, NEWEST
 from ..model.status import SUCCESS
 
 TIERS = ("smoke", "standard", "full")  # each contains the ones before it
@@ -42,24 +43,38 @@ class Case:
     inputs: Mapping[str, TensorPlan | None]  # None: a null pointer
     attrs: Mapping[str, Any]
     outputs: Mapping[str, TensorPlan | None]
-    expect: Mapping[str, str] = field(default_factory=dict)  # SoC (or "default") -> status name
+    expect: Mapping[str, str] = field(default_factory=dict)  # SoC, SoC@CANN since which, or "default" -> status name
     soc: tuple[str, ...] = ()  # empty: every SoC
     null: frozenset[str] = frozenset()  # null workspaceSize / executor
     uninformative: str = ""  # why an all-equal or non-finite golden is intended
     source: str = ""  # file:line
 
-    def expected(self, soc: str) -> str:
-        """Return the name of the status GetWorkspaceSize must answer on a SoC."""
-        return self.expect.get(soc) or self.expect.get("default") or SUCCESS.name
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What ``-m`` may choose a case by: operator (as ids begin), dtype, family and tier."""
+        slug, _, rest = self.id.partition("/")
+        names = (slug, self.dtype, rest.partition("[")[0], self.tier)
+        return tuple(name for name in dict.fromkeys(names) if name and not name.startswith("_"))
+
+    def expected(self, soc: str, cann: str = "") -> str:
+        """Return the name of the status GetWorkspaceSize must answer on a SoC, under a version of CANN (the newest
+        release without one)."""
+        upto = CANN[: CANN.index(cann or NEWEST) + 1]
+        keys = (*(f"{soc}@{since}" for since in reversed(upto)), soc, "default")
+        return next((self.expect[key] for key in keys if key in self.expect), SUCCESS.name)
+
+    def refused(self, soc: str) -> bool:
+        """Whether a SoC refuses the call, under whatever version of CANN."""
+        return any(self.expected(soc, cann) != SUCCESS.name for cann in CANN)
 
     @property
     def asks_status(self) -> bool:
         """Whether the case has no data: it asks what GetWorkspaceSize answers, and nothing is computed if accepted."""
         return any(plan is not None and plan.spec_only for plan in (*self.inputs.values(), *self.outputs.values()))
 
-    def computes(self, soc: str) -> bool:
+    def computes(self, soc: str, cann: str = "") -> bool:
         """Whether a right device of a SoC accepts the call and goes on to compute it."""
-        return self.expected(soc) == SUCCESS.name and not self.asks_status
+        return self.expected(soc, cann) == SUCCESS.name and not self.asks_status
 
     @property
     def output(self) -> TensorPlan | None:

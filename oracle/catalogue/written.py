@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model.call import FORMAT_ENUM
 from ..model.errors import unknown
-from ..model.platforms import platform
+from ..model.platforms import cann_version, platform
 from ..model.status import CODES
 from .shapes import is_reference
 
@@ -37,9 +37,10 @@ def stand_in(value: Any) -> Any:
 
 def expectations(written: Any) -> dict[str, str]:
     expect = {"default": written} if isinstance(written, str) else dict(written or {})
-    for soc, status in expect.items():
-        if soc != "default":
-            platform(soc)
+    for key, status in expect.items():
+        soc, separator, since = key.partition("@")
+        if key != "default":
+            platform(soc, cann_version(since) if separator else None)
         if status not in CODES:
             raise unknown("status", status, CODES)
     return expect

@@ -35,7 +35,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data (default: %(default)s)")
     parser.add_argument("--format", choices=LAYOUTS, default="npy", help=".npy, or ops-test-kit's two-stage files")
     parser.add_argument("-k", dest="expression", metavar="EXPRESSION",
-                        help="only cases whose id matches, read as pytest's -k")  # fmt: skip
+                        help="only cases that `run -k` would choose")  # fmt: skip
     parser.add_argument(
         "--catalogue", type=Path, action="append", default=[], metavar="FILE",
         help="a catalogue file or folder instead of the built-in one; may be repeated",
@@ -65,7 +65,7 @@ def _write(args: argparse.Namespace) -> int:
     if args.expression is not None:
         cases = matching(cases, args.expression)
     if not cases:
-        chosen = f" whose id matches {args.expression!r}" if args.expression is not None else ""
+        chosen = f" that -k {args.expression!r} chooses" if args.expression is not None else ""
         raise OracleError(f"no case of the {args.tier} tier{chosen} is planned on {args.soc}")
     counts = write(
         args.directory, cases, soc=args.soc, seed=args.seed, layout=args.format,
@@ -79,21 +79,22 @@ def _write(args: argparse.Namespace) -> int:
 
 
 def matching(cases: Sequence[Case], expression: str) -> list[Case]:
-    """Return the cases whose id ``run -k EXPRESSION`` would choose. Raises OracleError for what is no expression."""
+    """Return the cases that ``run -k EXPRESSION`` would choose. Raises OracleError for what is no expression."""
     from _pytest.mark.expression import Expression  # pytest's own reading of -k; it has no public name
 
     try:
         wanted = Expression.compile(expression)
     except SyntaxError as error:
         raise OracleError(f"-k {expression!r}: {error.msg or error}") from None
-    return [case for case in cases if wanted.evaluate(_in(case.id.lower()))]
+    return [case for case in cases if wanted.evaluate(_in(case))]
 
 
-def _in(name: str) -> ExpressionMatcher:
-    """Answer whether a word of an expression stands in a name."""
+def _in(case: Case) -> ExpressionMatcher:
+    """Answer whether a word of an expression stands in a case's id, in its file's name or in one of its markers."""
+    names = [name.lower() for name in (case.id, Path(case.source.rpartition(":")[0]).name, *case.marks)]
 
     def contains(word: str, /, **_attributes: str | int | bool | None) -> bool:
-        return word.lower() in name
+        return any(word.lower() in name for name in names)
 
     return contains
 

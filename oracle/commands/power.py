@@ -14,9 +14,10 @@ from ..catalogue import is_catalogue, load, load_all, select
 from ..catalogue.case import TIERS, Case
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
-from ..power.render import html, markdown, text
-from ..power.score import Plan, Progress, Score, look_elsewhere, measure
+from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
+from ..power.render import html, markdown, text, text_of_kernels
 from ..power.summary import Data, passed, summarise
+from ..power.supplied import score_on
 from ..reporting.save import save
 from ..runner.settings import LAYERS, Settings, settings_of
 from . import Subparsers
@@ -36,8 +37,13 @@ examples:
   aclnn-oracle power --only N02 --seeds 0     which case notices one defect
   aclnn-oracle power --right-only --seeds 200 look for false alarms alone; --seeds 57..199 goes on from there
   aclnn-oracle power --full-matrix            every case against every wrong kernel: which cases are redundant
+  aclnn-oracle power --kernels past_bugs:KERNELS
+                                              kernels of your own: an iterable of backends with op and name, with
+                                              wrong = False for those that must not be flagged, with soc for those of
+                                              one product
 
-Exit status 0: the requirement is met and no right kernel was flagged; 1: not, or interrupted; 2: bad input.
+Exit status 0: the requirement is met and no right kernel was flagged (--kernels: every wrong one is noticed and no
+right one flagged); 1: not, or interrupted; 2: bad input.
 """
 
 
@@ -70,6 +76,12 @@ def add_parser(subparsers: Subparsers) -> None:
         "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
         help="where to write: .json, .md, .html; repeatable (default: reports/power-TIER.json, .md and .html)",
     )  # fmt: skip
+    parser.add_argument(
+        "--kernels",
+        metavar="module:ATTRIBUTE",
+        help="score the cases on kernels of your own, instead of the registry's",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="with --kernels: where to write the score as JSON")
     parser.set_defaults(run=show_power)
 
 
@@ -102,13 +114,14 @@ def _share(word: str) -> float:
 def show_power(args: argparse.Namespace) -> int:
     """Score, print, write; return the exit status. Raises OracleError for bad input."""
     tier = args.tier or ("standard" if not args.files else "full")
+    _check_combination(args)
+    if args.kernels is not None:
+        return _show_kernels(args, _selected(args, tier))
     outputs = args.output or [Path("reports") / f"power-{_label(args.files, tier)}{suffix}" for suffix in RENDERERS]
     for path in outputs:
         if path.suffix not in RENDERERS:
             raise OracleError(f"-o {path}: the suffix must be one of {', '.join(RENDERERS)}")
-    cases = tuple(select(_cases(args.files, args.limit), tier=tier))
-    if not cases:
-        raise OracleError("power: there is no case to score")
+    cases = _selected(args, tier)
     plan = _plan(args, cases)
     if args.right_only and (not plan.seeds or args.only):
         raise OracleError("--right-only: give seeds, and no --only, which chooses wrong kernels")
@@ -128,11 +141,47 @@ def show_power(args: argparse.Namespace) -> int:
     return 0 if passed(data, require) else 1
 
 
+def _check_combination(args: argparse.Namespace) -> None:
+    """Refuse options that mean nothing beside others. Raises OracleError."""
+    if args.kernels is None:
+        if args.json is not None:
+            raise OracleError(f"--json {args.json}: it goes with --kernels; -o FILE.json writes the registry's score")
+        return
+    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in ("right-only", "full-matrix", "require")}
+    for option, value in {**given, "-o": args.output}.items():
+        if value:
+            raise OracleError(f"--kernels and {option}: {option} is of the registry's kernels; leave it out")
+
+
+def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
+    """Score the user's kernels; return the exit status."""
+    result = score_on(
+        args.kernels, cases, _settings(args), soc=args.soc, jobs=args.jobs or os.cpu_count() or 1, only=args.only,
+        progress=_progress(),
+    )  # fmt: skip
+    print(text_of_kernels(result, len(cases)))
+    if args.json is not None:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        save(args.json, json.dumps(result.to_json(), indent=1, ensure_ascii=False) + "\n")
+        print(f"written: {args.json}")
+    return 0 if result.passed else 1
+
+
+def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
+    cases = tuple(select(_cases(args.files, args.limit), tier=tier))
+    if not cases:
+        raise OracleError("power: there is no case to score")
+    return cases
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    return settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers})
+
+
 def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
-    settings: Settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers})
     return Plan(
         cases,
-        settings,
+        _settings(args),
         soc=None if args.soc is None else platform(args.soc).soc,
         seeds=args.seeds,
         wrong=not args.right_only,

@@ -36,6 +36,7 @@ examples:
   aclnn-oracle run --tier smoke -k bfloat16 -x         pytest's own options work as ever
   aclnn-oracle run --backend my_device:Device          any object with a name and run(call)
   aclnn-oracle run cases/softmax_backward.yaml --soc ascend910
+  aclnn-oracle run --resume reports/latest.jsonl       the rest of a run that died or was stopped: the same options
 
 It is pytest with a report: exit status 0 only if every planned case ended pass, skip or xfail, 1 if any did not,
 pytest's own codes otherwise.
@@ -103,7 +104,8 @@ def run_catalogue(args: argparse.Namespace) -> int:
     require_known(settings.backend)
     own_name = values["oracle_report"] is None
     if own_name:
-        values["oracle_report"] = str(_free_name(settings))
+        resumed = values["oracle_resume"] and Path(values["oracle_resume"]).resolve()  # latest.jsonl is a link
+        values["oracle_report"] = str(resumed.with_suffix(".html") if resumed else _free_name(settings))
     arguments = [*_load_plugin(), *spell(values, prefixed=True), *rest]
     if not _names_paths(rest):
         arguments += _outside_catalogues(settings.operators) or _default_catalogue(rest)
@@ -119,6 +121,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
 def _free_name(settings: Settings) -> Path:
     """A report's name in reports/ that no run has had: the time, the backend with its options, the SoC."""
     words = [settings.backend, *(value for _key, value in settings.backend_options), settings.soc]
+    words += [f"shard{settings.shard.number}of{settings.shard.count}"] if settings.shard else []
     stem = "-".join([time.strftime("%Y%m%d-%H%M%S"), *(re.sub(r"[^A-Za-z0-9_.]", "_", word) for word in words)])
     path, number = Path("reports", f"{stem}.html"), 1
     while path.exists() or path.with_suffix(".jsonl").exists():

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, platform
+from ..model.platforms import DEFAULT_SOC, cann_version, platform
 from .toolkit import LIBRARIES, SHELLS, build
 
 # --soc name -> the device that aclrtGetSocName answers (ACLNN_EMULATOR_SOC).
@@ -22,14 +22,15 @@ DEVICES: dict[str, str] = {
 _active: dict[str, str] = {}
 
 
-def activate(soc: str = DEFAULT_SOC, directory: Path | None = None) -> Path:
+def activate(soc: str = DEFAULT_SOC, directory: Path | None = None, *, cann: str = "") -> Path:
     """Put this very process on the emulated CANN, building it first where needed, and return the toolkit tree.
+    ``cann``: the version whose rules its operators follow.
 
     Loads the libraries by path: whoever asks for libascendcl.so later, by name, gets the loaded one, so LD_LIBRARY_PATH
     need not have been set before the start. A process emulates one SoC; OracleError for a second one.
     """
     root = build(directory)
-    variables = environment(root, soc=soc, torch_npu=True)
+    variables = environment(root, soc=soc, cann=cann, torch_npu=True)
     if _active and _active != variables:
         was = _active["ACLNN_EMULATOR_SOC"]
         raise OracleError(
@@ -43,11 +44,11 @@ def activate(soc: str = DEFAULT_SOC, directory: Path | None = None) -> Path:
     return root
 
 
-def environment(directory: Path, *, soc: str = DEFAULT_SOC, torch_npu: bool = False) -> dict[str, str]:
+def environment(directory: Path, *, soc: str = DEFAULT_SOC, cann: str = "", torch_npu: bool = False) -> dict[str, str]:
     """Return the variables to export for a toolkit tree that `build` made.
 
-    ``soc`` is a ``--soc`` name or a device's own name. A C++ program needs LD_LIBRARY_PATH only; ``torch_npu`` adds
-    what its import looks at.
+    ``soc`` is a ``--soc`` name or a device's own name, ``cann`` a ``--cann`` name. A C++ program needs LD_LIBRARY_PATH
+    only; ``torch_npu`` adds what its import looks at.
     """
     device = soc if soc in DEVICES.values() else DEVICES.get(platform(soc).soc)
     if device is None:
@@ -56,6 +57,8 @@ def environment(directory: Path, *, soc: str = DEFAULT_SOC, torch_npu: bool = Fa
     before = os.environ.get("LD_LIBRARY_PATH", "")
     library_path = [str(root / "lib64"), *(p for p in before.split(":") if p and p != str(root / "lib64"))]
     variables = {"LD_LIBRARY_PATH": ":".join(library_path), "ACLNN_EMULATOR_SOC": device}
+    if cann:
+        variables["ACLNN_EMULATOR_CANN"] = cann_version(cann)
     if torch_npu:
         variables |= {"ASCEND_HOME_PATH": str(root), "ASCEND_OPP_PATH": str(root / "opp")}
     return variables

@@ -19,6 +19,7 @@ from ..model.errors import OracleError
 
 SOURCES = Path(__file__).parent
 STAMP, LOCK = "emulator.stamp", "emulator.lock"
+VERSION = "8.5.0"  # that the toolkit says of itself, and torch_npu decides by (src/runtime/system.cpp)
 # -ffp-contract=off: the kernels' roundings are the documented ones on every machine.
 FLAGS = (
     "-std=c++17",
@@ -142,7 +143,7 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
     for folder in ("lib64", "opp", "runtime", "compiler"):
         (target / folder).mkdir(exist_ok=True)
     shutil.copytree(SOURCES / "include", target / "include", dirs_exist_ok=True)
-    (target / "ascend_emulated_install.info").write_text("package_name=emulated-cann\nversion=8.5.0\n")
+    (target / "ascend_emulated_install.info").write_text(f"package_name=emulated-cann\nversion={VERSION}\n")
     with tempfile.TemporaryDirectory(prefix="emulator-", dir=target) as objects:
         sources = {name: _sources(folders) for name, (folders, _) in LIBRARIES.items()}
         (Path(objects) / "unserved_names.inc").write_text("".join(f"EMU_UNSERVED({name})\n" for name in unserved()))

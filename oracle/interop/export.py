@@ -67,12 +67,15 @@ def _aclnn(op, output, tensors, given, attributes):
 
 
 def golden_py(operators: Iterable[Operator]) -> str:
-    """Return the file. Of several operators with one kernel the first has the kernel's golden; aclnn has them all."""
+    """Return the file. Of several operators with one kernel the one of the shortest name has the kernel's golden; aclnn
+    has them all."""
     kernels: dict[str, Operator] = {}
     every = list(operators)
     for op in every:
         if op.kernel is not None:
-            kernels.setdefault(op.kernel.name, op)
+            first = kernels.setdefault(op.kernel.name, op)
+            if len(op.name) < len(first.name):
+                kernels[op.kernel.name] = op
     parts = [HEAD, *map(_kernel, kernels.values()), *map(_aclnn, every), _tables(kernels, every)]
     return "\n\n".join(parts)
 

@@ -21,7 +21,6 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.layout import arrange
 from ..model.errors import unknown
 from ..model.platforms import PLATFORMS
-from ..model.status import SUCCESS
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 from ..operators.parameters import Parameter
@@ -122,7 +121,7 @@ def _refused(case: Case) -> str:
     """A case that must be refused on some SoC: only ATK has a field for it, and none names the status."""
     if case.null:
         return "with null workspaceSize or executor"
-    if any(case.expected(soc) != SUCCESS.name for soc in case.soc or PLATFORMS):
+    if any(case.refused(soc) for soc in case.soc or PLATFORMS):
         return "that must be refused"
     return "that asks for its status alone" if case.asks_status else ""
 

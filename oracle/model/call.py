@@ -28,7 +28,8 @@ class TensorSpec:
 
     ``shape``: view dims. ``dtype``: any aclDataType by its NumPy or ml_dtypes name. ``format``: any aclFormat name
     without ``ACL_FORMAT_``, with any rank. ``strides`` and ``offset`` count elements; ``storage_shape`` defaults to
-    the shape. Raises OracleError for an unknown dtype or format or an impossible shape.
+    the shape. Dims may be negative, as aclCreateTensor takes them: rules compare them like any others. Raises
+    OracleError for an unknown dtype or format.
     """
 
     __slots__ = ("dtype", "format", "offset", "shape", "storage_shape", "strides")
@@ -95,11 +96,7 @@ def _ints(what: str, values: Any) -> tuple[int, ...]:
 
 
 def _dims(what: str, values: Any) -> tuple[int, ...]:
-    dims = _ints(what, (values,) if isinstance(values, int) else values)
-    for dim in dims:
-        if dim < 0:
-            raise OracleError(f"TensorSpec: {what} {dims} has the negative dim {dim}")
-    return dims
+    return _ints(what, (values,) if isinstance(values, int) else values)
 
 
 def _format(name: str) -> str:
@@ -125,7 +122,8 @@ class Call:
     its status alone, may hold a TensorSpec where an array would be), ``attrs`` the attributes. Backends write
     ``outputs`` in place.
     ``specs`` says what an array cannot (format, storage shape); ``null`` names null ``workspaceSize``/``executor``.
-    ``case_id``: the catalogue's id of a call made from a case; only a recording needs it.
+    ``case_id``: the catalogue's id of a call made from a case; only a recording needs it. ``cann``: the version of CANN
+    whose rules apply; the newest release where it is empty.
     """
 
     op: str
@@ -136,6 +134,7 @@ class Call:
     specs: Mapping[str, TensorSpec] = field(default_factory=dict)
     null: frozenset[str] = frozenset()
     case_id: str = ""
+    cann: str = ""
 
     @property
     def has_data(self) -> bool:

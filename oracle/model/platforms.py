@@ -1,13 +1,18 @@
-"""The products an aclnn call can run on, as the five public SoC names.
+"""The products an aclnn call can run on, as the five public SoC names, and the versions of CANN.
 
 Source: opbase ``platform.h`` (SocVersion, NpuArch); product names from the ops-nn documents.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from .errors import unknown
+
+CANN = ("8.5", "9.0", "9.1", "9.2", "master")  # versions whose rules are known, in their order (9.2 as 9.2.0-beta.1)
+NEWEST = CANN[-2]  # the newest release
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,11 @@ class Platform:
     saturates: bool  # overflow gives the largest finite value instead of an infinity
     kernel: str  # which public kernel form computes: "950", "tbe_a2" or "tbe_910"
     device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one; a file names the first
+    cann: str = NEWEST  # the version whose host code answers
+
+    def since(self, version: str) -> bool:
+        """Whether the host code is of a version of CANN or of a later one."""
+        return CANN.index(self.cann) >= CANN.index(version)
 
 
 PLATFORMS: dict[str, Platform] = {
@@ -51,12 +61,37 @@ _ALIASES = {"ascend910_95": "ascend950"}
 DEFAULT_SOC = "ascend910b"
 
 
-def platform(soc: str) -> Platform:
-    """Return the platform of a ``--soc`` name; OracleError names the known ones."""
+def platform(soc: str, cann: str | None = None) -> Platform:
+    """Return the platform of a ``--soc`` name under a version of CANN (the newest release without one); OracleError
+    names the known ones."""
     found = PLATFORMS.get(_ALIASES.get(soc, soc)) if isinstance(soc, str) else None
     if found is None:
         raise unknown("SoC", soc, PLATFORMS)
-    return found
+    return found if not cann or cann == found.cann else _under(found, cann_version(cann))
+
+
+@lru_cache(maxsize=64)
+def _under(found: Platform, cann: str) -> Platform:
+    return replace(found, cann=cann)
+
+
+def cann_version(name: str) -> str:
+    """Return a ``--cann`` name as it is; OracleError names the known ones."""
+    if name not in CANN:
+        raise unknown("CANN version", name, CANN)
+    return name
+
+
+def cann_of(told: str) -> str:
+    """Return the version whose rules an installation follows, by what it says of itself ("9.1.0"): one between two
+    known ones follows the earlier, and one after every release what comes next; the newest release where it says
+    nothing."""
+    found = re.match(r"(\d+)\.(\d+)", told)
+    if found is None:
+        return NEWEST
+    asked = tuple(map(int, found.groups()))
+    known = {tuple(map(int, name.split("."))): name for name in CANN[:-1]}
+    return CANN[-1] if asked > max(known) else known[max((k for k in known if k <= asked), default=min(known))]
 
 
 def platform_of_device(name: str) -> Platform | None:

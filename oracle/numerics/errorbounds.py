@@ -72,7 +72,12 @@ FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
 FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "exp", "log", "sqrt"}))
 
 
-NARROW = {"float16": Arithmetic(2.0**-11, 11, 2.0**-24, _DEVICE)}  # kernels that do not widen
+_ROUNDED = dict.fromkeys(_DEVICE, 1.01)  # computed in float32 and rounded
+# Kernels that do not widen, and chains of operators that each round.
+NARROW = {
+    "float16": Arithmetic(2.0**-11, 11, 2.0**-24, _DEVICE),
+    "bfloat16": Arithmetic(2.0**-8, 8, 2.0**-133, _ROUNDED),
+}
 
 
 @dataclass(frozen=True)

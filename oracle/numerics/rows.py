@@ -32,28 +32,32 @@ CHUNK = 1 << 14  # terms of a row that are in memory at once
 
 @dataclass(frozen=True)
 class RowScheme:
-    """A formula of g, y and the row's sum of g * y that is linear in each: ``y * (g - sum)`` in any order.
+    """A formula of g, y and a sum over the row: for :class:`Rows` linear in each, ``y * (g - sum of g * y)`` in any
+    order; for GradientRows (:mod:`.gradient_rows`) any graph that is linear in the sum of g.
 
     ``error``: what a right float32 kernel may lose, from (g, y, sum, sum of magnitudes, whether the terms are alike,
     the row's length, the value): the error, the elements on which right kernels disagree, and those that are exact, or
-    None.
+    None. ``reach``: a finite y of a larger magnitude has the effect of one of this magnitude in every format.
     """
 
     formula: Callable[[Any, Any, Any], Any]
     error: Callable[..., tuple[Array, Array, Array | None]]
+    reach: float = math.inf
 
 
-def evaluate(scheme: RowScheme, grad: Array, output: Array, axis: int, sink: Sink) -> None:
-    """Fill the sink by blocks of whole rows."""
+def evaluate(
+    scheme: RowScheme, grad: Array, output: Array, axis: int, sink: Sink, made: type[Rows] | None = None
+) -> None:
+    """Fill the sink by blocks of whole rows, of the class ``made``."""
     grad, output = (np.moveaxis(t, axis, -1) for t in (grad, output))
     sink = sink.moved(axis)
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
     lead, length = grad.shape[:-1], grad.shape[-1]
-    engine = compiled_engine(sink) if length <= CHUNK else None
+    engine = compiled_engine(sink) if length <= CHUNK and made is None else None
 
     def work(index: Index) -> None:
-        rows, part = Rows(scheme, grad[index], output[index]), sink.at(index)
+        rows, part = (made or Rows)(scheme, grad[index], output[index], sink.kernel), sink.at(index)
         if engine is not None:
             compiled(engine, rows, part)
         elif length <= CHUNK:
@@ -93,7 +97,7 @@ def compiled(engine: Any, rows: Rows, sink: Sink) -> None:
     if doubtful.size:
         where = np.unravel_index(doubtful, rows.g.shape[:-1])
         few = Sink(np.empty((doubtful.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
-        by_rows(Rows(rows.scheme, rows.g[where], rows.y[where]), few)
+        by_rows(Rows(rows.scheme, rows.g[where], rows.y[where], rows.kind), few)
         region.target.reshape(-1, length)[doubtful] = few.out
     region.finish(rows.exact)
 
@@ -101,12 +105,12 @@ def compiled(engine: Any, rows: Rows, sink: Sink) -> None:
 class Rows:
     """Some rows: their sums with rigorous bounds, and the formula on blocks of them.
 
-    ``total``: float64 sums of g * y. ``squares``: of g and of y. ``first``: the column that masks and indices of the
-    second look begin at; a row of more than CHUNK terms is looked at in parts.
+    ``kind``: the dtype that is rounded to. ``total``: float64 sums of g * y. ``squares``: of g and of y. ``first``: the
+    column that masks and indices of the second look begin at; a row of more than CHUNK terms is looked at in parts.
     """
 
-    def __init__(self, scheme: RowScheme, g: Array, y: Array) -> None:
-        self.scheme = scheme
+    def __init__(self, scheme: RowScheme, g: Array, y: Array, kind: np.dtype[Any]) -> None:
+        self.scheme, self.kind = scheme, kind
         self.g, self.y, self.first = g, y, 0
         shape = (*g.shape[:-1], 1)
         self.total, self.g_squares, self.y_squares = (np.zeros(shape) for _ in range(3))
@@ -203,9 +207,14 @@ class Rows:
             steps: list[float] = []
             for start in range(0, self.g.shape[-1], CHUNK):
                 part = (*row, slice(start, start + CHUNK))
-                steps = expanded([*steps, *(widen(self.g[part]) * widen(self.y[part])).tolist()])
+                steps = expanded([*steps, *self.terms(part).tolist()])
             self.sums[row] = steps
         return self.sums[row]
+
+    def terms(self, part: Index, g: Array | None = None, y: Array | None = None) -> Array:
+        """What is summed over a row, of some elements, exactly."""
+        g, y = self.g if g is None else g, self.y if y is None else y
+        return widen(g[part]) * widen(y[part])
 
     def whole(self) -> tuple[Array, Array]:
         """The magnitudes of all rows, computed once."""
@@ -214,17 +223,37 @@ class Rows:
         return self.size[0]
 
     def magnitudes(self, rows: Index) -> tuple[Array, Array]:
-        """Return sum|g * y| per row, and whether its terms are all alike (their rounding errors then add up)."""
+        """Return the sum of the terms' magnitudes per row, and whether they are all alike (their rounding errors then
+        add up)."""
         g, y = self.g[rows], self.y[rows]
         shape = (*g.shape[:-1], 1)
         size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
         for start in range(0, g.shape[-1], CHUNK):
             part = (Ellipsis, slice(start, start + CHUNK))
-            p = np.abs(widen(g[part]) * widen(y[part]))
+            p = np.abs(self.terms(part, g, y))
             size += p.sum(axis=-1, keepdims=True)
             np.maximum(largest, p.max(axis=-1, keepdims=True), out=largest)
             np.minimum(smallest, p.min(axis=-1, keepdims=True), out=smallest)
         return size, largest <= 2 * smallest
+
+
+def run_sum(values: Array) -> Array:
+    """Sums along the last axis, kept as an axis: RUN terms in any order, then those sums in any order."""
+    whole = values.shape[-1] - values.shape[-1] % RUN
+    total = values[..., whole:].sum(axis=-1, keepdims=True)
+    if whole:
+        total += values[..., :whole].reshape(*values.shape[:-1], -1, RUN).sum(axis=-1).sum(axis=-1, keepdims=True)
+    return np.asarray(total)
+
+
+def tree_sum(terms: Array, axis: int) -> Array:
+    """Sums along an axis, kept, as a device makes them: a binary tree in the terms' own type."""
+    terms = np.moveaxis(terms, axis, -1)
+    while terms.shape[-1] > 1:
+        half = terms.shape[-1] // 2
+        pairs = terms[..., :half] + terms[..., half : 2 * half]
+        terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
+    return np.moveaxis(terms, -1, axis)
 
 
 def expanded(terms: list[float]) -> list[float]:

@@ -60,6 +60,7 @@ class Sink:
         if self.judged:
             part.value, part.bound = view(self.value), view(self.bound)
             part.unspecified, part.exact = view(self.unspecified), view(self.exact)
+            part.zeros = None if self.zeros is None else view(self.zeros)
         return part
 
     def vector(self, size: int) -> Sink:
@@ -79,8 +80,9 @@ class Sink:
             self.zeros = np.ones(self.out.shape, bool)
 
     def scatter(self, rows: Array, columns: Array, table: Sink, chosen: Any) -> None:
-        """Copy a vector's values to (row, column) of the output seen as a matrix."""
-        where = (rows, columns)
+        """Copy a vector's values to (row, column) of the output, whose last axis holds the columns."""
+        lead = np.atleast_2d(self.out).shape[:-1]
+        where = (rows, columns) if len(lead) == 1 else (*np.unravel_index(rows, lead), columns)
         values = table.out[chosen]
         converted = np.empty(values.shape, self.out.dtype)
         convert(values, converted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -49,20 +50,21 @@ def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -
             raise OracleError(f"{op.name} has no parameter {name!r}; it has: {', '.join(known)}")
 
 
-def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> Status:
+def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Status:
     """Answer what GetWorkspaceSize answers, check by check in the source's order.
 
     Tensors, outputs included, are arrays or TensorSpec; None, or a tensor left out, is a null pointer.
-    ``workspaceSize=None`` and ``executor=None`` are null pointers too. A ``Call`` is answered for as a whole. Raises
-    OracleError only for an unknown operator, parameter or SoC.
+    ``workspaceSize=None`` and ``executor=None`` are null pointers too. A ``Call`` is answered for as a whole. ``cann``:
+    whose rules, the newest release's where left out. Raises OracleError only for an unknown operator, parameter, SoC or
+    version of CANN.
     """
     if isinstance(op, Call):
         call = op
         params = {**call.attrs, **{name: call.spec(name) for name in (*call.inputs, *call.outputs)}}
         params.update(dict.fromkeys(call.null))
-        return validate(call.op, soc=call.soc, **params)
+        return validate(call.op, soc=call.soc, cann=call.cann, **params)
     found = operator(op)
-    target = platform(soc)
+    target = platform(soc, cann)
     bind(found, params, POINTERS)
     for name in POINTERS:
         if name in params and params[name] is None:
@@ -99,7 +101,7 @@ def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
         if value is None and parameter.c == "aclScalar":
             return None, None
         wanted = "a number" + (", or None for a null pointer" if parameter.c == "aclScalar" else "")
-    said = "was not given" if value is None else f"is {value!r}"
+    said = "was not given" if value is None else f"is {reprlib.repr(value)}"  # an array in its place may be large
     return 0, invalid(f"{parameter.name} {said}; it must be {wanted}")
 
 
@@ -114,18 +116,20 @@ def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Sta
 
 
 @ieee_arithmetic
-def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[str, Array]:
+def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Array]:
     """Return the correctly rounded output of one call, by its aclnn name.
 
     Inputs are arrays (any NumPy view), attributes numbers. The output may be given as a dtype, a TensorSpec or an
-    array; otherwise it has the documented dtype. ``golden(call)`` answers for a whole Call. Raises OracleError for a
-    call that validate() rejects, for one whose result is unspecified or not served, and for one that succeeds without
-    writing its output.
+    array; otherwise it has the documented dtype. ``golden(call)`` answers for a whole Call, with the formats and null
+    pointers that validate(call) sees. ``cann``: whose rules, the newest release's where left out. Raises OracleError
+    for a call that validate() rejects, for one whose result is unspecified or not served, and for one that succeeds
+    without writing its output.
     """
     if isinstance(op, Call):
-        return golden(op.op, soc=op.soc, **op.inputs, **op.attrs, **op.outputs)
+        _accepted(op.op, op.soc, validate(op))
+        return golden(op.op, soc=op.soc, cann=op.cann, **op.inputs, **op.attrs, **op.outputs)
     found = operator(op)
-    target = platform(soc)
+    target = platform(soc, cann)
     bind(found, params)
     args = {p.name: params.get(p.name) for p in found.parameters}
     for name in found.names("input"):
@@ -134,9 +138,7 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
     spec = args[found.output] = _output(found, args)
-    status = validate(op, soc=soc, **args)
-    if not status.ok:
-        raise OracleError(f"{op} on {soc}: {status.reason} ({status.name})")
+    _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
     served(found, args)
     out = _empty(found, spec)
     if found.ends_early(args):
@@ -146,6 +148,11 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, **params: Any) -> dict[
     defined(found, args)
     _evaluate(found, args, target, out)
     return {found.output: out}
+
+
+def _accepted(op: str, soc: str, status: Status) -> None:
+    if not status.ok:
+        raise OracleError(f"{op} on {soc}: {status.reason} ({status.name})")
 
 
 def served(op: Operator, args: Arguments) -> None:
@@ -237,7 +244,7 @@ def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
 @ieee_arithmetic
 def reference(call: Call) -> Reference:
     """Return golden, unrounded value and strict bound of a call that must succeed."""
-    op, target = operator(call.op), platform(call.soc)
+    op, target = operator(call.op), platform(call.soc, call.cann)
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     if op.ends_early(args):
@@ -266,7 +273,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same with every intermediate
     rounded to the kernel type. Then the host's rounding, the cast to the output, and the SoC's overflow mode.
     """
-    op, target = operator(call.op), platform(call.soc)
+    op, target = operator(call.op), platform(call.soc, call.cann)
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     served(op, args)

@@ -106,11 +106,11 @@ def _cast(source: DType | None, what: str, target: DType | None, name: str) -> C
 
 
 def castable(a: DType, b: DType) -> bool:
-    """CanCast of opbase."""
+    """CanCast of opbase. Its IsIntegralType does not count int4 and uint1, which it therefore lets through."""
     integer, floating = ("int", "uint"), ("float", "narrow")
     if a.kind == "complex" and b.kind != "complex":
         return b.kind == "string"
-    if a.kind in floating and b.kind in integer:
+    if a.kind in floating and b.kind in integer and b.name not in ("int4", "uint1"):
         return False
     return not (b.kind == "bool" and a.kind != "bool")
 

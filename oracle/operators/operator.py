@@ -17,7 +17,7 @@ from ..model.platforms import Platform
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
-from .parameters import MAIN, MUTUAL, Attributes, Parameter, Role, Shape
+from .parameters import MAIN, MEAN, MUTUAL, Attributes, Parameter, Role, Shape
 from .promotion import promoted
 
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
@@ -95,6 +95,7 @@ class Operator:
     divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
     otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
+    ``changed``: the versions of CANN since which a check answers otherwise.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Operator:
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
     like: str = ""
     undefined: Callable[[Arguments], str | None] | None = None
+    changed: tuple[str, ...] = ()
     kernel: KernelName | None = None
     aten: Aten | None = None
     published: Callable[[], Iterable[Any]] | None = None
@@ -243,8 +245,7 @@ class Operator:
                 found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
                 found[parameter.symbol] = np.broadcast_to(value, shape)
-        reduction = self.reduction
-        if reduction is not None and reduction.words[a[reduction.name]] == "mean":
+        if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if self.scalars is not None:
             found.update(self.scalars(a))

@@ -53,16 +53,28 @@ MUTUAL = Role("broadcast with the main operand", _same, _aligned, "broadcast")  
 ONE_VALUE = Role("one value", lambda main, attributes: (1,), _nowhere)
 UNREAD = Role("never read", _same, _nowhere, "any", "nothing")
 
-# The operands of a loss over classes beside a main operand (N, C), or (C) for a single sample.
-PER_CLASS = Role("one value per class", lambda main, attributes: main[-1:], lambda main, own, a: (len(main) - 1,))
+# The operands of a loss over classes beside a main operand (N, C), (N, C, H, W) for images, or (C) for a single sample.
+
+
+def _class_axis(main: Shape) -> int:
+    return 1 if len(main) == 4 else len(main) - 1
+
+
+def _per_class(main: Shape, attributes: Attributes) -> Shape:
+    return (main[_class_axis(main)],) if main else ()
+
+
+PER_CLASS = Role("one value per class", _per_class, lambda main, own, a: (_class_axis(main),))
 
 
 def _samples(main: Shape, attributes: Attributes) -> Shape:
-    return main[:-1] if len(main) > 1 else (1,)
+    return tuple(n for k, n in enumerate(main) if k != _class_axis(main)) if len(main) > 1 else (1,)
 
 
 def _sample_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
-    return tuple(range(len(own))) if len(main) > 1 and own == main[:-1] else (None,) * len(own)
+    if len(main) < 2 or own != _samples(main, attributes):
+        return (None,) * len(own)
+    return tuple(k for k in range(len(main)) if k != _class_axis(main))
 
 
 CLASS_INDEX = Role("class of each sample", _samples, _sample_axes, holds="classes")
@@ -70,10 +82,23 @@ CLASS_INDEX = Role("class of each sample", _samples, _sample_axes, holds="classe
 
 def _gradients(main: Shape, attributes: Attributes) -> Shape:
     """``attributes`` by role here: a role knows no names."""
-    return (1,) if attributes.get("reduction") or len(main) < 2 else main[:-1]
+    return (1,) if attributes.get("reduction") else _samples(main, attributes)
 
 
 PER_SAMPLE = Role("one value per sample, or one under a reduction", _gradients, _sample_axes)
+
+
+def _halved(main: Shape, attributes: Attributes) -> Shape:
+    k = attributes.get("axis", 0) % max(1, len(main))
+    return tuple(n // 2 if j == k else n for j, n in enumerate(main))
+
+
+def _beside_halves(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    k = attributes.get("axis", 0) % max(1, len(main))
+    return tuple(None if j == k or j >= len(main) else j for j in range(len(own)))
+
+
+HALF = Role("half of the main operand along the axis", _halved, _beside_halves)
 
 # Attributes: what the number means.
 AttributeRole = Literal["axis", "reduction", "ignore index", "number", "flag", "choice"]

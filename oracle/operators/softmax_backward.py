@@ -3,8 +3,9 @@
 Sources: document aclnnSoftmaxBackward; activation/softmax_grad/op_api/aclnn_softmax_backward.cpp (checks); the
 ascend950 kernels; public copies of the built-in TBE kernels.
 
-Document and source differ, and the source wins: ``out`` has no dtype check at all; before ascend950 an empty input
-succeeds before any other check. ``output`` need not be a real softmax: nothing is renormalised.
+Document and source differ, and the source wins: ``out`` has no dtype check at all; an empty input succeeds before any
+other check, except on ascend950 since commit 87583b6ff, which is in no release (9.2.0-beta.1 is without it).
+``output`` need not be a real softmax: nothing is renormalised.
 
 Special values follow gradOutput * output - sum * output in IEEE float64: a NaN or infinity that reaches the sum
 reaches its whole row; equal terms cancel to +0; where output is zero the signs of the two products decide.
@@ -42,7 +43,7 @@ SHORT = 64  # rows up to which exact arithmetic is looked for; random data of lo
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "output", "out")
-    if not platform.regbase:
+    if not (platform.regbase and platform.since("master")):
         yield ends_if_empty(a, "gradOutput", "output", name="an empty call succeeds before any other check")
     yield bfloat16_where_supported(a, "gradOutput", platform)
     yield dtype_in(a, "gradOutput", ("float32", "float16", "bfloat16"))
@@ -122,14 +123,9 @@ class Softmax:
     def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
         """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
         g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
-        dim = a["dim"]
         with np.errstate(all="ignore"):
-            products = np.moveaxis(terms(g, y), dim, -1)
-            while products.shape[-1] > 1:
-                half = products.shape[-1] // 2
-                pairs = products[..., :half] + products[..., half : 2 * half]
-                products = np.concatenate([pairs, products[..., 2 * half :]], axis=-1)
-            return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, np.moveaxis(products, -1, dim)))
+            total = rows.tree_sum(terms(g, y), a["dim"])
+            return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, total))
 
 
 OPERATOR = Operator(
@@ -144,6 +140,7 @@ OPERATOR = Operator(
     checks=checks,
     empty=("gradOutput", "output"),
     computes=Softmax(),
+    changed=("master",),
     kernel=KernelName("softmax_grad", ("output", "gradOutput"), {"axes": ("dim", -1)}),
     aten=Aten(
         lambda aten, t: aten._softmax_backward_data(t["gradOutput"], t["output"], t["dim"], t["gradOutput"].dtype)

@@ -1,1 +1,21 @@
-"""Scoring: which wrong kernels a catalogue notices, and which right ones it flags."""
+"""Scoring: which wrong kernels a catalogue notices, and which right ones it flags.
+
+``score(kernels)`` scores the catalogue on kernels that the caller brings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .supplied import score
+
+__all__ = ["score"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "score":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .supplied import score
+
+    return score

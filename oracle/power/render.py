@@ -8,6 +8,7 @@ from typing import Any
 
 from ..reporting.markdown import code, table
 from ..reporting.markdown import escape as plain
+from .supplied import Finding, Result
 
 Data = dict[str, Any]
 Table = tuple[list[str], list[list[str]]]  # head and rows
@@ -173,6 +174,32 @@ def markdown(data: Data) -> str:
     if rows:
         parts += ["### Which families earn their place", table(head, [[plain(cell) for cell in row] for row in rows])]
     return "\n\n".join(parts) + "\n"
+
+
+def text_of_kernels(result: Result, cases: int) -> str:
+    """The score of a user's kernels for a terminal: who was noticed by which case, who survived, who was flagged."""
+    wrong, right = result.wrong, result.right
+    told = [f"{cases} cases notice {len(result.noticed)} of {len(wrong)} wrong kernels"] if wrong else []
+    told += [f"{len(result.flagged)} of {len(right)} right kernels are flagged"] if right else []
+    parts = ["; ".join(told) + "."]
+    if result.noticed:
+        rows = [[f.kernel.name, f.kernel.op, f.kernel.soc, f.case] for f in result.noticed]
+        parts.append(_aligned(["wrong kernel", "operator", "SoC", "first noticed by"], rows))
+    survivors = [f"{f.kernel.name} ({f.kernel.op}, {f.kernel.soc}): {_unnoticed(f)}" for f in result.survivors]
+    flagged = [f"{f.kernel.name} ({f.kernel.op}, {f.kernel.soc}): {f.case}: {f.reason}" for f in result.flagged]
+    flagged += [
+        f"{f.kernel.name} is not flagged, and not tested: {_unnoticed(f)}" for f in right if not f.judged and not f.case
+    ]
+    unusable = [f"{case}: {why}" for case, why in result.unusable.items()]
+    sections = {"Survivors": survivors, "Right kernels": flagged, "Cases that cannot be scored": unusable}
+    parts += ["\n".join([f"{title}:", *(f"  {line}" for line in lines)]) for title, lines in sections.items() if lines]
+    return "\n\n".join(parts)
+
+
+def _unnoticed(found: Finding) -> str:
+    if found.judged:
+        return f"passes all {found.judged} cases that it took" if found.refused else f"passes all {found.judged} cases"
+    return f"takes no case: {found.refused}" if found.refused else "there is no case of its operator on its SoC"
 
 
 STYLE = (

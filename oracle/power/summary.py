@@ -9,7 +9,7 @@ from ..catalogue.case import Case
 from ..defects.base import CLASSES, Defect
 from ..defects.registry import right_kernels
 from ..operators import operator
-from .score import Score
+from .measure import Score
 
 SCHEMA = 1
 Data = dict[str, Any]

@@ -147,6 +147,9 @@ def _parse(line: bytes, where: str) -> Fields:
 
 def _notes(record: Record, end: RunEnd | None, half: str, reruns: Mapping[str, int]) -> Iterator[str]:
     planned, recorded = record.header.planned, len(record.cases)
+    if record.header.shard:
+        number, _, count = record.header.shard.partition("/")
+        yield f"Of the {count} shards of the run only {number} is here."
     if half:
         yield half[0].upper() + half[1:] + "."
     if end is None:

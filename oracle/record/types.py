@@ -55,8 +55,9 @@ def _status(line: Fields, key: str) -> CaseStatus:
 class RunHeader:
     """The first line: what ran, on what, from which command.
 
-    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``extra`` holds whatever
-    else a record says.
+    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``shard``: ``K/N`` of a run
+    that was shared out; ``chosen``: by which options some of the catalogue's cases were chosen; ``extra`` holds
+    whatever else a record says.
     """
 
     TYPE: ClassVar[str] = "run"
@@ -75,8 +76,11 @@ class RunHeader:
     versions: Mapping[str, str] = field(metadata=TEXT_MAP)
     catalogue_sha256: str = field(metadata=TEXT)
     command: str = field(metadata=TEXT)
+    cann: str = field(default="", metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
+    shard: str = field(default="", metadata=beside("shard", TEXT))
+    chosen: str = field(default="", metadata=beside("chosen", TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

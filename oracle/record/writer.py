@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..model.errors import OracleError
+from .reader import Record
+from .resume import cut, spent
 from .types import GOOD, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
 
 
@@ -81,22 +83,42 @@ class RecordWriter:
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self._write(dumps(replace(header, started=now, planned=planned)))
 
+    def go_on(self, record: Record) -> None:
+        """Go on writing a record, after its last case. Raises OracleError where it cannot be written."""
+        self.planned = record.header.planned
+        for case in record.cases:
+            if case.status != "notrun":
+                self._count(case.id, case.op, case.status, case.reason)
+        try:
+            self.started = time.monotonic() - spent(record)
+            cut(record.path)
+            self._file = record.path.open("a", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise OracleError(f"--resume {record.path}: cannot be written: {error.strerror or error}") from None
+
+    def _count(self, case_id: str, op: str, status: str, reason: str) -> None:
+        self.statuses[case_id] = status
+        self._reasons.setdefault(op, {})[case_id] = reason if status == "skip" else None
+
     def case(self, text: str) -> tuple[str, str]:
         """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts.
 
         Returns the id and the status.
         """
         line = json.loads(text)
-        self.statuses[line["id"]] = line["status"]
-        reason = line["reason"] if line["status"] == "skip" else None
-        self._reasons.setdefault(line["op"], {})[line["id"]] = reason
+        self._count(line["id"], line["op"], line["status"], line["reason"])
         self._write(text)
         return line["id"], line["status"]
+
+    @property
+    def left(self) -> int:
+        """How many planned cases have no line."""
+        return max(0, self.planned - len(self.statuses))
 
     def counts(self) -> dict[str, int]:
         """Return the number of cases per status, every status present; they add up to ``planned``."""
         counted = Counter(self.statuses.values())
-        counted["notrun"] += max(0, self.planned - len(self.statuses))
+        counted["notrun"] += self.left
         return {status: counted[status] for status in STATUSES}
 
     def unrun(self) -> list[str]:

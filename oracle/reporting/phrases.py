@@ -14,6 +14,7 @@ PHRASES: tuple[str, ...] = (
     # what is unusual about a record (record/reader.py)
     N_("The record has no last line: the run died after # of # planned cases."),
     N_("The run ended, but # of # planned cases have no line."),
+    N_("Of the # shards of the run only # is here."),
     N_("# cases were recorded but only # were planned."), N_("no reason recorded"), N_("(no reason recorded)"),
     # layers, as they stand before a colon
     N_("structure"), N_("standard"), N_("strict"),

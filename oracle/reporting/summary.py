@@ -351,6 +351,7 @@ class Summary:
             (_("options"), ", ".join(f"{key}={value}" for key, value in head.backend_options.items())),
             (_("device"), ", ".join(record.devices)),
             (_("SoC"), head.soc if product is None else f"{head.soc} ({product.product})"),
+            (_("CANN rules"), head.cann),
             (_("standard"), head.standard),
             (_("layers"), ", ".join(head.layers)),
             (_("overflow"), head.overflow),

@@ -28,7 +28,7 @@ class ControllerHooks:
         self.progress: Progress | None = None
         if reporter is not None and only_cases and config.option.verbose <= 0:
             reporter.showfspath = False
-            self.progress = Progress(run.recorder.planned, reporter, run.language)
+            self.progress = Progress(run.recorder.left, reporter, run.language)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
@@ -55,6 +55,8 @@ class ControllerHooks:
         except (OracleError, OSError) as error:
             self.summary.append(f"ERROR: {error}")
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # there are cases, and none is left to do here
+            session.exitstatus = pytest.ExitCode.OK
         if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -60,7 +60,7 @@ def _rebuild(case: Case, memory: Memory, cut: tuple[int, slice] | None) -> Memor
     specs = {n: TensorSpec.of(v) for n, v in inputs.items() if isinstance(v, np.ndarray)}
     for n, v in specs.items():
         v.format = memory.call.specs[n].format if n in memory.call.specs else "ND"
-    return Memory(made, memory.call.soc, inputs, specs, POISONS[0])
+    return Memory(made, memory.call.soc, inputs, specs, POISONS[0], memory.under)
 
 
 def _input(case: Case, name: str, value: Any, cut: tuple[int, slice] | None) -> Any:

@@ -70,9 +70,16 @@ class Memory:
     """A call ready to run, and what must be true of its memory afterwards."""
 
     def __init__(
-        self, case: Case, soc: str, inputs: Mapping[str, Any], specs: Mapping[str, TensorSpec], poison: int
+        self,
+        case: Case,
+        soc: str,
+        inputs: Mapping[str, Any],
+        specs: Mapping[str, TensorSpec],
+        poison: int,
+        under: Mapping[str, str] | None = None,
     ) -> None:
         self.case = case
+        self.under = dict(under or {})  # what else the call's rules depend on, by the call's names
         self.inputs = dict(inputs)  # the device may replace entries of call.inputs, not of this
         self.outputs: dict[str, Output] = {}
         outputs: dict[str, Any] = {}
@@ -82,20 +89,20 @@ class Memory:
             else:
                 self.outputs[name] = Output.make(plan, poison)
                 outputs[name] = self.outputs[name].view
-        self.call = Call(case.op, soc, dict(inputs), dict(case.attrs), outputs, specs, case.null, case.id)
+        self.call = Call(case.op, soc, dict(inputs), dict(case.attrs), outputs, specs, case.null, case.id, **self.under)
         self._storage = {n: memory_of(v) for n, v in self.inputs.items() if isinstance(v, np.ndarray)}
         self._saved = {n: storage.copy() for n, storage in self._storage.items()}
 
     @classmethod
-    def make(cls, case: Case, *, soc: str, seed: int) -> Memory:
-        """Make the data of a case."""
+    def make(cls, case: Case, *, soc: str, seed: int, under: Mapping[str, str] | None = None) -> Memory:
+        """Make the data of a case. ``under``: what else the call's rules depend on (``cann``)."""
         inputs, specs = make_inputs(case, seed=seed)
-        return cls(case, soc, inputs, specs, POISONS[0])
+        return cls(case, soc, inputs, specs, POISONS[0], under)
 
     def again(self, poison: int = POISONS[0]) -> Memory:
         """Return the same call with its inputs restored and new outputs, for another run."""
         self.restore()
-        return Memory(self.case, self.call.soc, self.inputs, self.call.specs, poison)
+        return Memory(self.case, self.call.soc, self.inputs, self.call.specs, poison, self.under)
 
     def restore(self) -> None:
         """Put the inputs' bytes back."""

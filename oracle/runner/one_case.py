@@ -33,7 +33,7 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
 
 
 def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) -> Outcome:
-    memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+    memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
     if reason := unsupported(backend, memory.call):
         return Outcome("skip", reason)
     with watch("golden_s"):

@@ -23,7 +23,7 @@ def _load(settings: Settings) -> Backend:
     if settings.emulate:
         from ..emulator import activate
 
-        activate(settings.soc)
+        activate(settings.soc, cann=settings.cann)
         _emulate_outside(settings)
     backend = load(settings.backend, dict(settings.backend_options))
     _check_devices(backend, settings)

@@ -27,8 +27,9 @@ class Prepared:
     @classmethod
     def make(cls, case: Case, settings: Settings, memory: Memory | None = None) -> Prepared:
         """Make the data, unless it is given, and the reference. Raises OracleError where there is no reference."""
-        memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed)
-        return cls(case, settings, memory, reference_of(memory.call) if case.computes(settings.soc) else None)
+        memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
+        computes = case.computes(settings.soc, settings.cann)
+        return cls(case, settings, memory, reference_of(memory.call) if computes else None)
 
     def again(self) -> Prepared:
         """Return the same case with its inputs restored and a new output, for another device."""
@@ -37,7 +38,7 @@ class Prepared:
     @property
     def expected(self) -> str:
         """The name of the status that a right device answers."""
-        return self.case.expected(self.settings.soc)
+        return self.case.expected(self.settings.soc, self.settings.cann)
 
     @property
     def values(self) -> Reference | None:

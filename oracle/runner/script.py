@@ -21,6 +21,7 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..operators import Reference
 from ..operators import reference as reference_of
 from .memory import Memory
+from .settings import Settings
 from .shrink import ShrunkCase
 
 _INLINE = 4096  # numbers; more are written packed
@@ -31,7 +32,7 @@ def script(shrunk: ShrunkCase) -> str:
     """Return the file's text."""
     case, settings = shrunk.case, shrunk.settings
     (name, plan), = case.outputs.items()  # fmt: skip
-    memory = Memory.make(case, soc=settings.soc, seed=settings.seed)
+    memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
     reference = _reference(shrunk, memory)
     template = Template(resources.files(__package__).joinpath("standalone.py.txt").read_text("utf-8"))
     plans = {**case.inputs, **case.outputs}
@@ -41,12 +42,12 @@ def script(shrunk: ShrunkCase) -> str:
         original=shrunk.original.id,
         rule=shrunk.rule,
         reason=" ".join(str(shrunk.record.reason).split())[:200].replace("\\", "/").replace('"""', "'''"),
-        imports=_imports(settings.emulate, settings.soc, special),
+        imports=_imports(settings, special),
         backend=repr(home_of(settings.backend)),
         options=repr(dict(settings.backend_options)),
         op=repr(case.op),
         soc=repr(settings.soc),
-        status=repr(case.expected(settings.soc)),
+        status=repr(case.expected(settings.soc, settings.cann)),
         attrs=repr(dict(case.attrs)),
         runs=max(2, settings.determinism) if shrunk.rule.startswith(_DETERMINISM) else 1,
         inputs="".join(f"    {n!r}: {_input(n, p, memory)},\n" for n, p in case.inputs.items()),
@@ -61,7 +62,7 @@ def script(shrunk: ShrunkCase) -> str:
 
 def _reference(shrunk: ShrunkCase, memory: Memory) -> Reference | None:
     """What a right device answers; None where it must not write."""
-    if not shrunk.case.computes(shrunk.settings.soc):
+    if not shrunk.case.computes(shrunk.settings.soc, shrunk.settings.cann):
         return None
     found = reference_of(memory.call)
     return found if found.written else None
@@ -71,10 +72,11 @@ def _largest(plan: TensorPlan | None) -> float | None:
     return FORMATS[plan.dtype].max if plan is not None and plan.dtype in FORMATS else None
 
 
-def _imports(emulate: bool, soc: str, special: bool) -> str:
+def _imports(settings: Settings, special: bool) -> str:
     lines = ["import ml_dtypes  # noqa: F401  NumPy learns bfloat16 from it"] if special else []
-    if emulate:
-        lines += ["import oracle.emulator", f"oracle.emulator.activate({soc!r})"]
+    if settings.emulate:
+        started = f"oracle.emulator.activate({settings.soc!r}, cann={settings.cann!r})"
+        lines += ["import oracle.emulator", started]
     return "".join(f"{line}\n" for line in lines)
 
 

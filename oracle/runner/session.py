@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from ..catalogue import digest, load, load_all, select
 from ..catalogue.case import Case
@@ -26,6 +27,7 @@ from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter
 from ..reporting.language import ENGLISH, Language
 from .bench import Bench
+from .earlier import Earlier
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
@@ -42,11 +44,15 @@ class Run:
     language: Language = ENGLISH
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
+    earlier: Earlier | None = None  # the run that this one resumes, or whose failed cases it repeats
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
         self.recorder = RecordWriter(self.record)
+        self._active = False
+        self.told: list[str] = []  # at the end, of an earlier run
         self._cases: dict[Path, list[Case]] = {}
         self._foreign: dict[Path, Loaded] = {}
         self._expectations: dict[Path, Expectations] = {}
@@ -60,7 +66,7 @@ class Run:
         if file not in self._cases:
             foreign = is_foreign_catalogue(file)
             self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
-        every_tier |= self.settings.volume is not None
+        every_tier |= self.settings.volume is not None or self._failed is not None
         cases = select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
         return [case for case in cases if not self.settings.only or case.op in self.settings.only]
 
@@ -90,6 +96,26 @@ class Run:
             if found.entries:
                 found.require_matches(load_all(folder))
 
+    def chosen(self, cases: Sequence[Case]) -> set[str]:
+        """Return the ids of the collected cases that this process is to run."""
+        if self._failed is not None:
+            cases = [case for case in cases if case.id in self._failed]
+        shard = self.settings.shard
+        wanted = {case.id for case in cases} if shard is None else shard.pick(cases)
+        return wanted if self.earlier is None else wanted - self.earlier.ended
+
+    @property
+    def _failed(self) -> frozenset[str] | None:
+        return None if self.earlier is None else self.earlier.failed
+
+    def for_workers(self) -> dict[str, Any]:
+        """Return what the workers of -n must know: the backend's own name, by which expectations go, the devices they
+        share, and what an earlier run leaves to do."""
+        earlier = self.earlier or Earlier()
+        failed = None if earlier.failed is None else sorted(earlier.failed)
+        devices = list(self.settings.devices)
+        return {"backend": self.backend_name, "devices": devices, "ended": sorted(earlier.ended), "failed": failed}
+
     # running ---------------------------------------------------------------------------------------------------------
 
     def run_case(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
@@ -114,8 +140,14 @@ class Run:
 
     # recording -------------------------------------------------------------------------------------------------------
 
-    def begin(self, planned: Sequence[tuple[Path, str]]) -> None:
-        """Start the record of the planned (file, id) pairs. Raises OracleError for an id planned twice."""
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether no case may be left to run although there are some: it is then a run with a record all the same."""
+        return self.settings.shard is not None or self.earlier is not None
+
+    def begin(self, planned: Sequence[tuple[Path, str]], given: Iterable[Path] = ()) -> None:
+        """Start the record of the planned (file, id) pairs; ``given`` are all catalogues that cases were chosen from.
+        Raises OracleError for an id planned twice."""
         first: dict[str, Path] = {}
         for file, case_id in planned:
             if first.setdefault(case_id, file) != file:
@@ -124,7 +156,24 @@ class Run:
         self.check_expectations(file.parent for file in files)
         for file in filter(is_foreign_catalogue, files):
             self.foreign(file)  # a process with workers collects nothing itself
-        self.recorder.begin(len(planned), self.header(files))
+        header = self.header(sorted({*map(Path.resolve, files), *given}))
+        self._begin(header, [case_id for _, case_id in planned])
+        self._active = True
+
+    def _begin(self, header: RunHeader, planned: Sequence[str]) -> None:
+        """Start the record, or go on with that of --resume."""
+        if self.earlier is not None:
+            self.earlier.check(header, len(planned))
+            missing = self.earlier.left_behind(planned)
+            if missing and not header.chosen and not header.shard:
+                raise OracleError(f"{missing}; give that run's catalogue, --operator, --volume and --soc")
+            if missing:
+                self.told.append(missing)
+            self.told += self.earlier.told()
+            if self.earlier.continued is not None:
+                self.recorder.go_on(self.earlier.continued)
+                return
+        self.recorder.begin(len(planned), header)
 
     def header(self, files: Sequence[Path]) -> RunHeader:
         """Return what the record's first line says of the run."""
@@ -134,6 +183,7 @@ class Run:
             backend=self.backend_name or settings.backend,
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
+            cann=settings.cann,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -144,12 +194,14 @@ class Run:
             versions={**versions(), **self.versions},
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
+            shard=str(settings.shard or ""),
+            chosen=shlex.join([*settings.chosen, *self.chosen_by]),
         )
 
     @property
     def active(self) -> bool:
-        """Whether this run has cases of this project."""
-        return self.recorder.planned > 0
+        """Whether this run has begun its record."""
+        return self._active
 
     def finish(self) -> list[str]:
         """End the record and release the backend; return what the terminal should say at the end."""
@@ -158,7 +210,7 @@ class Run:
             self.bench.close()
         except OracleError as error:
             self.problems.append(str(error))
-        lines = [f"ERROR: {problem}" for problem in self.problems]
+        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
         lines += self.recorder.unrun()
         lines += summary(self.recorder.counts(), self.language)

@@ -11,10 +11,11 @@ from typing import Any
 from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, platform
+from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
 from ..operators import OPERATORS
 from ..operators.registry import operator_named
 from .options import OPTIONS, spell
+from .shards import Shard
 
 LAYERS = ("structure", "standard", "strict")
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
@@ -30,11 +31,13 @@ class Settings:
     operators: tuple[str, ...] = ()  # those from outside, as module:NAME
     only: tuple[str, ...] = ()  # aclnn names; empty: every operator
     soc: str = DEFAULT_SOC
+    cann: str = NEWEST
     standard: str = "mixed"
     standard_options: tuple[tuple[str, Any], ...] = ()
     third_party: str | None = None
     tier: str = "standard"
     volume: Volume | None = None  # generated cases instead of a tier's
+    shard: Shard | None = None  # None: all of them
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
     overflow: str | None = None
@@ -49,6 +52,11 @@ class Settings:
     worker: str = "main"
     device: int | None = None
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
+
+    @property
+    def under(self) -> dict[str, str]:
+        """What a call's rules depend on beside its SoC, by the call's names."""
+        return {"cann": self.cann}
 
     @property
     def saturates(self) -> bool:
@@ -67,6 +75,12 @@ class Settings:
         number = name.removeprefix("gw")
         turn = int(number) % len(self.devices) if self.devices and number.isdigit() else 0
         return replace(self, worker=name, device=self.devices[turn] if self.devices else self.device)
+
+    @property
+    def chosen(self) -> list[str]:
+        """The options of this project, beside the tier and the volume, that chose some of the catalogue's cases."""
+        limit = [] if self.max_elements is None else ["--max-elements", str(self.max_elements)]
+        return [word for name in self.only for word in ("--op", name)] + limit
 
     @property
     def in_child(self) -> bool:
@@ -88,11 +102,13 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         operators=operators,
         only=tuple(operator_named(name).name for name in given["op"] or ()),
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
+        cann=cann_version(text["cann"]) if "cann" in text else _cann_here(given),
         standard=standard,
         standard_options=tuple(options.items()),
         third_party=text.get("third-party"),
         tier=_one_of("tier", text.get("tier", "standard"), TIERS),
         volume=Volume.of(text["volume"]) if "volume" in text else None,
+        shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
@@ -123,6 +139,22 @@ def _isolated(given: Mapping[str, Any], backend: str) -> bool:
     from ..cann.discovery import on_real_toolkit
 
     return on_real_toolkit()
+
+
+def _cann_here(given: Mapping[str, Any]) -> str:
+    """The version of the CANN that a run would use; the newest release where it uses none."""
+    if given["emulate"]:
+        from ..emulator.toolkit import VERSION
+
+        return cann_of(VERSION)
+    if given["backend"] not in DEVICE_BACKENDS:
+        return NEWEST
+    from ..cann.discovery import find_toolkit
+
+    try:
+        return cann_of(find_toolkit().version)
+    except OracleError:  # opening the backend tells it
+        return NEWEST
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:

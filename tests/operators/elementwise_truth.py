@@ -80,6 +80,10 @@ def logits(x: Any, t: Any, w: Any, p: Any) -> Any:
     return ((q + 1 - t) * sigmoid(x) - q) * w
 
 
+def kl_div(t: Any, a: dict[str, Any]) -> Any:
+    return -(gmpy2.exp(mpfr(t)) if a["logTarget"] else t)
+
+
 def f32(a: dict[str, Any], name: str) -> Any:
     return mpq(float(np.float32(a[name])))
 
@@ -87,16 +91,20 @@ def f32(a: dict[str, Any], name: str) -> Any:
 @dataclasses.dataclass(frozen=True)
 class Row:
     """``factor``: what the gradient is multiplied by, of the other inputs (rationals) and the attributes. ``inputs``:
-    their names, the gradient's first. ``attributes``: the sets to try. ``near``: where the first input is hard."""
+    their names, the gradient's first. ``attributes``: the sets to try. ``near``: where the first input is hard.
+    ``unread``: inputs without influence. ``through``: dtypes whose result the host rounds to float32 first."""
 
     factor: Callable[..., Any]
     inputs: tuple[str, ...] = ("gradOutput", "self")
     attributes: tuple[dict[str, Any], ...] = ({},)
     near: tuple[float, ...] = ()
     largest: float = 3e38  # of the other inputs
+    unread: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
 
 
 REDUCTIONS = ({"reduction": 0}, {"reduction": 1}, {"reduction": 2})
+KL_REDUCTIONS = tuple({"reduction": r, "logTarget": log} for r in (0, 1, 3, -1) for log in (False, True))
 PAIRED = ("gradOutput", "self", "target")
 ROWS: dict[str, Row] = {
     "tanh_backward": Row(lambda y, a: 1 - y * y, ("gradOutput", "output"), near=(1, -1, 0)),
@@ -184,17 +192,28 @@ ROWS: dict[str, Row] = {
         near=(0, 20, -80),
         largest=200.0,
     ),
+    "kl_div_backward": Row(
+        kl_div,
+        ("gradOutput", "target"),
+        KL_REDUCTIONS,
+        near=(0, -17, 11, -104),
+        largest=200.0,
+        unread=("self",),
+        through=("bfloat16",),
+    ),
 }
 
 
 def expected(row: Row, inputs: list[np.ndarray], attributes: dict[str, Any], dtype: str) -> np.ndarray:
     """The correctly rounded results, element by element."""
-    count = inputs[0].size if attributes.get("reduction") == 1 else 1
+    count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # a batch mean's dim 0 is all there is
     columns = [[mpq(v) for v in array.astype(np.float64).ravel().tolist()] for array in inputs]
     found = []
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         for g, *others in zip(*columns, strict=True):
             found.append(g * row.factor(*others, attributes) / count)
+    if dtype in row.through:
+        found = [mpq(v) if np.isfinite(v) else mpfr(v) for v in (rounded(value, "float32") for value in found)]
     return np.array([rounded(value, dtype) for value in found])
 
 
@@ -228,7 +247,7 @@ def hard(row: Row, dtype: str, size: int, seed: list[int]) -> list[np.ndarray]:
 
     finite = float(np.finfo(np.float16).max) if dtype == "float16" else 3e38
     arrays = [one(finite), *(one(min(row.largest, finite)) for _ in row.inputs[1:])]
-    if "target" in row.inputs:  # cancelling pairs
+    if "target" in row.inputs[2:]:  # cancelling pairs
         close = rng.integers(0, 4, size) == 0
         arrays[2] = np.where(close, arrays[1], arrays[2]).astype(kind)
     return arrays

@@ -30,6 +30,7 @@ def call(slug: str, soc: str, dtype: str, attributes: dict[str, Any], *, special
             ]
     inputs: dict[str, Any] = dict.fromkeys(op.names("input"))
     inputs.update(zip(row.inputs, arrays, strict=True))
+    inputs.update(dict.fromkeys(row.unread, arrays[0]))
     return Call(
         op=op.name, soc=soc, inputs=inputs, attrs=dict(attributes), outputs={op.output: np.empty(SIZE, TYPES[dtype])}
     )

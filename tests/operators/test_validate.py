@@ -11,7 +11,7 @@ import oracle
 from oracle import OracleError, TensorSpec
 from oracle.model.call import FORMAT_ENUM
 from oracle.model.dtypes import DTYPES
-from oracle.model.platforms import PLATFORMS
+from oracle.model.platforms import NEWEST, PLATFORMS, cann_of
 
 SOCS = tuple(PLATFORMS)
 NULL, INVALID, OK = 161001, 161002, 0
@@ -152,7 +152,8 @@ class TestNLLLoss:
 
     def test_out_takes_whatever_self_can_be_cast_to(self, soc):
         refused = {d for d in DTYPES if code(NLL, soc, out=T((4, 3), d)) == INVALID}
-        assert refused == {n for n, d in DTYPES.items() if d.kind in ("int", "uint", "bool")}
+        integer = {n for n, d in DTYPES.items() if d.kind in ("int", "uint", "bool")}
+        assert refused == integer - {"int4", "uint1"}  # which CanCast does not count
 
     def test_gradient_shapes(self, soc):
         table = {0: ((4,),), 1: ((1,), ()), 2: ((1,), ())}
@@ -215,12 +216,14 @@ class TestSoftmax:
         assert code(SOFTMAX, soc, output=T((4, 3), "float16")) == INVALID
         assert code(SOFTMAX, soc, output=T((3, 4), "float32")) == INVALID
 
-    def test_empty_input_succeeds_unchecked_before_ascend950(self, soc):
+    def test_empty_input_succeeds_unchecked_except_on_ascend950_after_the_last_release(self, soc):
         empty = T((2, 0), "float32")
         odd = ({"dim": 7}, {"output": T((5,), "int8")}, {"out": T((2, 3), "float32")}, {"output": T((3,), "float32")})
         for change in odd:
             call = {"gradOutput": empty, "output": empty, "out": empty, **change}
-            assert code(SOFTMAX, soc, **call) == (INVALID if soc == "ascend950" else OK)
+            for cann in (None, "8.5", "9.0", "9.1", "9.2"):
+                assert code(SOFTMAX, soc, cann=cann, **call) == OK
+            assert code(SOFTMAX, soc, cann="master", **call) == (INVALID if soc == "ascend950" else OK)
         assert code(SOFTMAX, soc, gradOutput=empty, output=empty, out=empty, dim=1) == OK
 
 
@@ -274,6 +277,39 @@ class TestWhatRaisesAndWhatIsAnswered:
     def test_reason_is_empty_only_for_success(self):
         assert oracle.validate(SIGMOID, **right(SIGMOID)).reason == ""
         assert oracle.validate(SIGMOID).name == "ACLNN_ERR_PARAM_NULLPTR"
+
+    def test_negative_dims_are_compared_like_any_others(self):
+        many, few = T((1,) * 9, "float32"), T((-1, -1), "float32")
+        status = oracle.validate(SIGMOID, gradOutput=many, self=few, buffer=few, gradInput=few)
+        assert status.code == INVALID
+        assert "(-1, -1)" in status.reason
+        assert code(SIGMOID, gradOutput=few, self=few, buffer=few, gradInput=few) == OK
+
+    def test_an_array_for_an_attribute_is_told_in_short(self):
+        assert len(oracle.validate(BCE, **{**right(BCE), "reduction": np.zeros(10**5)}).reason) < 200
+
+    def test_an_unknown_version_of_cann_raises(self):
+        with pytest.raises(OracleError, match=r"8\.5, 9\.0, 9\.1, 9\.2, master"):
+            oracle.validate(SOFTMAX, cann="7.0", **right(SOFTMAX))
+        assert [cann_of(told) for told in ("8.3.RC1", "8.5.1", "9.1.0", "9.2.0-beta.1", "9.3.0", "")] == [
+            "8.5", "8.5", "9.1", "9.2", "master", NEWEST
+        ]  # fmt: skip
+
+    def test_a_golden_of_a_call_sees_what_validate_sees_of_it(self):
+        a = np.full((4, 3), 0.5, np.float32)
+        call = oracle.Call(BCE, "ascend910b", {"gradOutput": a, "self": a, "target": a, "weightOptional": None},
+                           {"reduction": 0}, {"out": np.empty_like(a)})  # fmt: skip
+        assert oracle.golden(call)["out"].shape == (4, 3)
+        call.specs = {"target": T((4, 3), "float32", format="NCHW")}
+        with pytest.raises(OracleError, match="format") as told:
+            oracle.golden(call)
+        assert len(str(told.value)) < 300
+        empty = np.empty((2, 0), np.float32)
+        call = oracle.Call(SOFTMAX, "ascend950", {"gradOutput": empty, "output": empty}, {"dim": 7}, {"out": empty})
+        assert oracle.golden(call)["out"].shape == (2, 0)
+        call.cann = "master"
+        with pytest.raises(OracleError, match="dim is 7"):
+            oracle.golden(call)
 
     def test_a_call_is_answered_as_a_whole(self):
         a = np.zeros((4, 3), np.float32)

@@ -50,6 +50,18 @@ def softmax(g, y, dtype):
     return np.array(out).reshape(np.shape(g))
 
 
+def log_softmax(g, y, dtype, step=1):
+    """Rows along the last axis; every ``step``-th element."""
+    out = []
+    with gmpy2.context(precision=1200, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
+        for row_g, row_y in zip(np.atleast_2d(g), np.atleast_2d(y), strict=True):
+            p = rationals(row_g)
+            total = sum(p, mpq(0))
+            parts = [mpq(1) if b == 0 else gmpy2.exp(mpfr(b)) for b in rationals(row_y[::step])]
+            out.append([rounded(a - e * total, dtype) for a, e in zip(p[::step], parts, strict=True)])
+    return np.array(out).reshape((*np.shape(g)[:-1], -1))
+
+
 def wrong(actual, expected) -> int:
     """Elements that are not the same number (zeros of either sign are one number here)."""
     return int(np.count_nonzero(np.asarray(actual).astype(np.float64) != expected))

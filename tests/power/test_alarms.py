@@ -13,7 +13,7 @@ from oracle.defects.right import SOCS
 from oracle.operators import OPERATORS, Reference
 from oracle.power import alarms
 from oracle.power.alarms import elementwise, worst_of
-from oracle.power.score import Plan
+from oracle.power.measure import Plan
 from oracle.power.share import Share
 from oracle.power.trial import run
 from oracle.runner.one_case import outcome_on

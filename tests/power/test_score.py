@@ -12,8 +12,8 @@ from oracle.catalogue import load
 from oracle.cli import main
 from oracle.commands.power import RENDERERS
 from oracle.operators import OPERATORS
+from oracle.power.measure import Plan, look_elsewhere, measure
 from oracle.power.render import html, markdown, text
-from oracle.power.score import Plan, look_elsewhere, measure
 from oracle.power.summary import passed, summarise
 
 ONLY = "N0"  # N01 to N09
@@ -71,6 +71,7 @@ def test_workers_know_an_operator_from_outside(tmp_path, monkeypatch):
     file.write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(OPERATORS, "_found", dict(OPERATORS._all()))
+    monkeypatch.setattr(OPERATORS, "_folders", {})
     monkeypatch.setattr(OPERATORS, "added", [])
     OPERATORS.add("elsewhere_backward:OPERATOR")
     score = measure(Plan(tuple(load(file)), jobs=2, seeds=range(1), only="num/*/half away"))

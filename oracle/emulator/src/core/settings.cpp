@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kPrefix = "ACLNN_EMULATOR_";
 constexpr const char* kNumbers[] = {"DEVICES", "MEMORY_MB", "LATENCY_US", "OP_TIMEOUT_MS", "LEAKS"};
-constexpr const char* kTexts[] = {"SOC", "FAULTS", "TRACE"};  // who reads them checks them
+constexpr const char* kTexts[] = {"SOC", "CANN", "FAULTS", "TRACE"};  // who reads them checks them
 
 [[noreturn]] void unknown(const std::string& name) {
   std::string known;

@@ -34,4 +34,18 @@ const Soc& soc() {
               text("ACLNN_EMULATOR_SOC is '%s'; known: %s", getenv("ACLNN_EMULATOR_SOC"), known.c_str())};
 }
 
+bool follows_master() {
+  static const bool master = [] {
+    const char* asked = getenv("ACLNN_EMULATOR_CANN");
+    if (asked == nullptr || *asked == '\0') return false;
+    for (const char* release : {"8.5", "9.0", "9.1", "9.2"}) {
+      if (strcmp(asked, release) == 0) return false;
+    }
+    if (strcmp(asked, "master") == 0) return true;
+    throw Error{ACL_ERROR_INVALID_PARAM,
+                text("ACLNN_EMULATOR_CANN is '%s'; known: 8.5, 9.0, 9.1, 9.2, master", asked)};
+  }();
+  return master;
+}
+
 }  // namespace emu

@@ -22,4 +22,7 @@ struct Soc {
 // The SoC that ACLNN_EMULATOR_SOC names (Ascend910B1 without it); throws Error for an unknown name.
 EMU_PUBLIC const Soc& soc();
 
+// Whether the operators follow CANN's master branch (ACLNN_EMULATOR_CANN=master) instead of a release.
+EMU_PUBLIC bool follows_master();
+
 }  // namespace emu

@@ -88,7 +88,8 @@ bool is_integer(aclDataType type) {
 
 bool can_cast(aclDataType from, aclDataType to) {
   if (is_complex(from) && !is_complex(to)) return false;
-  if (is_float(from) && is_integer(to)) return false;
+  // IsIntegralType of opbase does not count the types of less than a byte
+  if (is_float(from) && is_integer(to) && to != ACL_INT4 && to != ACL_UINT1) return false;
   return from == ACL_BOOL || to != ACL_BOOL;
 }
 

@@ -1,0 +1,135 @@
+"""aclnnKlDivBackward: out = -(T * gradOutput) * c, T = target or e^target (logTarget), c = 1, 1 / numel for a mean, 1 /
+dim 0 for a batch mean, both of the common shape of self and target.
+
+Sources: document aclnnKlDivBackward (which has no formula); loss/kl_div_loss_grad/op_api/aclnn_kl_div_backward.cpp
+(checks, promotion, broadcast); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official
+golden. self gives a shape and a dtype; its values are never read.
+
+Document and source differ, and the source wins: out may be of any listed dtype self's casts to; reduction is never
+checked, and what is none of 0 to 3 acts as 0. Only where all inputs are float16 the kernel computes in float16 (before
+ascend950 step by step); otherwise all are cast to float32.
+
+A target larger than self is accepted: out is then the sum of the terms that share an element of self. Special values
+follow the formula in IEEE float64: target 0 gives -0 for a positive gradient, and a target whose e^target overflows
+gives NaN for a zero gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..model.call import TensorSpec
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, exp, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Check,
+    Checks,
+    broadcast_shape,
+    can_cast,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+    same_shape,
+)
+from .operator import Arguments, Aten, KernelName, Operator, torch_npu
+from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, flag, output, reduction, tensor
+
+INPUTS = ("gradOutput", "self", "target")
+WORDS = (*REDUCTIONS, "batchmean")
+BATCH_MEAN = WORDS.index("batchmean")
+
+
+def formula(g: Expression, t: Expression, log: Expression, n: Expression) -> Expression:
+    """The formula in the order of every kernel."""
+    return where(log, exp(t), t) * g * -1 * (1 / n)
+
+
+def quotient(g: Expression, t: Expression, log: Expression, n: Expression) -> Expression:
+    """The official golden divides."""
+    return -(g * where(log, exp(t), t)) / n
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "out")
+    yield can_cast(a, "self", "out")
+    for name in (*INPUTS, "out"):
+        yield dtype_in(a, name, float_types(platform))
+    for name in (*INPUTS, "out"):
+        yield max_rank(a, name)
+    common = broadcast_shape(a["self"].shape, a["target"].shape)
+    problem = f"self of shape {a['self'].shape} and target of shape {a['target'].shape} do not broadcast"
+    yield check("self broadcasts with target", problem if common is None else None)
+    yield gradient_shape(a["gradOutput"], common or ())
+    yield same_shape(a, "out", "self")
+    yield ends_if_empty(a, "self")
+
+
+def gradient_shape(grad: TensorSpec, common: tuple[int, ...]) -> Check:
+    fits = broadcast_shape(grad.shape, common) == common
+    problem = f"gradOutput of shape {grad.shape} does not broadcast to {common}, the common shape of self and target"
+    return check("gradOutput broadcasts to the common shape", None if fits else problem)
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """float16 where all inputs are, else float32."""
+    return "float16" if all(str(a[name].dtype) == "float16" for name in INPUTS) else "float32"
+
+
+def common(a: Mapping[str, Any]) -> tuple[int, ...]:
+    """The common shape of self and target."""
+    return broadcast_shape(tuple(a["self"].shape), tuple(a["target"].shape)) or ()
+
+
+def batch(a: Arguments) -> dict[str, float]:
+    """The divisor of a batch mean; dim 0 of a scalar counts 1."""
+    return {"n": (common(a) or (1,))[0]} if a["reduction"] == BATCH_MEAN else {}
+
+
+def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
+    """What PyTorch's autograd does, with the device's divisor."""
+    scale = aten.exp(t["target"]) if t["logTarget"] else t["target"]
+    count = math.prod(common(t)) if t["reduction"] == MEAN else batch(t).get("n", 1)
+    terms = aten.div(aten.neg(aten.mul(scale, t["gradOutput"])), count)
+    return terms.broadcast_to(common(t)).sum_to_size(t["self"].shape)
+
+
+OPERATOR = Operator(
+    name="aclnnKlDivBackward",
+    parameters=(
+        tensor("gradOutput", "g", BROADCAST),
+        tensor("self", "", MAIN, read=False),
+        tensor("target", "t", BROADCAST),
+        reduction("reduction", WORDS),
+        flag("logTarget", "log"),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b"),
+    checks=checks,
+    empty=("self",),
+    computes=Elementwise(formula, {"950": formula, "tbe": Form(formula, native=("float16",)), "quotient": quotient}),
+    kernel_type=kernel_type,
+    mean=lambda a: math.prod(common(a)),
+    scalars=batch,
+    points={"t": (0.0, -87.34, 88.72)},
+    kernel=KernelName(
+        "kl_div_loss_grad",
+        INPUTS,
+        {"reduction": ("reduction", 1), "log_target": ("logTarget", False)},
+    ),
+    aten=Aten(
+        # aten has no backward of its own: what autograd does.
+        autograd,
+        npu=lambda aten, t: torch_npu("kl_div_backward")(
+            t["gradOutput"], t["self"], t["target"], t["reduction"], log_target=t["logTarget"]
+        ),
+        mixed=True,
+    ),
+)

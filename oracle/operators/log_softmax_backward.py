@@ -1,0 +1,144 @@
+"""aclnnLogSoftmaxBackward: out = gradOutput - e^output * sum(gradOutput, dim).
+
+Sources: document aclnnLogSoftmaxBackward; activation/log_softmax_grad/op_api/aclnn_logsoftmax_backward.cpp (checks);
+the ascend950 kernels; public copies of the built-in TBE kernels; official golden. They agree in the order.
+
+Document and source differ, and the source wins: ``out`` has no dtype check at all; dim = rank is refused; rank 0 is
+accepted; before ascend950 an empty input succeeds before any other check, and shapes are compared before dim.
+``output`` need not be a real log-softmax: nothing is renormalised.
+
+Special values follow the formula: a NaN or infinite gradient reaches its whole row; output = -inf gives gradOutput. An
+e^output beyond float32 is a real number, so that a sum of zero gives gradOutput; kernels answer NaN. Such elements are
+unspecified, as are those whose partial sums may overflow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.platforms import Platform
+from ..numerics import rows
+from ..numerics.errorbounds import FLOAT32
+from ..numerics.expressions import Expression, exp, trace
+from ..numerics.gradient_rows import GradientRows
+from ..numerics.programs import simulate
+from ..numerics.rows import RowScheme
+from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ
+from .checks import (
+    Args,
+    Checks,
+    bfloat16_where_supported,
+    dtype_in,
+    ends_if_empty,
+    in_range,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
+from .operator import Arguments, Aten, KernelName, Operator
+from .parameters import MAIN, SAME, axis, output, tensor
+
+SMALLEST = 2.0**-126  # e^output below it may be flushed to zero
+TYPES = ("float32", "float16", "bfloat16")
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "output", "out")
+    if not platform.regbase:
+        yield ends_if_empty(a, "gradOutput", "output", name="an empty call succeeds before any other check")
+    yield bfloat16_where_supported(a, "gradOutput", platform)
+    yield bfloat16_where_supported(a, "output", platform)
+    yield dtype_in(a, "output", TYPES)
+    yield dtype_in(a, "gradOutput", TYPES)
+    yield same_dtype(a, "gradOutput", "output")
+    yield max_rank(a, "gradOutput")
+    yield max_rank(a, "output")
+    yield same_shape(a, "gradOutput", "output")
+    yield same_shape(a, "out", "gradOutput")
+    rank = max(1, a["gradOutput"].rank)
+    yield in_range(a, "dim", -rank, rank - 1)
+    yield ends_if_empty(a, "gradOutput", "output")
+
+
+def terms(g: Any) -> Any:
+    """What is summed over the row."""
+    return g
+
+
+def formula(g: Expression, y: Expression, total: Expression) -> Expression:
+    """The formula in the order of every kernel; ``total`` is the sum of g over the row."""
+    return g - exp(y) * total
+
+
+def kernel_error(
+    g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array
+) -> tuple[Array, Array, Array | None]:
+    """What a right float32 kernel may lose, and the elements on which right kernels disagree (docs/bounds.md).
+
+    The sum's error is that of any order of additions; e^y has the device's accuracy and may be flushed; the product and
+    the difference are rounded once each. What cancels is bounded by what is subtracted, not by the result.
+    """
+    count = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
+    lost_row = UNIT * (count + 1) * size
+    e = np.exp(y)
+    product = np.abs(e * total)
+    lost_product = (FLOAT32.accuracy["exp"] + 2) * UNIT * product + SMALLEST * np.abs(total)
+    error = e * lost_row * (1 + 2.0**-10) + lost_product + UNIT * np.abs(v) + QUANTUM
+    largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + product, e))
+    odd = ~(largest < LARGEST * (1 - 2.0**-10))
+    unspecified = np.zeros(v.shape, bool)
+    if odd.any():
+        error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
+        single = {"g": g, "y": y, "total": total}
+        few = {name: np.broadcast_to(t, v.shape)[odd].astype(np.float32) for name, t in single.items()}
+        form = simulate(trace(formula), few, np.float32)
+        unclear = (np.isfinite(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
+        unclear = np.broadcast_to(unclear, v.shape)[odd]
+        unspecified[odd] = classes_differ([form, v[odd].astype(np.float32)]) | unclear
+    return error, unspecified, None
+
+
+SCHEME = RowScheme(formula, kernel_error, reach=500.0)
+
+
+class LogSoftmax:
+    """The evaluation, by rows."""
+
+    terms, formula = staticmethod(terms), staticmethod(formula)
+    forms: ClassVar = {"tbe": formula}
+
+    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
+        """Fill the sink."""
+        rows.evaluate(SCHEME, a["gradOutput"], a["output"], a["dim"], sink, GradientRows)
+
+    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+        """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
+        g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
+        with np.errstate(all="ignore"):
+            total = np.broadcast_to(rows.tree_sum(g, a["dim"]), g.shape)
+            return simulate(trace(formula), {"g": g, "y": y, "total": total}, compute)
+
+
+OPERATOR = Operator(
+    name="aclnnLogSoftmaxBackward",
+    parameters=(
+        tensor("gradOutput", "g", MAIN),
+        tensor("output", "y", SAME),
+        axis("dim"),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    checks=checks,
+    empty=("gradOutput", "output"),
+    computes=LogSoftmax(),
+    points={"y": (0.0, -87.34, 88.72)},
+    kernel=KernelName("log_softmax_grad", ("gradOutput", "output"), {"axis": ("dim", -1)}),
+    aten=Aten(
+        lambda aten, t: aten._log_softmax_backward_data(t["gradOutput"], t["output"], t["dim"], t["gradOutput"].dtype)
+    ),
+)

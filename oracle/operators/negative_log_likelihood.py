@@ -1,0 +1,186 @@
+"""A loss over class indices: -gradOutput * weight[class] (/ totalWeight for a mean) at each sample's class, else zero.
+
+One value is computed per sample, or one per class where all samples share a gradient, and scattered to its class.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from gmpy2 import mpq
+
+from ..model.call import Array
+from ..model.errors import OracleError
+from ..model.platforms import Platform
+from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..numerics.proof import U
+from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink
+from .operator import Arguments
+from .parameters import MEAN, NONE
+
+RELATIVE = 2 * U  # the product is exact in float64 (24 + 24 bits); only the quotient rounds
+ROWS = 1 << 18  # rows whose targets are looked at at once
+
+
+def formula(g: Any, w: Any, total: Any) -> Any:
+    """The value at a row's target class; ``total`` is the neutral factor unless the reduction is mean."""
+    return -(g * w) / total
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A call's operands, sample by sample: self (C), (N, C) or (N, C, H, W) gives 1, N or N * H * W samples.
+
+    ``grad`` and ``target``: per sample, one gradient for all with stride 0. ``weight``: per class. ``total``: the
+    divisor, ONE without a mean.
+    """
+
+    op: str
+    grad: Array
+    target: Array
+    weight: Array
+    total: Any
+    ignore: int
+
+    @property
+    def count(self) -> int:
+        return int(self.target.size)
+
+    def chosen(self, start: int, stop: int) -> tuple[Array, Array]:
+        """Return the samples of [start, stop) that count, and their classes, as int64.
+
+        Raises OracleError for a target that is neither a class nor ignoreIndex.
+        """
+        classes = self.weight.size
+        chosen = self.target[start:stop].astype(np.int64)
+        counts = chosen != self.ignore
+        wrong = counts & ((chosen < 0) | (chosen >= classes))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise OracleError(
+                f"{self.op}: target[{start + row}] is {int(chosen[row])}, outside [0, {classes}) and not ignoreIndex "
+                f"({self.ignore}): the result is unspecified, so there is no golden"
+            )
+        rows = np.flatnonzero(counts)
+        return rows + start, chosen[rows]
+
+
+def samples_of(op: str, a: Arguments) -> Samples:
+    """Return a call's operands sample by sample."""
+    shape = a["self"].shape
+    count = math.prod(shape[:1] + shape[2:]) if len(shape) > 1 else 1
+    grad: Array = a["gradOutput"]
+    per_sample = a["reduction"] == NONE and len(shape) > 1
+    total: Array = a["totalWeight"].reshape(())
+    return Samples(
+        op,
+        grad.reshape(-1) if per_sample else np.broadcast_to(grad.reshape(()), (count,)),
+        a["target"].reshape(-1)[:count],
+        a["weight"].reshape(-1),
+        total if a["reduction"] == MEAN else ONE,
+        a["ignoreIndex"],
+    )
+
+
+def values(grad: Array, weight: Array, total: Any, sink: Sink) -> Sink:
+    """Return proved values of the formula for pairs of gradient and weight, in a sink of their own."""
+    table = sink.vector(grad.size)
+
+    def work(block: Index) -> None:
+        pool = pool_for(grad[block].shape)
+        region = table.region(block)
+
+        def exact(i: Index) -> Any:
+            return formula(mpq(float(g.values[i])), mpq(float(w.values[i])), mpq(total))
+
+        with np.errstate(all="ignore"):
+            g, w = Lane.load(pool, grad[block]), Lane.load(pool, weight[block])
+            v = formula(g, w, total if total is ONE else np.float64(total))
+            region.put_relative((Ellipsis,), v.values, 0.0 if total is ONE else RELATIVE)
+            region.finish(exact)
+            if sink.judged:
+                region.sink.put_bound((Ellipsis,), v.values, *kernel_error(g.values, w.values, total, v.values))
+
+    run_blocks(blocks(grad.shape, block_size()), work)
+    return table
+
+
+def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array, Array]:
+    """What a right float32 kernel may lose: three roundings, g / totalWeight first (docs/bounds.md).
+
+    Nothing is lost where totalWeight is a power of two and quotient, product and result are float32 numbers.
+    """
+    scale = np.abs(g / total)
+    error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1)
+    finite = np.isfinite(v) & np.isfinite(error)
+    odd = (np.maximum(scale, np.abs(g * w)) >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
+    odd |= np.isinf(w) & (scale < 2.0**-125)  # infinity times a quotient that may underflow to zero
+    error[~finite] = 0
+    exact = single(scale) & single(g * w) & single(v) & (np.abs(np.frexp(np.float64(total))[0]) == 0.5)
+    return error, odd, exact
+
+
+def single(values: Array) -> Array:
+    """Whether float64 values are float32 numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(values.astype(np.float32) == values)
+
+
+def kernel_type(a: Arguments, platform: Platform) -> str:
+    """Before ascend950 the host promotes float16 to float32; otherwise self's dtype."""
+    name = str(a["self"].dtype)
+    return "float32" if name == "float16" and not platform.regbase else name
+
+
+def scaled_weight(g: Any, w: Any, total: Any) -> Any:
+    """The weight scaled by the quotient, then by -1."""
+    return w * (g / total) * -1
+
+
+def reciprocal(g: Any, w: Any, total: Any) -> Any:
+    """Times the reciprocal of totalWeight."""
+    return w * (g * (1 / total)) * -1
+
+
+class NegativeLogLikelihood:
+    """The evaluation of an operator, by blocks of samples."""
+
+    formula = staticmethod(formula)
+    forms: ClassVar = {"scaled_weight": scaled_weight, "reciprocal": reciprocal}  # orders that right kernels may have
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+
+    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
+        """Zero the output, then a block of samples at a time: one proved value each, scattered to its class."""
+        samples = samples_of(self.op, a)
+        grad, weight = samples.grad, samples.weight
+        total = samples.total if samples.total is ONE else float(samples.total)
+        sink.clear()
+        if len(a["self"].shape) > 1:
+            sink = sink.moved(1)
+        shared = grad.strides == (0,) and samples.count > weight.size  # one gradient: the values form a table by class
+        table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink) if shared else None
+        for start in range(0, samples.count, ROWS):
+            rows, classes = samples.chosen(start, min(start + ROWS, samples.count))
+            if table is None:
+                sink.scatter(rows, classes, values(grad[rows], weight[classes], total, sink), slice(None))
+            else:
+                sink.scatter(rows, classes, table, classes)
+
+    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+        """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
+        samples = samples_of(self.op, a)
+        rows, classes = samples.chosen(0, samples.count)
+        out = np.zeros((samples.count, samples.weight.size), compute)
+        with np.errstate(all="ignore"):
+            scale = samples.grad.astype(compute)[rows]
+            if samples.total is not ONE:
+                scale = scale / samples.total.astype(compute)[()]
+            out[rows, classes] = -(scale * samples.weight.astype(compute)[classes])
+        shape = a["self"].shape
+        lead = shape[:1] + shape[2:]
+        return np.moveaxis(out.reshape(*lead, -1), -1, 1) if len(shape) > 1 else out.reshape(shape)

@@ -1,0 +1,118 @@
+"""aclnnNLLLoss2dBackward: out[n, target[n, h, w], h, w] = -gradOutput * weight[target] (/ totalWeight for a mean), zero
+elsewhere.
+
+Sources: document aclnnNLLLoss2dBackward; loss/nll_loss_grad/op_api/aclnn_nll_loss2d_backward.cpp (checks, dispatch);
+the ascend950 kernel; public copies of the built-in TBE kernel. self gives a shape and a dtype; its values are never
+read.
+
+Document and source differ, and the source wins: weight may have any shape with C elements, totalWeight any with one;
+with any reduction but 0 (an invalid one too, which is refused last) gradOutput has one element and at most one axis.
+Unlike the operator of one dimension less, out must have self's dtype.
+
+A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it.
+Special values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive
+gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are +0 whatever the operands hold.
+"""
+
+from __future__ import annotations
+
+from ..model.call import TensorSpec
+from ..model.platforms import Platform
+from .checks import (
+    Args,
+    Check,
+    Checks,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    in_range,
+    not_null,
+    same_dtype,
+    same_shape,
+)
+from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
+from .operator import Aten, KernelName, Operator
+from .parameters import (
+    CLASS_INDEX,
+    MAIN,
+    NONE,
+    ONE_VALUE,
+    PER_CLASS,
+    PER_SAMPLE,
+    ignore_index,
+    output,
+    reduction,
+    tensor,
+)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "gradOutput", "self", "target", "weight", "out", "totalWeight")
+    yield dtype_in(a, "self", float_types(platform))
+    for name in ("gradOutput", "weight", "out", "totalWeight"):
+        yield same_dtype(a, name, "self")
+    yield dtype_in(a, "target", ("int64", "uint8", "int32"))
+    yield gradient_shape(a)
+    yield rank(a["self"], "self", 4)
+    yield rank(a["target"], "target", 3)
+    pixels = a["self"].shape[:1] + a["self"].shape[2:]
+    problem = f"target has shape {a['target'].shape}; it must be {pixels}, self's without the classes"
+    yield check("one target per pixel", None if a["target"].shape == pixels else problem)
+    classes = a["self"].shape[1]
+    problem = f"weight has shape {a['weight'].shape}; it must have {classes} elements, one per class"
+    yield check("one weight per class", None if a["weight"].size == classes else problem)
+    yield same_shape(a, "out", "self")
+    problem = f"totalWeight has shape {a['totalWeight'].shape}; it must have exactly one element"
+    yield check("totalWeight of one element", None if a["totalWeight"].size == 1 else problem)
+    yield in_range(a, "reduction", 0, 2)
+    yield ends_if_empty(a, "self")
+
+
+def rank(spec: TensorSpec, name: str, wanted: int) -> Check:
+    problem = f"{name} has rank {spec.rank}; it must be {'(N, C, H, W)' if wanted == 4 else '(N, H, W)'}"
+    return check(f"rank of {name}", None if spec.rank == wanted else problem)
+
+
+def gradient_shape(a: Args) -> Check:
+    """target's shape for reduction 0, else one element of rank at most 1."""
+    grad, problem = a["gradOutput"], None
+    if a["reduction"] == NONE:
+        wanted = a["target"].shape
+        problem = None if grad.shape == wanted else f"gradOutput has shape {grad.shape}; it must be {wanted}"
+    elif grad.rank > 1 or grad.size != 1:
+        problem = f"gradOutput has shape {grad.shape}; with reduction {a['reduction']} it must be (1,) or ()"
+    return check("shape of gradOutput", problem)
+
+
+OPERATOR = Operator(
+    name="aclnnNLLLoss2dBackward",
+    parameters=(
+        tensor("gradOutput", "g", PER_SAMPLE),
+        tensor("self", "", MAIN, read=False),
+        tensor("target", "", CLASS_INDEX),
+        tensor("weight", "w", PER_CLASS),
+        reduction("reduction"),
+        ignore_index("ignoreIndex"),
+        tensor("totalWeight", "total", ONE_VALUE),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    checks=checks,
+    empty=("self",),
+    computes=NegativeLogLikelihood("aclnnNLLLoss2dBackward"),
+    kernel_type=kernel_type,
+    kernel=KernelName(
+        "nll_loss_grad",
+        ("self", "gradOutput", "target", "weight", "totalWeight"),
+        {"reduction": ("reduction", 1), "ignore_index": ("ignoreIndex", -100)},
+    ),
+    aten=Aten(
+        lambda aten, t: aten.nll_loss2d_backward(
+            t["gradOutput"], t["self"], t["target"], t["weight"].reshape(-1), t["reduction"], t["ignoreIndex"],
+            t["totalWeight"],
+        ),
+        index_types=("int64",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""aclnnNLLLoss2dBackward is aclnnNLLLossBackward with the pixels as samples; its checks differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from truth import TYPES
+
+import oracle
+from oracle import Call, TensorSpec
+from oracle.operators.api import compute, operator, reference
+
+NAME = "aclnnNLLLoss2dBackward"
+
+
+def call(dtype: str, reduction: int, *, index: str = "int64", soc: str = "ascend950") -> dict[str, Any]:
+    r = np.random.default_rng([reduction, *dtype.encode()])
+    kind = TYPES[dtype]
+    grad = r.normal(size=(3, 4, 6)) if reduction == 0 else r.normal(size=1)
+    return {
+        "gradOutput": grad.astype(kind), "self": np.full((3, 5, 4, 6), np.nan, kind),
+        "target": r.integers(0, 5, (3, 4, 6)).astype(index), "weight": r.normal(size=(5, 1)).astype(kind),
+        "reduction": reduction, "ignoreIndex": 2, "totalWeight": np.full((1, 1), 3.7, kind),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_pixels_are_samples(dtype: str, reduction: int) -> None:
+    given = call(dtype, reduction)
+    for soc in ("ascend910b", "ascend950"):
+        found = oracle.golden(NAME, soc=soc, **given)["out"]
+        flat = {
+            **given, "self": np.zeros((72, 5), TYPES[dtype]), "target": given["target"].reshape(-1),
+            "weight": given["weight"].reshape(-1), "gradOutput": given["gradOutput"].reshape(-1),
+        }  # fmt: skip
+        expected = oracle.golden("aclnnNLLLossBackward", soc=soc, **flat)["out"]
+        np.testing.assert_array_equal(found, np.moveaxis(expected.reshape(3, 4, 6, 5), -1, 1))
+        assert np.count_nonzero(found) == np.count_nonzero(given["target"] != 2)
+        if dtype != "bfloat16":
+            torch = pytest.importorskip("torch")
+            tensors = {n: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for n, v in given.items()}
+            actual = operator(NAME).aten.call(torch.ops.aten, tensors).numpy()
+            np.testing.assert_allclose(actual, found, rtol=2e-3 if dtype == "float16" else 1e-6, atol=1e-6)
+
+
+def test_right_kernels_stay_within_the_bound_and_zeros_are_zeros() -> None:
+    for dtype in TYPES:
+        for reduction in (0, 1, 2):
+            given = call(dtype, reduction)
+            inputs = {n: v for n, v in given.items() if isinstance(v, np.ndarray)}
+            attrs = {n: v for n, v in given.items() if n not in inputs}
+            asked = Call(
+                op=NAME, soc="ascend950", inputs=inputs, attrs=attrs, outputs={"out": np.empty_like(given["self"])}
+            )
+            judged, own = reference(asked), compute(asked)
+            assert judged.zeros is not None
+            assert np.count_nonzero(judged.zeros) == 360 - np.count_nonzero(judged.golden)
+            assert not own[judged.zeros].any()
+            assert (np.abs(own.astype(np.float64) - judged.value) <= judged.bound)[~judged.zeros].all()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"self": TensorSpec((3, 5), "float32")}, "self has rank 2"),
+        ({"out": TensorSpec((3, 5, 4, 6), "float16")}, "out has dtype float16"),
+        ({"weight": TensorSpec((6,), "float32")}, "weight has shape"),
+        ({"target": TensorSpec((3, 6, 4), "int64")}, "gradOutput has shape"),
+        ({"reduction": 7}, "gradOutput has shape"),
+        ({"reduction": 7, "gradOutput": TensorSpec((), "float32")}, "reduction is 7"),
+        ({"target": TensorSpec((3, 4, 6), "int16")}, "target has dtype int16"),
+    ],
+)
+def test_refusals_name_the_rule(change: dict[str, Any], problem: str) -> None:
+    given = {**call("float32", 0), "out": TensorSpec((3, 5, 4, 6), "float32")}
+    assert oracle.validate(NAME, **given).ok
+    status = oracle.validate(NAME, **{**given, **change})
+    assert status.name == "ACLNN_ERR_PARAM_INVALID"
+    assert problem in status.reason

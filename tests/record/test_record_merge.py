@@ -1,0 +1,104 @@
+"""Records of shards joined: one run's record, or a refusal that names what differs or what is missing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from synthetic import case, header
+
+from oracle.cli import main
+from oracle.model.errors import OracleError
+from oracle.record.merge import merged
+from oracle.record.reader import read
+
+
+@pytest.fixture
+def shard(tmp_path):
+    """Write shard K/N with a failing case and a passing one, and return its record."""
+
+    def make(text: str, name: str = "", ended: bool = True, cases: int = 2, **changes):
+        lines = [header(shard=text, planned=2, **changes)]
+        lines += [case(f"softmax_backward/family[{name or text}-{i}]", ("pass", "fail")[i]) for i in range(cases)]
+        if ended:
+            lines += [{"type": "end", "pass": 1, "fail": cases - 1, "notrun": 2 - cases, "duration_s": 60}]
+        path = tmp_path / f"{name or text.replace('/', 'of')}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return read(path)
+
+    return make
+
+
+def test_all_shards_make_the_record_of_one_run(shard, tmp_path, capsys):
+    parts = [shard("2/3"), shard("1/3", started="2026-10-20T09:10:03+00:00"), shard("3/3")]
+    path = tmp_path / "whole.jsonl"
+    assert main(["merge", *(str(part.path) for part in parts), "-o", str(path)]) == 1  # a case failed
+    whole = read(path)
+    assert (whole.planned, whole.complete, whole.notes, whole.header.shard) == (6, True, (), "")
+    assert (whole.counts["pass"], whole.counts["fail"]) == (3, 3)
+    assert whole.by_id == {**parts[0].by_id, **parts[1].by_id, **parts[2].by_id}
+    assert whole.header.started == "2026-10-20T09:10:03+00:00"
+    assert whole.duration_s == 300  # from the first start to the last end
+    assert "6 planned (pass 3, fail 3)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"seed": 1}, "seed: 0 there, 1 here"),
+        ({"soc": "ascend950"}, "soc: ascend910b there, ascend950 here"),
+        ({"catalogue_sha256": "0" * 64}, "catalogue_sha256: 9c1f"),
+        ({"backend": "cpu"}, "backend: torch there, cpu here"),
+        ({"layers": ["strict"]}, "layers: structure standard strict there, strict here"),
+        ({"chosen": "-k x"}, "chosen: none there, -k x here"),
+        ({"versions": {"aclnn-oracle": "0.2.0", "torch": "2.13.0+cpu"}}, "version of aclnn-oracle: 0.1.0 there, 0.2.0"),
+        ({"something_new": "7"}, "extra: none there, something_new 7 here"),
+    ],
+)
+def test_records_that_do_not_belong_together_are_refused_with_what_differs(shard, changes, told):
+    with pytest.raises(OracleError, match=rf"2of2\.jsonl does not belong to .*1of2\.jsonl: .*{told}"):
+        merged([shard("1/2"), shard("2/2", **changes)])
+
+
+def test_machines_may_have_their_own_python_and_numpy(shard):
+    versions = {"aclnn-oracle": "0.1.0", "python": "3.12.1", "numpy": "2.4.0", "torch": "2.13.0+cpu"}
+    lines = merged([shard("1/2"), shard("2/2", versions=versions)])
+    assert json.loads(lines[0])["versions"]["python"] == "3.11.7, 3.12.1"
+
+
+def test_what_is_no_shard_or_is_there_twice_is_refused(shard):
+    for parts, told in (
+        ([shard("1/2"), shard("1/2", name="again")], r"shard 1/2 is there twice: .*1of2\.jsonl and .*again\.jsonl"),
+        ([shard("1/2"), shard("", name="whole")], r"whole\.jsonl: the record of a whole run; merge joins"),
+        ([shard("1/2"), shard("2/3")], "is shard 2/3, .* shard 1/2"),
+    ):
+        with pytest.raises(OracleError, match=told):
+            merged(parts)
+    one, other = shard("1/2", name="same"), shard("2/2")
+    (tampered := other.path).write_text(one.path.read_text().replace("1/2", "2/2"))
+    with pytest.raises(OracleError, match=r"is in .* and in .*: not shards of one run"):
+        merged([one, read(tampered)])
+
+
+def test_missing_shards_are_named_and_a_part_says_that_it_is_one(shard, tmp_path, capsys):
+    parts = [shard("1/6"), shard("5/6")]
+    with pytest.raises(OracleError, match="shards 2-4,6 of 6 are missing; --partial merges the others"):
+        merged(parts)
+    path = tmp_path / "part.jsonl"
+    assert main(["merge", "--partial", *(str(part.path) for part in parts), "-o", str(path)]) == 1
+    assert read(path).notes == ("Of the 6 shards of the run only 1,5 is here.",)
+    with pytest.raises(OracleError, match=r"part\.jsonl: 1,5/6; merge joins"):
+        merged([read(path)])
+
+
+def test_a_shard_that_died_leaves_its_cases_not_run(shard, tmp_path):
+    path = tmp_path / "whole.jsonl"
+    path.write_text("\n".join(merged([shard("1/2"), shard("2/2", ended=False, cases=1)])) + "\n")
+    whole = read(path)
+    assert (whole.complete, whole.planned, whole.counts["notrun"]) == (False, 4, 1)
+
+
+def test_the_output_is_none_of_the_inputs(shard, capsys):
+    path = str(shard("1/1").path)
+    assert main(["merge", path, "-o", path]) == 2
+    assert "is one of the records to join" in capsys.readouterr().err
