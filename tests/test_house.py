@@ -19,7 +19,7 @@ FLOORS = (
     {"numerics", "record", "emulator"},
     {"operators", "reporting"},
     {"standards", "catalogue", "fixtures_readme"},
-    {"verdict", "cann", "fixtures"},
+    {"verdict", "cann", "fixtures", "adapter"},
     {"backends", "sweep"},
     {"interop", "defects"},
     {"runner", "published"},

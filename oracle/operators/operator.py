@@ -71,6 +71,27 @@ class Aten:
     mixed: bool = False
 
 
+@dataclass(frozen=True)
+class MindSpore:
+    """MindSpore's function for an operator.
+
+    ``primitive``: called with the module of its generated primitives and the call's tensors and attributes by aclnn
+    name; None where it has no such gradient primitive. ``composed``: called with the package ``mindspore`` where the
+    device has no kernel for that primitive: how MindSpore's own differentiation goes there. ``expanded``: inputs that
+    its kernels want in the main operand's shape; they read past the end of a smaller one. ``index_types``: dtypes of
+    class indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
+    reads one value of the gradient under a reduction. ``ranks``: those of the main operand that it knows; None: all.
+    """
+
+    primitive: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    composed: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    expanded: tuple[str, ...] = ()
+    index_types: tuple[str, ...] = ("int32", "int64")
+    mixed: bool = False
+    scalar_gradient: bool = False
+    ranks: tuple[int, ...] | None = None
+
+
 def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
     """Return the number of elements of the shape that some tensors broadcast to."""
     return math.prod(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
@@ -113,6 +134,7 @@ class Operator:
     changed: tuple[str, ...] = ()
     kernel: KernelName | None = None
     aten: Aten | None = None
+    mindspore: MindSpore | None = None
     published: Callable[[], Iterable[Any]] | None = None
     origin: str = "aclnn-oracle"  # which package it comes from
 
@@ -157,6 +179,12 @@ class Operator:
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
         return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+
+    @cached_property
+    def gradient(self) -> str | None:
+        """The input that holds the gradient that comes in, if there is one."""
+        symbol = self.computes.gradient if isinstance(self.computes, Elementwise) else "g"
+        return next((p.name for p in self.inputs() if p.symbol == symbol), None)
 
     @cached_property
     def reduction(self) -> Parameter | None:

@@ -41,6 +41,7 @@ SCHEMA = 1
 CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun"]
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
+LAYERS = ("structure", "standard", "strict")  # in the order they are judged
 _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
 
 
@@ -77,6 +78,7 @@ class RunHeader:
     catalogue_sha256: str = field(metadata=TEXT)
     command: str = field(metadata=TEXT)
     cann: str = field(default="", metadata=TEXT)
+    gate: tuple[str, ...] = field(default=(), metadata=WORDS)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
     shard: str = field(default="", metadata=beside("shard", TEXT))
@@ -180,8 +182,10 @@ class Detail:
 class CaseRecord:
     """One case line.
 
-    Of a case whose values were judged: ``elements`` of the output, ``reduced``: how many of them enter one result,
-    where that is more than one, ``magnitude``: the largest finite absolute value of the golden.
+    ``budget_used``: the worst error, 1 at the strict bound; ``kernel_share``: what it exceeds the unavoidable rounding
+    by, over what a right kernel may lose. Of a case whose values were judged: ``elements`` of the output, ``reduced``:
+    how many of them enter one result, where that is more than one, ``magnitude``: the largest finite absolute value of
+    the golden.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -203,6 +207,7 @@ class CaseRecord:
     elements: int | None = field(default=None, metadata=beside("elements", COUNT))
     reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
     magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
+    kernel_share: Number | None = field(default=None, metadata=beside("kernel_share", NUMBER))
 
     @property
     def ok(self) -> bool:

@@ -16,7 +16,7 @@ from typing import IO, Any
 from ..model.errors import OracleError
 from .reader import Record
 from .resume import cut, spent
-from .types import GOOD, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
+from .types import GOOD, LAYERS, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
 
 
 def plain(value: Any) -> Any:
@@ -60,6 +60,7 @@ class RecordWriter:
         self.path = path
         self.planned = 0
         self.statuses: dict[str, str] = {}
+        self._layers: dict[str, dict[str, bool]] = {}  # by id: which layers accept the case
         self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
         self.started = time.monotonic()
         self.kept: Path | None = None  # where the record that was there has gone
@@ -89,6 +90,7 @@ class RecordWriter:
         for case in record.cases:
             if case.status != "notrun":
                 self._count(case.id, case.op, case.status, case.reason)
+                self._layers[case.id] = {name: said.passed for name, said in case.verdicts.items()}
         try:
             self.started = time.monotonic() - spent(record)
             cut(record.path)
@@ -107,6 +109,7 @@ class RecordWriter:
         """
         line = json.loads(text)
         self._count(line["id"], line["op"], line["status"], line["reason"])
+        self._layers[line["id"]] = {name: said["passed"] for name, said in line["verdicts"].items()}
         self._write(text)
         return line["id"], line["status"]
 
@@ -120,6 +123,15 @@ class RecordWriter:
         counted = Counter(self.statuses.values())
         counted["notrun"] += self.left
         return {status: counted[status] for status in STATUSES}
+
+    def layers(self) -> dict[str, tuple[int, int]]:
+        """Return per layer how many cases it accepts of those that it judged."""
+        accepted: Counter[str] = Counter()
+        judged: Counter[str] = Counter()
+        for said in self._layers.values():
+            judged.update(list(said))
+            accepted.update(name for name, passed in said.items() if passed)
+        return {name: (accepted[name], judged[name]) for name in LAYERS if judged[name]}
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""

@@ -227,6 +227,8 @@ def full_text(record: CaseRecord, *, why: str = "", source: str = "") -> str:
         rows.append(f"  {layer:<10}{word}  {metrics}".rstrip())
     if record.budget_used is not None:
         rows.append(f"  budget used: {record.budget_used:.4g} of the error bound")
+    if record.kernel_share is not None:
+        rows.append(f"  kernel's own share: {record.kernel_share:.4g} of what a right kernel may lose")
     rows.append(f"  seconds: golden {record.golden_s}, backend {record.backend_s}, in all {record.duration_s}")
     return "\n".join([*rows, *(_text(record) if record.status != "pass" else ())])
 

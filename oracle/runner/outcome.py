@@ -44,6 +44,7 @@ def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
     alone = op.slice_axes(shape, prepared.case.attrs)
     reduced = math.prod(n for axis, n in enumerate(shape) if axis not in alone)
     found: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
+    found["kernel_share"] = judged.kernel_share
     if golden.dtype.kind != "c":
         size = np.abs(golden.astype(np.float64))
         found["magnitude"] = float(np.max(size, where=np.isfinite(size), initial=0.0))
@@ -51,13 +52,17 @@ def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
 
 
 def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
-    """Sum up: a case fails when any enabled layer fails; the first one is explained in detail."""
+    """Sum up: a case fails when any layer of the gate fails; the first one is explained in detail. What only other
+    layers reject passes, and its reason says so."""
     if not judged.layers:
         return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
-    failed = next(((name, layer) for name, layer in judged.layers.items() if not layer.passed), None)
-    if failed is None:
-        return Outcome("pass", "", judged.layers, judged.budget_used, measures=measures_of(prepared, judged))
-    name, layer = failed
+    failed = [(name, layer) for name, layer in judged.layers.items() if not layer.passed]
+    deciding = next(((name, layer) for name, layer in failed if name in prepared.settings.gate), None)
+    if deciding is None:
+        told = "; ".join(f"{name}: {layer.reason}" for name, layer in failed)
+        reason = f"outside the gate: {told}" if told else ""
+        return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures_of(prepared, judged))
+    name, layer = deciding
     detail = Detail(rule=layer.rule)
     if prepared.reference is not None and judged.actual is not None:
         (output,) = prepared.memory.outputs

@@ -31,7 +31,7 @@ from .earlier import Earlier
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
-from .terminal import summary
+from .terminal import by_layer, summary
 
 
 @dataclass
@@ -184,6 +184,7 @@ class Run:
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
             cann=settings.cann,
+            gate=settings.gate,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -204,21 +205,26 @@ class Run:
         return self._active
 
     def finish(self) -> list[str]:
-        """End the record and release the backend; return what the terminal should say at the end."""
+        """End the record and release the backend; return the terminal's last lines: totals and where the record is."""
         self.recorder.end()
         try:
             self.bench.close()
         except OracleError as error:
             self.problems.append(str(error))
-        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
-        lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines += self.recorder.unrun()
-        lines += summary(self.recorder.counts(), self.language)
+        lines = summary(self.recorder.counts(), self.language)
+        lines += by_layer(self.recorder.layers(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
         if self.recorder.kept is not None:
             lines.append(f"the record that was there is kept: {self.recorder.kept}")
         return lines
+
+    @property
+    def notes(self) -> list[str]:
+        """What the terminal should say above the totals: a device that was not given back, what was not tested."""
+        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
+        lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        return lines + self.recorder.unrun()
 
     @property
     def failed(self) -> bool:

@@ -40,6 +40,7 @@ class Settings:
     shard: Shard | None = None  # None: all of them
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
+    gate: tuple[str, ...] = LAYERS
     overflow: str | None = None
     determinism: int = 1
     invariance: bool = False
@@ -111,6 +112,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
+        gate=_gate(text.get("gate"), _layers(text.get("layers"))),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
@@ -229,6 +231,15 @@ def _layers(text: str | None) -> tuple[str, ...]:
     for name in names:
         _one_of("layer", name, LAYERS)
     return tuple(name for name in LAYERS if name in names)
+
+
+def _gate(text: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
+    """The layers that decide a case's status: those that are judged, or those of --gate; structure always does."""
+    chosen = judged if text is None else _layers(text)
+    for name in chosen:
+        if name not in judged:
+            raise OracleError(f"--gate {text}: layer {name} is not judged; --layers says {','.join(judged)}")
+    return tuple(name for name in judged if name in ("structure", *chosen))
 
 
 def _devices(text: str | None) -> tuple[int, ...]:

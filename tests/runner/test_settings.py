@@ -43,7 +43,8 @@ def outside(tmp_path, monkeypatch):
 def test_every_option_reaches_the_settings():
     words = shlex.split(
         "--backend replay --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch "
-        "--tier full --seed 7 --layers strict,structure --overflow saturate --determinism 2 --invariance --isolate "
+        "--tier full --seed 7 --layers strict,structure "
+        "--cann master --gate structure --shard 1/2 --overflow saturate --determinism 2 --invariance --isolate "
         "--timeout-per-case 1.5 --record-outputs O --devices 2,0 --emulate --max-elements 9 --volume L0 "
         f"--op softmax_backward --operator {OUTSIDE}"
     )
@@ -53,6 +54,8 @@ def test_every_option_reaches_the_settings():
     assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
     assert got.soc == "ascend950"
     assert got.layers == ("structure", "strict")
+    assert settings_of(parsed("--gate", "standard")).gate == ("structure", "standard")
+    assert settings_of(parsed("--emulate", "--backend", "aclnn")).cann == "8.5"  # what it says of itself
     options = parsed("--standard", "single-bm", "--standard-option", "type=high_performance")
     assert dict(settings_of(options).standard_options) == {"type": "high_performance"}
 
@@ -77,6 +80,8 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
         ("--tier all", "unknown tier 'all'"),
         ("--layers strict,loose", "unknown layer 'loose'"),
         ("--layers=", "unknown layer ''"),
+        ("--layers strict --gate standard", "--gate standard: layer standard is not judged; --layers says strict"),
+        ("--cann 7", "unknown CANN version '7'; known: 8.5, 9.0, 9.1, 9.2, master"),
         ("--overflow wrap", "unknown overflow mode 'wrap'"),
         ("--seed one", "--seed 'one': must be an integer"),
         ("--seed -1", "--seed -1: must be at least 0"),
