@@ -176,6 +176,11 @@ class Operator:
         return tuple(p for p in self.parameters if p.kind == "input" and (not roles or p.role in roles))
 
     @cached_property
+    def mutual(self) -> tuple[str, ...]:
+        """The inputs that broadcast together with the main operand."""
+        return tuple(p.name for p in self.inputs(MUTUAL))
+
+    @cached_property
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
         return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
@@ -217,9 +222,9 @@ class Operator:
     def output_shape(self, a: Arguments) -> Shape:
         """Return the output's shape for inputs that have one (arrays or descriptions)."""
         shape: Shape = tuple(a[self.main].shape)
-        for parameter in self.inputs(MUTUAL):
-            if a.get(parameter.name) is not None:
-                shape = broadcast_shape(shape, tuple(a[parameter.name].shape)) or shape
+        for name in self.mutual:
+            if a.get(name) is not None:
+                shape = broadcast_shape(shape, tuple(a[name].shape)) or shape
         return shape
 
     def slice_axes(self, shape: Shape, attributes: Attributes) -> tuple[int, ...]:
@@ -252,7 +257,7 @@ class Operator:
 
     def output_dtype(self, a: Arguments) -> str:
         """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
-        names = [self.like] if self.like else [self.main, *(p.name for p in self.inputs(MUTUAL))]
+        names = [self.like] if self.like else [self.main, *self.mutual]
         kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
         return promoted(*kinds) or kinds[0]
 
@@ -272,7 +277,7 @@ class Operator:
             if parameter.kind == "attr":
                 found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
-                found[parameter.symbol] = np.broadcast_to(value, shape)
+                found[parameter.symbol] = value if value.shape == shape else np.broadcast_to(value, shape)
         if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if self.scalars is not None:
