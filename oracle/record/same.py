@@ -9,7 +9,7 @@ from .types import RunHeader
 
 SAME = (
     "schema", "catalogue_sha256", "seed", "backend", "backend_options", "soc", "standard", "tier", "layers", "overflow",
-    "third_party", "replay_arguments", "chosen", "shard", "extra",
+    "third_party", "replay_arguments", "chosen", "shard", "shuffle", "extra",
 )  # fmt: skip
 # Versions that may differ: results are the same bits under all of these.
 FREE = frozenset({"python", "platform", "numpy", "ml_dtypes", "gmpy2", "pytest"})

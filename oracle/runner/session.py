@@ -190,6 +190,7 @@ class Run:
             gate=settings.gate,
             standard=settings.standard,
             seed=settings.seed,
+            shuffle="" if settings.shuffle is None else str(settings.shuffle),
             tier=settings.tier,
             layers=settings.layers,
             overflow="saturate" if settings.saturates else "inf_nan",
