@@ -307,6 +307,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if ours and _CHOSEN in config.stash and not _is_worker(config) and not config.option.collectonly:
         with _usage_errors():
             run_of(config).open()
+            run_of(config).spread([item.case for item in items])
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
 
 

@@ -32,6 +32,7 @@ from .earlier import Earlier
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .spread import Spread
 from .terminal import by_layer, summary
 
 
@@ -84,6 +85,11 @@ class Run:
         about = self.bench.about
         self.backend_name, self.versions, self.changed = about.name, about.versions, about.changed
         self.settings = replace(self.settings, devices=self.bench.shares)
+
+    def spread(self, cases: Sequence[Case]) -> None:
+        """Have these cases, in this order, run on the cluster where there is one."""
+        if self.settings.cluster is not None:
+            self.bench.elsewhere = Spread(self.settings, cases)
 
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""

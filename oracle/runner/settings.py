@@ -54,6 +54,7 @@ class Settings:
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
+    cluster: str | None = None  # a Dask scheduler's address: cases run on its workers
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
@@ -135,6 +136,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
+        cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
@@ -165,6 +167,22 @@ def _cann_here(given: Mapping[str, Any]) -> str:
         return cann_of(find_toolkit().version)
     except OracleError:  # opening the backend tells it
         return NEWEST
+
+
+def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
+    """The address of --cluster. Raises OracleError beside what a cluster cannot do."""
+    address = text.get("cluster")
+    if address is None:
+        return None
+    if (backend := text.get("backend", "cpu")) != "cpu":
+        raise OracleError(
+            f"--cluster runs --backend cpu; {backend} runs where its device is: share its cases out with --shard, or "
+            "with -n, --dist and --tx"
+        )
+    for name in ("isolate", "timeout-per-case", "record-outputs", "devices", "third-party"):
+        if given[name]:
+            raise OracleError(f"--cluster and --{name}: a cluster's workers run the oracle itself; leave one out")
+    return address
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
