@@ -39,8 +39,8 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .operator import Arguments, Aten, KernelName, Operator
-from .parameters import BROADCAST, MAIN, output, reduction, tensor
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
 from .promotion import promoted
 
 CLAMP = float(np.float32(1e-12))
@@ -142,5 +142,12 @@ OPERATOR = Operator(
             t["gradOutput"], t["self"], t["target"], t["weightOptional"], t["reduction"]
         ),
         expanded=("gradOutput", "target", "weightOptional"),
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.BinaryCrossEntropyGrad(REDUCTIONS[t["reduction"]])(
+            t["self"], t["target"], t["gradOutput"], t["weightOptional"]
+        ),
+        expanded=("gradOutput", "target", "weightOptional"),
+        scalar_gradient=True,
     ),
 )

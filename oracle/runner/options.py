@@ -54,8 +54,8 @@ def _flag(name: str, help: str, *, verdict: bool = True) -> Option:
 
 
 OPTIONS: tuple[Option, ...] = (
-    _value("backend", "NAME", "device under test: cpu (default), torch, torch_npu, aclnn, replay, an installed entry "
-           "point, or module:attribute"),
+    _value("backend", "NAME", "device under test: cpu (default), torch, torch_npu, mindspore, aclnn, replay, an "
+           "installed entry point, or module:attribute"),
     _append("backend-option", "KEY=VALUE", "option of the backend, repeatable: numerics=exact (cpu), device=cuda "
             "(torch), path=DIR (replay)"),
     _append("operator", "module:NAME", "an operator from outside, repeatable; its cases lie in a YAML file beside the "
@@ -95,10 +95,16 @@ OPTIONS: tuple[Option, ...] = (
     _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run (the default "
           "of aclnn and torch_npu on a real NPU)", verdict=False),
     _flag("no-isolate", "run the cases in this very process, also on a real NPU", verdict=False),
-    _value("timeout-per-case", "S", "kill a case that does not answer in S seconds, golden included (runs the cases in "
-           "a child process, as --isolate does)", verdict=False),
+    _value("timeout-per-case", "S", "kill a case that does not answer in S seconds, golden included, or none (runs the "
+           "cases in a child process, as --isolate does, whose default is 120)", verdict=False),
+    _value("timeout-backend", "S", "kill a child process whose backend is not loaded, or not closed, in S seconds, or "
+           "none (default: 300)", verdict=False),
+    _value("max-memory", "BYTES", "memory a child process may allocate, e.g. 8G; beyond it allocating fails and the "
+           "case is an error (runs the cases in a child process, as --isolate does; Linux)", verdict=False),
     _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",
            verdict=False),
+    _value("cluster", "ADDRESS", "run the cases on the workers of this Dask scheduler, e.g. tcp://head:8786 (backend "
+           "cpu; extra cluster)", verdict=False),
     _value("max-elements", "N", "leave out cases of ATK and TTK files with a tensor of more elements (default: 2^24)",
            verdict=False),
     _flag("emulate", "run aclnn or torch_npu on the emulated CANN"),
