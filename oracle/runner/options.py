@@ -103,6 +103,8 @@ OPTIONS: tuple[Option, ...] = (
            "case is an error (runs the cases in a child process, as --isolate does; Linux)", verdict=False),
     _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",
            verdict=False),
+    _value("golden-cache", "DIR", "keep inputs, goldens and bounds in this folder for later runs (at most 8 GiB; many "
+           "processes may share it)", verdict=False),
     _value("cluster", "ADDRESS", "run the cases on the workers of this Dask scheduler, e.g. tcp://head:8786 (backend "
            "cpu; extra cluster)", verdict=False),
     _value("max-elements", "N", "leave out cases of ATK and TTK files with a tensor of more elements (default: 2^24)",

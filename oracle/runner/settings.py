@@ -6,6 +6,7 @@ import ast
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..catalogue.case import TIERS
@@ -55,6 +56,7 @@ class Settings:
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
+    golden_cache: str | None = None  # a folder
     cluster: str | None = None  # a Dask scheduler's address: cases run on its workers
     max_elements: int | None = None
     worker: str = "main"
@@ -137,6 +139,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
+        golden_cache=text.get("golden-cache") and str(Path(text["golden-cache"]).resolve()),
         cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
