@@ -116,7 +116,7 @@ class _Expander:
             yield from self.generated(self.layered())
             return
         axes = self.axes(family.keys.get("variants"), (*place, "variants"))
-        ways = {None: self.multiplied, "pairs": self.covered, "each": self.in_turn}
+        ways = {None: self.multiplied, "pairs": self.covered, "triples": self.covered, "each": self.in_turn}
         expanded = ways[family.keys.get("cover")](family, axes)
         found = False
         for case in expanded:
