@@ -26,6 +26,8 @@ exact = products - products.sum(-1, keepdims=True) * y
 once = exact.astype(np.float16)  # what one rounding gives
 error = np.abs(found - exact) / np.maximum(np.spacing(np.abs(once)), 2.0**-24).astype(np.float64)
 worst = np.unravel_index(error.argmax(), error.shape)
-print(f"element {tuple(map(int, worst))}: Liger {found[worst]:.6g}, exact {exact[worst]:.6g}, {error[worst]:.0f} ulp off")
+print(
+    f"element {tuple(map(int, worst))}: Liger {found[worst]:.6g}, exact {exact[worst]:.6g}, {error[worst]:.0f} ulp off"
+)
 print(f"Liger-Kernel: {(error > 2).sum()} of {error.size} elements are more than 2 ulp of float16 off")
 sys.exit(bool((error > 2).any()))
