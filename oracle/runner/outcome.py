@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from ..catalogue.authority import authority_of
 from ..catalogue.case import Case
+from ..model.authority import PROJECT, told
 from ..model.errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
 from . import failure
+from .custody import Left, readable, reason_of
 from .judge import Judged
 from .prepare import Prepared
 from .settings import Settings
@@ -33,10 +36,12 @@ class Outcome:
     budget_used: float | None = None
     detail: Detail = field(default_factory=Detail)
     measures: Mapping[str, Any] = field(default_factory=dict)  # of the call's values, by the record's names
+    notes: tuple[str, ...] = ()  # what the device changed in the process
 
 
 def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
-    """Return how large a judged case is: its elements, how many enter one result, the golden's largest value."""
+    """Return how large a judged case is (elements, how many enter one result, the golden's largest value) and how its
+    errors spread."""
     if prepared.reference is None or judged.actual is None or not prepared.reference.written:
         return {}
     golden, op = prepared.reference.golden, OPERATORS[prepared.case.op]
@@ -48,6 +53,7 @@ def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
     if golden.dtype.kind != "c":
         size = np.abs(golden.astype(np.float64))
         found["magnitude"] = float(np.max(size, where=np.isfinite(size), initial=0.0))
+        found["ulps"] = failure.spread(judged.actual, prepared.reference)
     return found
 
 
@@ -80,11 +86,23 @@ def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
 
 def outcome_of_error(error: BaseException, where: str = "") -> Outcome:
     """Return the outcome of a case in which something raised, with the traceback where that helps."""
-    reason = f"{where}{type(error).__name__}: {error}".rstrip(": ")
+    reason = f"{where}{reason_of(error)}"
+    if isinstance(error, Left):
+        return Outcome("crash", str(error))
     if isinstance(error, (DeviceFault, OracleError)):
         return Outcome("error", reason)
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Outcome("error", reason, detail=Detail(traceback=trace[-LONGEST_TRACEBACK:]))
+    try:
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except Exception:  # an exception whose own text raises
+        trace = "".join(traceback.format_tb(error.__traceback__)) + reason
+    return Outcome("error", reason, detail=Detail(traceback=readable(trace)[-LONGEST_TRACEBACK:]))
+
+
+def _authority(case: Case, settings: Settings, outcome: Outcome) -> str:
+    """On whose authority the rule stands that a case broke; of one that broke none the case."""
+    failed = next((n for n in settings.gate if n in outcome.layers and not outcome.layers[n].passed), "")
+    kind = PROJECT if failed == "strict" else authority_of(case, settings.soc, settings.cann)
+    return told(kind, OPERATORS[case.op].source)
 
 
 def record_of(
@@ -105,15 +123,17 @@ def record_of(
         op=case.op,
         dtype=case.dtype,
         status=outcome.status,
-        reason=outcome.reason,
-        verdicts={n: LayerVerdict(v.passed, v.reason, v.metrics) for n, v in outcome.layers.items()},
+        reason=readable(outcome.reason),
+        verdicts={n: LayerVerdict(v.passed, readable(v.reason), v.metrics) for n, v in outcome.layers.items()},
         metrics={} if standard is None else standard.metrics,
         budget_used=outcome.budget_used,
         duration_s=round(spent.get("duration_s", 0.0), 6),
         golden_s=round(spent.get("golden_s", 0.0), 6),
         backend_s=round(spent.get("backend_s", 0.0), 6),
         **outcome.measures,
+        authority=_authority(case, settings, outcome),
         worker=settings.worker,
         device=device or ("" if settings.device is None else str(settings.device)),
         detail=detail,
+        notes=outcome.notes,
     )

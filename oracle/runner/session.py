@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from ..catalogue import digest, load, load_all, select
+from ..catalogue.authority import demanded
 from ..catalogue.case import Case
 from ..catalogue.loader import operator_of
 from ..catalogue.reading import display
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
+from ..model.authority import DOCUMENT
 from ..model.errors import OracleError
+from ..record.notes import told_of_changes
 from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter
 from ..reporting.language import ENGLISH, Language
@@ -31,6 +34,7 @@ from .earlier import Earlier
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .spread import Spread
 from .terminal import by_layer, summary
 
 
@@ -47,6 +51,7 @@ class Run:
     chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
     earlier: Earlier | None = None  # the run that this one resumes, or whose failed cases it repeats
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
+    changed: tuple[str, ...] = ()  # of the process, when the backend was loaded
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
@@ -68,7 +73,10 @@ class Run:
             self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
         every_tier |= self.settings.volume is not None or self._failed is not None
         cases = select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
-        return [case for case in cases if not self.settings.only or case.op in self.settings.only]
+        cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
+        if self.settings.authority == DOCUMENT and not every_tier:
+            cases = list(demanded(cases, self.settings.soc, self.settings.cann))
+        return cases
 
     def foreign(self, file: Path) -> Loaded:
         """Return what another tool's catalogue file holds; how many of its cases cannot be run is said at the end."""
@@ -79,8 +87,14 @@ class Run:
     def open(self) -> None:
         """Load the backend, learn its name and which devices the workers share. Raises OracleError."""
         self.bench.open()
-        self.backend_name, self.versions = self.bench.about.name, self.bench.about.versions
+        about = self.bench.about
+        self.backend_name, self.versions, self.changed = about.name, about.versions, about.changed
         self.settings = replace(self.settings, devices=self.bench.shares)
+
+    def spread(self, cases: Sequence[Case]) -> None:
+        """Have these cases, in this order, run on the cluster where there is one."""
+        if self.settings.cluster is not None:
+            self.bench.elsewhere = Spread(self.settings, cases)
 
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""
@@ -185,6 +199,7 @@ class Run:
             soc=settings.soc,
             cann=settings.cann,
             gate=settings.gate,
+            authority=settings.authority,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -195,6 +210,7 @@ class Run:
             versions={**versions(), **self.versions},
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
+            changed=self.changed,
             shard=str(settings.shard or ""),
             chosen=shlex.join([*settings.chosen, *self.chosen_by]),
         )
@@ -207,6 +223,10 @@ class Run:
     def finish(self) -> list[str]:
         """End the record and release the backend; return the terminal's last lines: totals and where the record is."""
         self.recorder.end()
+        if late := self.recorder.unwritten:
+            self.problems.append(
+                f"--record {self.record}: {self.recorder.trouble}: its last {len(late):,} lines could not be written"
+            )
         try:
             self.bench.close()
         except OracleError as error:
@@ -224,6 +244,7 @@ class Run:
         """What the terminal should say above the totals: a device that was not given back, what was not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        lines += [f"WARNING: {sentence}" for sentence in told_of_changes(self.changed, self.recorder.notes)]
         return lines + self.recorder.unrun()
 
     @property
