@@ -120,7 +120,7 @@ def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array
     steps = np.maximum(np.maximum(scale, weighed), np.abs(g * w))
     odd = (steps >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
     odd |= np.isinf(w) & (scale < TINY)  # infinity times a quotient that may underflow to zero
-    odd |= np.isinf(g) & (weighed < TINY) & (total is not ONE)
+    odd |= np.isinf(g) & (0 < weighed) & (weighed < TINY) & (total is not ONE)
     error[~finite] = 0
     exact = single(scale) & single(weighed) & single(g * w) & single(v)
     exact &= np.abs(np.frexp(np.float64(total))[0]) == 0.5
