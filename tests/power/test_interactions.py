@@ -30,7 +30,7 @@ def test_what_no_case_meets_is_a_hole_that_names_its_conditions() -> None:
         plan = case.output
         return case.dtype == "float16" and plan is not None and len(plan.shape) == 7 and plan.view != "contiguous"
 
-    one, two, dtype_and_two, three = interactions([case for case in cases() if not has(case)])
+    one, two, dtype_and_two, _ = interactions([case for case in cases() if not has(case)])
     assert not one.holes
     assert not two.holes
     assert dtype_and_two.holes
