@@ -211,7 +211,7 @@ FAULTS: dict[str, Fault] = {
     "leaves_from_a_thread": Fault(in_a_thread(lambda: os._exit(0)), None, "crash", "exit status 0"),
     "killed": Fault(kills(signal.SIGKILL), None, "crash", "signal 9 (SIGKILL)"),
     "faults": Fault(kills(signal.SIGSEGV), None, "crash", "signal 11 (SIGSEGV)"),
-    "interrupts": Fault(throws(KeyboardInterrupt()), None, "crash", "exit status"),
+    "interrupts": Fault(throws(KeyboardInterrupt()), None, "crash"),
     "hangs": Fault(lambda _: time.sleep(600), None, "timeout", "no answer in"),
     "forks": Fault(forks(), "pass", "pass"),
     "forks_and_raises": Fault(forks(lambda: throws(RuntimeError("twice"))(None)), "pass", "pass"),  # type: ignore[arg-type]
