@@ -67,7 +67,6 @@ with np.errstate(all="ignore"):
     x = np.where(np.abs(x) < 1e6, x, 1).astype(np.float32)
     columns = {"output": x.reshape(2000, 3)}
     for op, inputs, attrs, out in (
-        ("aclnnLogSigmoidBackward", {"self": x, "buffer": x}, {}, "gradInput"),
         ("aclnnBinaryCrossEntropyBackward", {"self": np.abs(x) % 1, "target": x % 1, "weightOptional": None},
          {"reduction": 1}, "out"),
         ("aclnnSoftmaxBackward", columns, {"dim": 0}, "out"),
@@ -84,7 +83,7 @@ print(digest.hexdigest())
 
 def digests(**environment: str) -> tuple[str, str, str]:
     """Return the digests of the catalogue's smoke tier, of the fixed goldens, and of what verdicts measure errors from
-    and in, computed in a process of its own."""
+    and in (of formulas without NumPy's exp, whose last bit is its own), computed in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
