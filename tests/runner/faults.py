@@ -30,7 +30,7 @@ from oracle.model.errors import DeviceFault, OracleError
 from oracle.model.status import Status
 
 SURROGATE = "half of a character: \ud800"
-SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
+SLEEPER = [sys.executable, "-c", "import time; time.sleep(90)"]
 
 
 class Unspeakable(Exception):
@@ -104,7 +104,8 @@ def leaves_behind(*, session: bool) -> Do:
     def start(_: Doing) -> None:
         for number in sockets():
             os.set_inheritable(number, True)
-        subprocess.Popen(SLEEPER, close_fds=False, start_new_session=session, stdout=subprocess.DEVNULL)
+        silent = subprocess.DEVNULL
+        subprocess.Popen(SLEEPER, close_fds=False, start_new_session=session, stdout=silent, stderr=silent)
 
     return start
 
