@@ -16,7 +16,7 @@ PACKAGE = Path(oracle.__file__).parent
 # From the ground up; the rooms of one floor do not know each other.
 FLOORS = (
     {"model"},
-    {"numerics", "record", "emulator"},
+    {"numerics", "record", "emulator", "parallel"},
     {"operators", "reporting"},
     {"standards", "catalogue", "fixtures_readme"},
     {"verdict", "cann", "fixtures", "adapter"},

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+from ..model.dtypes import FORMATS, dtype_of
 from .enclosures import constant_interval
 from .errorbounds import Arithmetic, Loss, losses
 from .expressions import Expression, walk
@@ -64,7 +64,7 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
     high, low = evaluate(root, operands)
     high, low = np.asarray(high), np.asarray(low)
     error = _error(root, operands, high)
-    middle = quantize(high, FloatFormat("", fmt.mant + 1, fmt.emin, np.inf))
+    middle = quantize(high, fmt.with_ties)
     beyond = (high - middle) + low  # both are multiples of the same small unit: the difference is exact
     told = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
     value = np.where(told, np.nextafter(middle, np.copysign(np.inf, beyond)), high)
@@ -153,7 +153,10 @@ for _n in range(1, _TERMS + 1):
 
 
 def exponential(a: Pair) -> Pair:
-    """e^a: a = k ln 2 + r, e^(r / 512) - 1 by its series, doubled nine times."""
+    """e^a: a = k ln 2 + r, e^(r / 512) - 1 by its series, doubled nine times. Beyond +-1500, where the result is
+    infinite or 0, k ln 2 would soon have no digit of a."""
+    inside = np.abs(a[0]) < 1500
+    a = np.where(inside, a[0], np.clip(a[0], -1500, 1500)), np.where(inside, a[1], 0.0)
     k = np.rint(a[0] / _LN2[0])
     r = a
     for part in _LN2:

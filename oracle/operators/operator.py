@@ -116,7 +116,8 @@ class Operator:
     divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
     otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
-    ``changed``: the versions of CANN since which a check answers otherwise.
+    ``changed``: the versions of CANN since which a check answers otherwise. ``demands``: what the document demands and
+    the host does not check. ``source``: the file of the host's checks.
     """
 
     name: str
@@ -132,6 +133,8 @@ class Operator:
     like: str = ""
     undefined: Callable[[Arguments], str | None] | None = None
     changed: tuple[str, ...] = ()
+    demands: Callable[[Args, Platform], Checks] | None = None
+    source: str = ""
     kernel: KernelName | None = None
     aten: Aten | None = None
     mindspore: MindSpore | None = None
@@ -176,6 +179,11 @@ class Operator:
         return tuple(p for p in self.parameters if p.kind == "input" and (not roles or p.role in roles))
 
     @cached_property
+    def mutual(self) -> tuple[str, ...]:
+        """The inputs that broadcast together with the main operand."""
+        return tuple(p.name for p in self.inputs(MUTUAL))
+
+    @cached_property
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
         return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
@@ -217,9 +225,9 @@ class Operator:
     def output_shape(self, a: Arguments) -> Shape:
         """Return the output's shape for inputs that have one (arrays or descriptions)."""
         shape: Shape = tuple(a[self.main].shape)
-        for parameter in self.inputs(MUTUAL):
-            if a.get(parameter.name) is not None:
-                shape = broadcast_shape(shape, tuple(a[parameter.name].shape)) or shape
+        for name in self.mutual:
+            if a.get(name) is not None:
+                shape = broadcast_shape(shape, tuple(a[name].shape)) or shape
         return shape
 
     def slice_axes(self, shape: Shape, attributes: Attributes) -> tuple[int, ...]:
@@ -252,7 +260,7 @@ class Operator:
 
     def output_dtype(self, a: Arguments) -> str:
         """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
-        names = [self.like] if self.like else [self.main, *(p.name for p in self.inputs(MUTUAL))]
+        names = [self.like] if self.like else [self.main, *self.mutual]
         kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
         return promoted(*kinds) or kinds[0]
 
@@ -272,7 +280,7 @@ class Operator:
             if parameter.kind == "attr":
                 found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
-                found[parameter.symbol] = np.broadcast_to(value, shape)
+                found[parameter.symbol] = value if value.shape == shape else np.broadcast_to(value, shape)
         if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if self.scalars is not None:

@@ -15,6 +15,7 @@ from .one_case import run_case
 from .opening import load_backend, release
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .spread import Spread
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Bench:
     settings: Settings
     _backend: Backend | None = None
     _child: Child | None = None
+    elsewhere: Spread | None = None  # the workers of a cluster
     _changed: list[str] = field(default_factory=list)
 
     def open(self) -> None:
@@ -58,7 +60,9 @@ class Bench:
             return record_of(case, self.settings, Outcome("skip", expected.explanation))
         try:
             self.open()
-            if self._child is not None:
+            if self.elsewhere is not None:
+                record = self.elsewhere.run_case(case)
+            elif self._child is not None:
                 record = self._child.run_case(case)
             else:
                 assert self._backend is not None
@@ -69,8 +73,15 @@ class Bench:
             record = expected.counted(record)
         return record
 
+    def restart(self) -> None:
+        """Give the next case a fresh child process; a backend in this process stays."""
+        if self._child is not None:
+            self._child.kill()
+
     def close(self) -> None:
         """Release the backend and end the child. Raises OracleError where that goes wrong."""
+        if self.elsewhere is not None:
+            self.elsewhere.close()
         backend, child, self._backend, self._child = self._backend, self._child, None, None
         if child is not None:
             child.close()

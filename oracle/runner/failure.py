@@ -58,6 +58,22 @@ def histogram(distance: Array) -> dict[str, int]:
     return {name: n for name, n in found.items() if n or name in ("0", "1", "2")}
 
 
+def spread(actual: Array, reference: Reference) -> dict[str, int]:
+    """Return how many elements lie how many ULPs from the golden: ``histogram`` without what is 0; {} for no floats.
+
+    Only what differs is measured: most elements of a right device do not.
+    """
+    actual, golden = _real(actual), _real(reference.golden)
+    if not _is_float(golden) or actual.dtype != golden.dtype or actual.shape != golden.shape:
+        return {}
+    judged = slice(None) if reference.unspecified is None else ~reference.unspecified.reshape(-1)
+    a, g = actual.reshape(-1)[judged], golden.reshape(-1)[judged]
+    differ = (a != g) & ~(np.isnan(a) & np.isnan(g))
+    found = histogram(ulp_distance(a[differ], g[differ]))
+    found["0"] = a.size - sum(found.values()) + found["0"]
+    return {name: n for name, n in found.items() if n}
+
+
 def describe_inputs(case: Case) -> dict[str, str]:
     """Return every input in words."""
     return {name: _tensor(plan) for name, plan in case.inputs.items()}
@@ -242,6 +258,8 @@ def _text(record: CaseRecord) -> Iterator[str]:
     yield f"  reason   {record.reason}"
     if detail.rule:
         yield f"  rule     {detail.rule}" + (f"   (output {detail.output})" if detail.output else "")
+    if record.authority:
+        yield f"  on the authority of  {record.authority}"
     for layer, verdict in record.verdicts.items():
         if not verdict.passed and verdict.reason not in record.reason:
             yield f"  {layer:<9}{verdict.reason}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
+from ..operators.registry import register
 from .custody import DeviceError, loading, reason_of
-from .settings import Settings, register
+from .settings import Settings
 
 
 def load_backend(settings: Settings, changed: list[str] | None = None) -> Backend:

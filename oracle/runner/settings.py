@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
+from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
-from ..operators import OPERATORS
-from ..operators.registry import operator_named
+from ..operators.registry import operator_named, register
 from .options import OPTIONS, spell
 from .shards import Shard
 
@@ -44,6 +45,7 @@ class Settings:
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
+    authority: str = SOURCE
     overflow: str | None = None
     determinism: int = 1
     invariance: bool = False
@@ -54,6 +56,8 @@ class Settings:
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
+    golden_cache: str | None = None  # a folder
+    cluster: str | None = None  # a Dask scheduler's address: cases run on its workers
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
@@ -123,7 +127,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
-        gate=_gate(text.get("gate"), _layers(text.get("layers"))),
+        gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
+        authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
@@ -134,15 +139,11 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
+        golden_cache=text.get("golden-cache") and str(Path(text["golden-cache"]).resolve()),
+        cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
-
-
-def register(operators: Iterable[str]) -> None:
-    """Make operators from outside known in this process. Raises OracleError for what is none."""
-    for text in operators:
-        OPERATORS.add(text)
 
 
 def _isolated(given: Mapping[str, Any], backend: str) -> bool:
@@ -170,6 +171,22 @@ def _cann_here(given: Mapping[str, Any]) -> str:
         return cann_of(find_toolkit().version)
     except OracleError:  # opening the backend tells it
         return NEWEST
+
+
+def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
+    """The address of --cluster. Raises OracleError beside what a cluster cannot do."""
+    address = text.get("cluster")
+    if address is None:
+        return None
+    if (backend := text.get("backend", "cpu")) != "cpu":
+        raise OracleError(
+            f"--cluster runs --backend cpu; {backend} runs where its device is: share its cases out with --shard, or "
+            "with -n, --dist and --tx"
+        )
+    for name in ("isolate", "timeout-per-case", "record-outputs", "devices", "third-party"):
+        if given[name]:
+            raise OracleError(f"--cluster and --{name}: a cluster's workers run the oracle itself; leave one out")
+    return address
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
@@ -258,9 +275,11 @@ def _layers(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in LAYERS if name in names)
 
 
-def _gate(text: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
-    """The layers that decide a case's status: those that are judged, or those of --gate; structure always does."""
-    chosen = judged if text is None else _layers(text)
+def _gate(text: str | None, judged: tuple[str, ...], authority: str | None) -> tuple[str, ...]:
+    """The layers that decide a case's status: those that are judged (of the document's rules not the project's own
+    bound), or those of --gate; structure always does."""
+    whole = tuple(name for name in judged if name != "strict" or authority != DOCUMENT)
+    chosen = whole if text is None else _layers(text)
     for name in chosen:
         if name not in judged:
             raise OracleError(f"--gate {text}: layer {name} is not judged; --layers says {','.join(judged)}")

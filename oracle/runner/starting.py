@@ -29,6 +29,8 @@ def start(config: pytest.Config) -> Run:
     language, path = _language(given), report_path(config)
     if path is not None:
         format_of(path)
+    if settings.cluster is not None and getattr(config.option, "dist", "no") != "no":
+        raise OracleError("--cluster and -n: give one of them; the cluster has its own workers")
     if told is None:
         earlier = _earlier(config)
         continued = None if earlier is None else earlier.continued
