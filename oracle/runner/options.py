@@ -77,6 +77,8 @@ OPTIONS: tuple[Option, ...] = (
     _value("layers", "LIST", "layers that are judged (default: structure,standard,strict)"),
     _value("gate", "LIST", "of these the layers that decide a case's status, e.g. standard; structure always does "
            "(default: all that are judged)"),
+    _value("authority", "WHOSE", "document: only what the user's documents demand is planned, and the strict bound "
+           "does not decide unless --gate says so; source (default): everything"),
     _value("overflow", "MODE", "inf_nan or saturate, instead of the SoC's own mode"),
     _value("determinism", "N", "run every case N times and compare bit for bit (costs N times the device time)"),
     _flag("invariance", "non-contiguous must equal contiguous, and a slice of the batch the batch, bit for bit (costs "

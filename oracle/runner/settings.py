@@ -11,6 +11,7 @@ from typing import Any
 
 from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
+from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
 from ..operators.registry import operator_named, register
@@ -44,6 +45,7 @@ class Settings:
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
+    authority: str = SOURCE
     overflow: str | None = None
     determinism: int = 1
     invariance: bool = False
@@ -126,7 +128,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
-        gate=_gate(text.get("gate"), _layers(text.get("layers"))),
+        gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
+        authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
@@ -273,9 +276,11 @@ def _layers(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in LAYERS if name in names)
 
 
-def _gate(text: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
-    """The layers that decide a case's status: those that are judged, or those of --gate; structure always does."""
-    chosen = judged if text is None else _layers(text)
+def _gate(text: str | None, judged: tuple[str, ...], authority: str | None) -> tuple[str, ...]:
+    """The layers that decide a case's status: those that are judged (of the document's rules not the project's own
+    bound), or those of --gate; structure always does."""
+    whole = tuple(name for name in judged if name != "strict" or authority != DOCUMENT)
+    chosen = whole if text is None else _layers(text)
     for name in chosen:
         if name not in judged:
             raise OracleError(f"--gate {text}: layer {name} is not judged; --layers says {','.join(judged)}")
