@@ -80,6 +80,7 @@ class RunHeader:
     cann: str = field(default="", metadata=TEXT)
     gate: tuple[str, ...] = field(default=(), metadata=WORDS)
     authority: str = field(default="", metadata=TEXT)
+    subnormals: str = field(default="", metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
     changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))

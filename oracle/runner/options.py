@@ -80,6 +80,8 @@ OPTIONS: tuple[Option, ...] = (
     _value("authority", "WHOSE", "document: only what the user's documents demand is planned, and the strict bound "
            "does not decide unless --gate says so; source (default): everything"),
     _value("overflow", "MODE", "inf_nan or saturate, instead of the SoC's own mode"),
+    _value("subnormals", "RULE", "keep, flush or either, instead of what the SoC's instructions do with subnormal "
+           "float32 results: keep allows no flushing, the others do; with flush the cpu backend flushes"),
     _value("determinism", "N", "run every case N times and compare bit for bit (costs N times the device time)"),
     _flag("invariance", "non-contiguous must equal contiguous, and a slice of the batch the batch, bit for bit (costs "
           "up to 3 times the device time)"),

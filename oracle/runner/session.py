@@ -25,6 +25,7 @@ from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.authority import DOCUMENT
 from ..model.errors import OracleError
+from ..model.platforms import platform
 from ..parallel import code_digest
 from ..record.notes import told_of_changes
 from ..record.types import SCHEMA, CaseRecord, RunHeader
@@ -226,6 +227,7 @@ class Run:
             cann=settings.cann,
             gate=settings.gate,
             authority=settings.authority,
+            subnormals=settings.subnormals or ("flush" if platform(settings.soc).flushes else "keep"),
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,

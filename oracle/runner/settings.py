@@ -13,7 +13,7 @@ from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
+from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_version, platform
 from ..operators.registry import operator_named, register
 from .options import OPTIONS, spell
 from .shards import Shard
@@ -47,6 +47,7 @@ class Settings:
     gate: tuple[str, ...] = LAYERS
     authority: str = SOURCE
     overflow: str | None = None
+    subnormals: str = ""
     determinism: int = 1
     invariance: bool = False
     isolate: bool = False
@@ -67,7 +68,7 @@ class Settings:
     @property
     def under(self) -> dict[str, str]:
         """What a call's rules depend on beside its SoC, by the call's names."""
-        return {"cann": self.cann}
+        return {"cann": self.cann, "subnormals": self.subnormals}
 
     @property
     def saturates(self) -> bool:
@@ -131,6 +132,9 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
         authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
+        subnormals=_one_of("rule for subnormal numbers", text["subnormals"], SUBNORMALS)
+        if "subnormals" in text
+        else "",
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
         isolate=_isolated(given, text.get("backend", "cpu")),
