@@ -230,6 +230,7 @@ class Run:
             subnormals=settings.subnormals or ("flush" if platform(settings.soc).flushes else "keep"),
             standard=settings.standard,
             seed=settings.seed,
+            shuffle="" if settings.shuffle is None else str(settings.shuffle),
             tier=settings.tier,
             layers=settings.layers,
             overflow="saturate" if settings.saturates else "inf_nan",

@@ -43,6 +43,7 @@ class Settings:
     volume: Volume | None = None  # generated cases instead of a tier's
     shard: Shard | None = None  # None: all of them
     seed: int = 0
+    shuffle: int | None = None  # the order's seed; None: as the files have them
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
     authority: str = SOURCE
@@ -128,6 +129,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         volume=Volume.of(text["volume"]) if "volume" in text else None,
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
+        shuffle=_integer("--shuffle", text["shuffle"], low=0) if "shuffle" in text else None,
         layers=_layers(text.get("layers")),
         gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
         authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
