@@ -63,6 +63,7 @@ class Settings:
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
+    place: int | None = None  # of a worker among those of its host, which share the host's devices
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
 
     @property
@@ -82,11 +83,11 @@ class Settings:
             return self.volume
         return replace(self.volume, cases=self.volume.cases * 8 // 5)
 
-    def for_worker(self, name: str) -> Settings:
-        """Return the settings of a worker ("gw1"; "main" without workers): its name, its device of --devices."""
-        number = name.removeprefix("gw")
-        turn = int(number) % len(self.devices) if self.devices and number.isdigit() else 0
-        return replace(self, worker=name, device=self.devices[turn] if self.devices else self.device)
+    def for_worker(self, name: str, place: int | None = None) -> Settings:
+        """Return the settings of a worker ("gw1"; "main" without workers) at a place among those of its host: its
+        name, its device of --devices."""
+        device = self.devices[(place or 0) % len(self.devices)] if self.devices else self.device
+        return replace(self, worker=name, place=place, device=device)
 
     @property
     def chosen(self) -> list[str]:
