@@ -11,14 +11,14 @@ import numpy as np
 from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, Platform, platform
-from ..model.status import Status, invalid, nullptr
+from ..model.platforms import DEFAULT_SOC, Platform, platform, with_subnormals
+from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import elementwise
 from ..numerics.blocks import convert
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
-from .checks import first_failure
+from .checks import Check
 from .operator import Arguments, Operator
 from .parameters import Parameter
 from .reference import Reference
@@ -63,22 +63,38 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = No
         params = {**call.attrs, **{name: call.spec(name) for name in (*call.inputs, *call.outputs)}}
         params.update(dict.fromkeys(call.null))
         return validate(call.op, soc=call.soc, cann=call.cann, **params)
+    deciding = decision(op, soc=soc, cann=cann, **params)
+    return SUCCESS if deciding is None or deciding.status is None else deciding.status
+
+
+def decision(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Check | None:
+    """Return the check that decides what GetWorkspaceSize answers; None where every check passes."""
     found = operator(op)
     target = platform(soc, cann)
     bind(found, params, POINTERS)
     for name in POINTERS:
         if name in params and params[name] is None:
-            return nullptr(f"{name} is a null pointer")
+            return Check("no null pointer", nullptr(f"{name} is a null pointer"))
+    args, wrong = _described_all(found, params)
+    if wrong is not None:
+        return Check("parameters", wrong)
+    return next((check for check in found.checks(args, target) if check.status is not None), None)
+
+
+def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments as checks get them: tensors described, attributes as C sees them."""
+    return _described_all(op, params)[0]
+
+
+def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, Any], Status | None]:
+    """The arguments, and the answer to the first that is none."""
     args: dict[str, Any] = {}
     wrong = None
-    for parameter in found.parameters:
-        value = params.get(parameter.name)
+    for parameter in op.parameters:
         describe = _attribute if parameter.kind == "attr" else _described
-        args[parameter.name], problem = describe(parameter, value)
+        args[parameter.name], problem = describe(parameter, params.get(parameter.name))
         wrong = wrong or problem
-    if wrong is not None:
-        return wrong
-    return first_failure(found.checks(args, target))
+    return args, wrong
 
 
 def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
@@ -223,7 +239,7 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     part = sink.at((None,)) if out.ndim == 0 else sink
     if isinstance(op.computes, Elementwise):
         operands = op.formula_operands(ready)
-        elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel)
+        elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
     else:
         op.computes.evaluate(ready, target, part)
     return sink
@@ -244,7 +260,7 @@ def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
 @ieee_arithmetic
 def reference(call: Call) -> Reference:
     """Return golden, unrounded value and strict bound of a call that must succeed."""
-    op, target = operator(call.op), platform(call.soc, call.cann)
+    op, target = operator(call.op), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     if op.ends_early(args):
@@ -272,9 +288,11 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     """Return what a device of the call's SoC would write, in the output's dtype.
 
     ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same with every intermediate
-    rounded to the kernel type. Then the host's rounding, the cast to the output, and the SoC's overflow mode.
+    rounded to the kernel type. Elementwise kernels flush subnormal numbers where the SoC's instructions do. Then the
+    host's rounding, the cast to the output, and the SoC's overflow mode.
     """
     op, target = operator(call.op), platform(call.soc, call.cann)
+    flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     served(op, args)
@@ -286,17 +304,20 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     args = _ready(op, args)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32)
+    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32, flushing)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
     return out
 
 
-def device_kernel(op: Operator, args: Arguments, form: str, compute: Any) -> Array:
-    """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store."""
+def device_kernel(
+    op: Operator, args: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()
+) -> Array:
+    """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
+    ``flushing``: operations of an elementwise kernel whose subnormal results become 0."""
     if isinstance(op.computes, Elementwise):
-        return elementwise.kernel(op.computes, op.formula_operands(args), form, compute)
+        return elementwise.kernel(op.computes, op.formula_operands(args), form, compute, flushing)
     return op.computes.kernel(args, form, compute)
 
 

@@ -58,7 +58,7 @@ class RunHeader:
 
     ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``changed``: what loading
     the backend changed in its process; ``shard``: ``K/N`` of a run that was shared out; ``chosen``: by which options
-    some of the catalogue's cases were chosen; ``extra`` holds whatever else a record says.
+    some of the catalogue's cases were chosen; ``shuffle``: the seed of their order; ``extra``: whatever else it says.
     """
 
     TYPE: ClassVar[str] = "run"
@@ -79,11 +79,14 @@ class RunHeader:
     command: str = field(metadata=TEXT)
     cann: str = field(default="", metadata=TEXT)
     gate: tuple[str, ...] = field(default=(), metadata=WORDS)
+    authority: str = field(default="", metadata=TEXT)
+    subnormals: str = field(default="", metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
     changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))
     shard: str = field(default="", metadata=beside("shard", TEXT))
     chosen: str = field(default="", metadata=beside("chosen", TEXT))
+    shuffle: str = field(default="", metadata=beside("shuffle", TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -188,7 +191,7 @@ class CaseRecord:
     by, over what a right kernel may lose. Of a case whose values were judged: ``elements`` of the output, ``reduced``:
     how many of them enter one result, where that is more than one, ``magnitude``: the largest finite absolute value of
     the golden, ``ulps``: how many elements lie how many ULPs from it. ``notes``: what the device changed in the process
-    it ran in.
+    it ran in. ``authority``: on whose authority the broken rule stands, or else the case.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -213,6 +216,7 @@ class CaseRecord:
     ulps: Mapping[str, Number] = field(default_factory=dict, metadata=beside("elements", NUMBER_MAP))
     notes: tuple[str, ...] = field(default=(), metadata=beside("notes", WORDS))
     kernel_share: Number | None = field(default=None, metadata=beside("kernel_share", NUMBER))
+    authority: str = field(default="", metadata=beside("authority", TEXT))
 
     @property
     def ok(self) -> bool:

@@ -284,9 +284,8 @@ def _factor(found: Findings) -> Iterator[str]:
         yield f"the division by the element count {size} is missing"
     elif size > 1 and abs(factor * size - 1) < 8 * unit:
         yield f"divided by the element count {size}, which is not asked for"
-    elif told := _told(factor, 8 * unit, found.call):
-        if sizes >= 3 or "too many" in told:
-            yield told
+    elif (told := _told(factor, 8 * unit, found.call)) and (sizes >= 3 or "too many" in told):
+        yield told
 
 
 def _told(factor: float, near: float, call: Call | None) -> str:

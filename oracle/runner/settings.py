@@ -6,12 +6,14 @@ import ast
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
+from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
+from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_version, platform
 from ..operators.registry import operator_named, register
 from .options import OPTIONS, spell
 from .shards import Shard
@@ -41,9 +43,12 @@ class Settings:
     volume: Volume | None = None  # generated cases instead of a tier's
     shard: Shard | None = None  # None: all of them
     seed: int = 0
+    shuffle: int | None = None  # the order's seed; None: as the files have them
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
+    authority: str = SOURCE
     overflow: str | None = None
+    subnormals: str = ""
     determinism: int = 1
     invariance: bool = False
     isolate: bool = False
@@ -53,16 +58,18 @@ class Settings:
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
+    golden_cache: str | None = None  # a folder
     cluster: str | None = None  # a Dask scheduler's address: cases run on its workers
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
+    place: int | None = None  # of a worker among those of its host, which share the host's devices
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
 
     @property
     def under(self) -> dict[str, str]:
         """What a call's rules depend on beside its SoC, by the call's names."""
-        return {"cann": self.cann}
+        return {"cann": self.cann, "subnormals": self.subnormals}
 
     @property
     def saturates(self) -> bool:
@@ -76,11 +83,11 @@ class Settings:
             return self.volume
         return replace(self.volume, cases=self.volume.cases * 8 // 5)
 
-    def for_worker(self, name: str) -> Settings:
-        """Return the settings of a worker ("gw1"; "main" without workers): its name, its device of --devices."""
-        number = name.removeprefix("gw")
-        turn = int(number) % len(self.devices) if self.devices and number.isdigit() else 0
-        return replace(self, worker=name, device=self.devices[turn] if self.devices else self.device)
+    def for_worker(self, name: str, place: int | None = None) -> Settings:
+        """Return the settings of a worker ("gw1"; "main" without workers) at a place among those of its host: its
+        name, its device of --devices."""
+        device = self.devices[(place or 0) % len(self.devices)] if self.devices else self.device
+        return replace(self, worker=name, place=place, device=device)
 
     @property
     def chosen(self) -> list[str]:
@@ -122,9 +129,14 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         volume=Volume.of(text["volume"]) if "volume" in text else None,
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
+        shuffle=_integer("--shuffle", text["shuffle"], low=0) if "shuffle" in text else None,
         layers=_layers(text.get("layers")),
-        gate=_gate(text.get("gate"), _layers(text.get("layers"))),
+        gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
+        authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
+        subnormals=_one_of("rule for subnormal numbers", text["subnormals"], SUBNORMALS)
+        if "subnormals" in text
+        else "",
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
         isolate=_isolated(given, text.get("backend", "cpu")),
@@ -134,6 +146,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
+        golden_cache=text.get("golden-cache") and str(Path(text["golden-cache"]).resolve()),
         cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
@@ -269,9 +282,11 @@ def _layers(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in LAYERS if name in names)
 
 
-def _gate(text: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
-    """The layers that decide a case's status: those that are judged, or those of --gate; structure always does."""
-    chosen = judged if text is None else _layers(text)
+def _gate(text: str | None, judged: tuple[str, ...], authority: str | None) -> tuple[str, ...]:
+    """The layers that decide a case's status: those that are judged (of the document's rules not the project's own
+    bound), or those of --gate; structure always does."""
+    whole = tuple(name for name in judged if name != "strict" or authority != DOCUMENT)
+    chosen = whole if text is None else _layers(text)
     for name in chosen:
         if name not in judged:
             raise OracleError(f"--gate {text}: layer {name} is not judged; --layers says {','.join(judged)}")
