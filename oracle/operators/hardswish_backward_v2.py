@@ -27,7 +27,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, SAME, output, tensor
 
 
@@ -72,5 +72,4 @@ OPERATOR = Operator(
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad_v2", ("gradOutput", "self")),
     aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"])),
-    mindspore=MindSpore(lambda primitives, t: primitives.HSwishGrad()(t["gradOutput"], t["self"])),
 )
