@@ -11,9 +11,12 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 from ..model.errors import OracleError
+from ..record.codec import from_json
+from ..record.fields import parse_object
+from ..record.types import GOOD, CaseRecord
 from .options import PROPERTY
 from .session import Run
-from .terminal import Progress
+from .terminal import MIDDLE, Failures, Progress, Quiet, few
 
 
 class ControllerHooks:
@@ -26,16 +29,18 @@ class ControllerHooks:
         self.summary: list[str] = []
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         self.progress: Progress | None = None
+        self.quiet: Quiet | None = None  # where every line is ours and none is asked for with -v
+        self.failures = Failures()
         if reporter is not None and only_cases and config.option.verbose <= 0:
             reporter.showfspath = False
             self.progress = Progress(run.recorder.left, reporter, run.language)
+            self.quiet = Quiet(reporter)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
         """No letter per case: the progress line tells more in less. ``-v`` gives pytest's own lines."""
         status = yield
-        ours = any(key == PROPERTY for key, _value in getattr(report, "user_properties", ()))
-        return (status[0], "", *status[2:]) if ours and self.progress is not None and status else status
+        return (status[0], "", *status[2:]) if _is_ours(report) and self.progress is not None and status else status
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when in ("setup", "teardown"):
@@ -45,10 +50,14 @@ class ControllerHooks:
                 case_id, status = self.run.recorder.case(str(value))
                 if self.progress is not None:
                     self.progress.case(case_id, status)
+                    if status not in GOOD or case_id in self.failures.records:
+                        self.failures.case(from_json(CaseRecord, parse_object(str(value), case_id)))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.progress is not None:
             self.progress.close()
+        if self.quiet is not None:
+            self.quiet.close()
         try:
             self.summary += self.run.finish()
             self.write_report()
@@ -68,7 +77,33 @@ class ControllerHooks:
             formats.write([read(self.run.record)], self.report, language=self.run.language)
             self.summary.append(f"report: {self.report}")
 
-    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None, None, None]:
+        """Say how the run ended, after everybody else: its last lines are the totals and where the report is.
+
+        pytest's own lines of every failing case, thousands of them, are for -v.
+        """
+        kept = {}
+        if self.quiet is not None:
+            kept = {name: terminalreporter.stats.pop(name, []) for name in ("failed", "warnings")}
+            others = [report for report in kept["failed"] if not _is_ours(report)]
+            terminalreporter.stats.update({"failed": others} if others else {})
+        yield
+        terminalreporter.stats.update({name: reports for name, reports in kept.items() if reports})
         terminalreporter.section("aclnn-oracle")
-        for line in self.summary:
+        for line in self._said():
             terminalreporter.write_line(line)
+
+    def _said(self) -> list[str]:
+        """The last lines: what went wrong, then notes, totals and paths."""
+        language, notes = self.run.language, self.run.notes
+        if self.quiet is None:
+            return [*notes, *self.summary]
+        if self.quiet.kept_back:
+            notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
+        failures = self.failures.lines(language, MIDDLE - min(len(notes), MIDDLE // 4))
+        return [*failures, *few(notes, MIDDLE - len(failures), language), *self.summary]
+
+
+def _is_ours(report: Any) -> bool:
+    return any(key == PROPERTY for key, _value in getattr(report, "user_properties", ()))

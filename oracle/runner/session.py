@@ -204,21 +204,25 @@ class Run:
         return self._active
 
     def finish(self) -> list[str]:
-        """End the record and release the backend; return what the terminal should say at the end."""
+        """End the record and release the backend; return the terminal's last lines: totals and where the record is."""
         self.recorder.end()
         try:
             self.bench.close()
         except OracleError as error:
             self.problems.append(str(error))
-        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
-        lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines += self.recorder.unrun()
-        lines += summary(self.recorder.counts(), self.language)
+        lines = summary(self.recorder.counts(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
         if self.recorder.kept is not None:
             lines.append(f"the record that was there is kept: {self.recorder.kept}")
         return lines
+
+    @property
+    def notes(self) -> list[str]:
+        """What the terminal should say above the totals: a device that was not given back, what was not tested."""
+        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
+        lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        return lines + self.recorder.unrun()
 
     @property
     def failed(self) -> bool:

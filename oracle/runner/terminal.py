@@ -1,19 +1,32 @@
-"""What a run says while it goes and at its end: one line in a terminal, a line every half minute in a pipe."""
+"""What a run says while it goes and at its end: never more than 60 lines, the totals and the report's path last.
+
+While it goes: one line in a terminal; in a pipe four lines, half a minute apart, and then one each time the run has
+taken twice as long. At its end: a few failures in full, or the ten biggest kinds of many in a line each.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from ..record.types import GOOD
-from ..reporting.language import Language, Listing, _, _n
+from ..model.text import bounded
+from ..record.types import GOOD, CaseRecord
+from ..reporting.language import Language, Listing, Phrase, _, _n
+from ..reporting.summary import Cluster, clusters
 from ..reporting.words import DID, ORDER
+from . import failure
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 TERMINAL_S, PIPE_S = 0.2, 30.0  # seconds between two tellings
+EVENLY = 4  # tellings in a pipe before they grow rare
+KINDS = 10  # of failures that are told
+MIDDLE = 26  # lines between pytest's first ones and the totals
+STRANGERS = 4  # lines of other plug-ins (xdist: a worker went down) that are shown
+LINE = 200  # characters of a line that other people's words are in
 
 
 class Progress:
@@ -22,17 +35,24 @@ class Progress:
     def __init__(self, planned: int, reporter: TerminalReporter, language: Language) -> None:
         self.planned, self.reporter, self.language = planned, reporter, language
         self.is_terminal = bool(getattr(reporter, "isatty", False))
+        self.write_line = reporter.write_line  # as it is now: ours are few
         self.statuses: dict[str, str] = {}
         self.started = self.last = time.monotonic()
-        self.width = 0
+        self.width = self.told = 0
 
     def case(self, case_id: str, status: str) -> None:
         """Count a case (of two endings of one id the later) and tell where it is time to."""
         self.statuses[case_id] = status
         now = time.monotonic()
-        if now - self.last >= (TERMINAL_S if self.is_terminal else PIPE_S):
-            self.last = now
+        if now - self.last >= self._pause():
+            self.last, self.told = now, self.told + 1
             self.tell(now)
+
+    def _pause(self) -> float:
+        """Seconds from one telling to the next."""
+        if self.is_terminal:
+            return TERMINAL_S
+        return PIPE_S if self.told < EVENLY else self.last - self.started
 
     def tell(self, now: float) -> None:
         line = self.line(now - self.started)
@@ -40,7 +60,7 @@ class Progress:
             self.width = max(self.width, len(line))
             self.reporter.rewrite(line, erase=True)
         else:
-            self.reporter.write_line(line)
+            self.write_line(line)
 
     def line(self, elapsed: float) -> str:
         """The state after so many seconds, in a line."""
@@ -85,3 +105,92 @@ def summary(counts: Mapping[str, int], language: Language) -> list[str]:
         parts = Listing([_("{count} {did}", count=n, did=DID[status]) for status, n in ended])
         lines.append(language.say(_("{cases}: {list}", cases=_n("{n} case", "{n} cases", total), list=parts)))
     return lines
+
+
+class Failures:
+    """The cases of a run that did not end well, as far as its end tells of them."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, CaseRecord] = {}  # of two endings of one id the later
+        self.texts: dict[str, str] = {}  # in full, of the first few
+
+    def case(self, record: CaseRecord) -> None:
+        """Take in a case as it ends. What only a report shows is left out: a run may have any number of failures."""
+        if record.ok:
+            self.records.pop(record.id, None)
+            self.texts.pop(record.id, None)
+            return
+        if len(self.texts) < KINDS:
+            self.texts[record.id] = failure.text(record)
+        detail = record.detail and replace(record.detail, worst=(), error_map=(), error_grid=None, traceback="")
+        self.records[record.id] = replace(record, detail=detail, reason=record.reason[:LINE])
+
+    def lines(self, language: Language, room: int) -> list[str]:
+        """What to say of the failures in so many lines: all of it where that fits, else the biggest kinds."""
+        if not self.records:
+            return []
+        if len(self.texts) == len(self.records):
+            full = [line for text in self.texts.values() for line in text.splitlines()]
+            if len(full) <= room:
+                return full
+        found = sorted(clusters(self.records.values()), key=lambda cluster: -cluster.size)
+        lines = [language.say(_n("{n} kind of failure:", "{n} kinds of failure, the biggest first:", len(found)))]
+        lines += [_kind(cluster, language) for cluster in found[:KINDS]]
+        if len(found) > KINDS:
+            left = sum(cluster.size for cluster in found[KINDS:])
+            more = _n("... and {n} more kind, {cases} cases", "... and {n} more kinds, {cases} cases",
+                      len(found) - KINDS, cases=left)  # fmt: skip
+            lines.append(language.say(more))
+        lines.append(
+            language.say(_("-v shows each failure in full; to repeat one: {command}", command=_replay(found[0])))
+        )
+        return lines
+
+
+def _kind(cluster: Cluster, language: Language) -> str:
+    """A kind of failure in a line: how many, of what, which rule, which elements, a likely cause, an example."""
+    said = [Phrase(text) for text in (cluster.rule, cluster.pattern, *cluster.causes[:1]) if text]
+    told = one_line(language.semicolon.join(language.say(part) for part in said))
+    return f"{cluster.size:>7,}  {cluster.status}  {cluster.op} {cluster.dtype}: {told}  {cluster.simplest.id}"
+
+
+def _replay(cluster: Cluster) -> str:
+    detail = cluster.simplest.detail
+    return (detail.replay if detail else "") or f"aclnn-oracle replay '{cluster.simplest.id}'"
+
+
+def one_line(text: str) -> str:
+    """A text that others had a part in as a line of bounded length."""
+    whole = " ".join(bounded(text[: 2 * LINE]).split("\n"))
+    return whole if len(whole) <= LINE else f"{whole[:LINE]} ..."
+
+
+def few(lines: Sequence[str], room: int, language: Language) -> list[str]:
+    """As many of some lines as there is room for, each bounded, and how many there are besides."""
+    if len(lines) <= room:
+        return [one_line(line) for line in lines]
+    left = len(lines) - room + 1
+    more = language.say(_n("... and {n} more line", "... and {n} more lines", left))
+    return [*(one_line(line) for line in lines[: room - 1]), more]
+
+
+class Quiet:
+    """pytest's terminal reporter with no more than a few lines of other plug-ins while cases run."""
+
+    def __init__(self, reporter: TerminalReporter) -> None:
+        self.reporter, self.shown, self.kept_back = reporter, 0, 0
+        self.write = reporter.write_line
+        reporter.write_line = self.write_line  # type: ignore[method-assign]
+
+    def write_line(self, line: str | bytes, **markup: Any) -> None:
+        """Write a line, or count it."""
+        told = line if isinstance(line, str) else line.decode("utf-8", "replace")
+        if self.shown < STRANGERS:
+            self.shown += 1
+            self.write(one_line(told.strip()), **markup)
+        else:
+            self.kept_back += 1
+
+    def close(self) -> None:
+        """Give the reporter back as it was."""
+        self.reporter.write_line = self.write  # type: ignore[method-assign]

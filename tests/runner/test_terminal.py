@@ -11,10 +11,10 @@ import synthetic
 
 from oracle.model.errors import OracleError
 from oracle.record.fields import parse_object
-from oracle.record.types import STATUSES, RunHeader
+from oracle.record.types import STATUSES, CaseRecord, Detail, RunHeader
 from oracle.record.writer import RecordWriter
 from oracle.reporting.language import CHINESE, ENGLISH
-from oracle.runner.terminal import PIPE_S, Progress, summary
+from oracle.runner.terminal import KINDS, LINE, MIDDLE, PIPE_S, STRANGERS, Failures, Progress, Quiet, few, summary
 
 
 class Reporter:
@@ -57,6 +57,52 @@ def test_a_terminal_sees_one_line_and_a_pipe_one_every_half_minute(monkeypatch: 
     assert all(line.startswith("\r") for line in terminal.lines)
     assert len(pipe.lines) == 100 // PIPE_S
     assert pipe.lines[0].startswith("30/200 (15 %)")
+    for number in range(86_400):  # a day in a pipe
+        clock[0] += 1.0
+        shown[1].case(str(number), "pass")
+    assert 10 < len(pipe.lines) < 16
+
+
+def failed(number: int, **changes: Any) -> CaseRecord:
+    detail = Detail(rule=changes.pop("rule", "status code"), replay=f"aclnn-oracle replay {number}")
+    given: dict[str, Any] = {"op": "aclnnXBackward", "dtype": "float32", "status": "fail", "reason": "r", **changes}
+    return CaseRecord(id=f"x_backward/f[{number}]", detail=detail, **given)
+
+
+def test_few_failures_are_told_in_full_and_many_by_their_ten_biggest_kinds() -> None:
+    failures = Failures()
+    failures.case(failed(0, reason="expected ACLNN_SUCCESS"))
+    assert "  reason   expected ACLNN_SUCCESS" in failures.lines(ENGLISH, MIDDLE)
+    for number in range(3000):
+        failures.case(failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3))
+    lines = failures.lines(ENGLISH, MIDDLE)
+    assert lines[0] == "16 kinds of failure, the biggest first:"
+    assert lines[1].split()[:4] == ["1,875", "fail", "aclnnXBackward", "float32:"]
+    assert len(lines) == 1 + KINDS + 2
+    assert lines[-2:] == [
+        "... and 6 more kinds, 450 cases",
+        "-v shows each failure in full; to repeat one: aclnn-oracle replay 15",
+    ]
+    assert failures.lines(CHINESE, MIDDLE)[0] == "16 类失败，从大到小："
+
+
+def test_a_rerun_that_passes_is_no_failure() -> None:
+    failures = Failures()
+    failures.case(failed(1))
+    failures.case(failed(1, status="pass"))
+    assert failures.lines(ENGLISH, MIDDLE) == []
+
+
+def test_what_others_say_takes_a_few_lines_of_bounded_length_and_none_of_the_terminal() -> None:
+    reporter = Reporter(False)
+    quiet = Quiet(reporter)  # type: ignore[arg-type]
+    for _ in range(100):
+        reporter.write_line("\x1b[2J\nworker down " + "x" * 10_000)
+    quiet.close()
+    assert (len(reporter.lines), quiet.kept_back) == (STRANGERS, 100 - STRANGERS)
+    assert all(line.startswith(r"\x1b[2J worker down") and len(line) < LINE + 10 for line in reporter.lines)
+    told = few([f"{n}\n" for n in range(50)], 5, ENGLISH)
+    assert (len(told), told[-1]) == (5, "... and 46 more lines")
 
 
 def test_a_case_that_never_ran_is_not_counted_as_failed() -> None:
