@@ -39,16 +39,18 @@ class Asker:
         found = self.answers(case, given)
         refusing = {key.partition("@")[0] for key, name in (found | self.later(found, given)).items() if name != _OK}
         accepting = tuple(soc for soc in found if soc not in refusing)
-        if not accepting:
+        if not accepting or self._undefined(given):
             return None
         if not self._served(case, given):
             case = without_data(case)
         return case if len(accepting) == len(found) else replace(case, soc=accepting)
 
-    def with_answers(self, case: Case) -> Case:
-        """Return a case that expects what each of its SoCs answers."""
+    def with_answers(self, case: Case) -> Case | None:
+        """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
         given = arguments(case)
         found = self.answers(case, given)
+        if SUCCESS.name in found.values() and self._undefined(given):
+            return None
         most, _ = Counter(found.values()).most_common(1)[0]
         expect = {"default": most, **{soc: name for soc, name in found.items() if name != most}}
         expect |= self.later(found, given)
@@ -78,6 +80,12 @@ class Asker:
 
     def _answer(self, soc: str, given: Mapping[str, Any], cann: str | None = None) -> str:
         return validate(self.operator.name, soc=soc, cann=cann, **given).name
+
+    def _undefined(self, given: Mapping[str, Any]) -> bool:
+        """Whether a call that passes the checks does what no source tells."""
+        op = self.operator
+        return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
+
 
     def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
         """Whether the golden serves a case's types and attributes."""

@@ -11,6 +11,7 @@ from ..operators.operator import Operator
 from .reading import Document
 from .templates import Template, made_for
 
+LEAN = "lean"  # classes: lean
 _MERGED = ("inputs", "attrs", "output")
 
 
@@ -33,7 +34,8 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
 
     A family of the document that says no ``why`` changes keys of its class's family of the same name.
     """
-    families, ofclass = document.data["families"], made_for(operator) if "classes" in document.data else {}
+    families, rule = document.data["families"], document.data.get("classes")
+    ofclass = {} if rule is None else made_for(operator, lean=rule == LEAN)
     for name, written in families.items():
         if "why" in written:
             yield Chosen(document, name, written, False)
@@ -51,7 +53,7 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
 def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
     """The class families a document takes: none without the key, all, those it names, or all but those it names."""
     rule = document.data.get("classes", {})
-    rule = {} if rule == "all" else rule
+    rule = {} if rule in ("all", LEAN) else rule
     for key in ("only", "without"):
         for name in rule.get(key, ()):
             if name not in ofclass:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, islice, product
+from itertools import chain, cycle, islice, product
 from typing import Any
 
 from ..model import limits
@@ -23,6 +23,7 @@ from .layout import parse
 from .pairwise import pairs
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, shapes_in
+from .turns import Turns, Values, as_layer, combinations
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
@@ -114,7 +115,8 @@ class _Expander:
             yield from self.generated(self.layered())
             return
         axes = self.axes(family.keys.get("variants"), (*place, "variants"))
-        expanded = self.covered(family, axes) if "cover" in family.keys else self.multiplied(family, axes)
+        ways = {None: self.multiplied, "pairs": self.covered, "each": self.in_turn}
+        expanded = ways[family.keys.get("cover")](family, axes)
         found = False
         for case in expanded:
             found = True
@@ -164,8 +166,7 @@ class _Expander:
         self.require_few(math.prod(sorted(sizes)[-2:]), family)
         dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
         if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
-            dtypes = [dtype for dtype in dtypes if self.accepted(whole, dtype, shapes[0])]
-            shapes = [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
+            dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
         free: list[list[Any]] = [dtypes, shapes, *values, *axes]
         for row in pairs([len(axis) for axis in free]):
             dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
@@ -174,6 +175,35 @@ class _Expander:
             attrs = {**layer.keys.get("attrs", {}), **chosen}
             layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs})
             yield from self.cases(layer, shown)
+
+    def in_turn(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
+        """Yield every combination of variants, and every value of every axis, in few cases: the values take turns."""
+        whole = family.over(self.defaults)
+        self.require(whole, "dtype", "shape", "inputs")
+        self.require_few(math.prod(map(len, axes)), family)
+        dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
+        if self.from_class and whole.keys.get("expect") != ASKED:
+            dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
+        attrs = {name: listed(value) for name, value in family.keys.get("attrs", {}).items()}
+        rotation = Turns({"dtype": dtypes, "shape": shapes, **attrs})
+        rows = list(combinations(axes, self.dtypes))
+        for layers, own in rows:
+            yield from self.at_next(family, layers, own, rotation)
+        for layers, own in islice(cycle(rows), len(rows) * rotation.longest):
+            if rotation.left - own.keys():
+                yield from self.at_next(family, layers, own, rotation)
+
+    def at_next(self, family: Layer, layers: list[Layer], own: Values, rotation: Turns) -> Iterator[Case]:
+        """Yield variants at the next values of the family's axes that are accepted."""
+        shown = [a for a in self.attrs if a in own or a in family.keys.get("attrs", {})]
+        for _ in range(rotation.tries):
+            places = rotation.next(set(own))
+            fixed = as_layer({**rotation.values(places), **own})
+            found = list(self.cases(fixed.over(self.combined(family, layers)), shown))
+            if found:
+                rotation.taken(places)
+                yield from rotation.new(found)
+                return
 
     def combined(self, family: Layer, variants: Iterable[Layer]) -> Layer:
         """Lay variants over a family over the defaults, in their order."""
@@ -210,10 +240,16 @@ class _Expander:
         case = self.planner.case(self.name, self.settled(layer), dtype, shape, attrs, [])
         return self.asker.where_accepted(case) is not None
 
+    def among_accepted(self, whole: Layer, dtypes: list[str], shapes: list[Shape]) -> tuple[list[str], list[Shape]]:
+        """Return the dtypes and the shapes of a family whose plain call some SoC accepts."""
+        dtypes = [dtype for dtype in dtypes if self.accepted(whole, dtype, shapes[0])]
+        return dtypes, [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
+
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
         """Yield the case with its statuses: as the family states them, or as oracle.validate answers."""
         if layer.keys["asked"]:
-            yield self.asker.with_answers(case)
+            if (answered := self.asker.with_answers(case)) is not None:
+                yield answered
         elif not self.from_class:
             yield planning.as_written(case)
         elif (planned := self.asker.where_accepted(case)) is not None:

@@ -54,13 +54,14 @@ def templates() -> tuple[Document, ...]:
 
 
 @cache
-def made_for(operator: Operator) -> Mapping[str, Template]:
-    """Return the families of the operator's classes by name."""
+def made_for(operator: Operator, lean: bool = False) -> Mapping[str, Template]:
+    """Return the families of the operator's classes by name, at their lean level where it is asked for."""
     found: dict[str, Template] = {}
     for document in templates():
         if not CLASSES[document.data["class"]](operator):
             continue
-        for name, written in document.data["families"].items():
+        families = leaner(document) if lean else document.data["families"]
+        for name, written in families.items():
             if name in found:
                 raise document.error(f"{found[name].document.path} has a family {name} too", ("families", name))
             try:
@@ -70,6 +71,39 @@ def made_for(operator: Operator) -> Mapping[str, Template]:
             if made is not None:
                 found[name] = Template(document, name, made)
     return found
+
+
+def leaner(document: Document) -> dict[str, dict[str, Any]]:
+    """Return a class's families as an operator with ``classes: lean`` has them: the class file's key ``lean`` says how.
+
+    Those that write no ``cover`` have ``each``; smoke cases stay so in the families under ``smoke`` alone; those under
+    ``full`` wait for the full tier; ``families`` changes keys.
+    """
+    rule: Mapping[str, Any] | None = document.data.get("lean")
+    found: dict[str, dict[str, Any]] = {}
+    if rule is None:
+        return dict(document.data["families"])
+    for name, written in document.data["families"].items():
+        made = {**({} if "generate" in written else {"cover": "each"}), **written, **rule["families"].get(name, {})}
+        if name in rule["full"]:
+            made = _in_tier(made, "full")
+        elif name not in rule["smoke"] and made.get("tier") != "full":
+            made = _in_tier(made, "standard")
+        found[name] = made
+    return found
+
+
+def _in_tier(written: Mapping[str, Any], tier: str) -> dict[str, Any]:
+    """Return a family that is, with all its variants, in one tier."""
+    made = {**written, "tier": tier}
+    if "variants" in made:
+        several = isinstance(made["variants"], list)
+        axes = [
+            {name: {k: v for k, v in keys.items() if k != "tier"} for name, keys in axis.items()}
+            for axis in (made["variants"] if several else [made["variants"]])
+        ]
+        made["variants"] = axes if several else axes[0]
+    return made
 
 
 def roles(op: Operator) -> dict[str, tuple[str, ...]]:

@@ -153,7 +153,10 @@ for _n in range(1, _TERMS + 1):
 
 
 def exponential(a: Pair) -> Pair:
-    """e^a: a = k ln 2 + r, e^(r / 512) - 1 by its series, doubled nine times."""
+    """e^a: a = k ln 2 + r, e^(r / 512) - 1 by its series, doubled nine times. Beyond +-1500, where the result is
+    infinite or 0, k ln 2 would soon have no digit of a."""
+    inside = np.abs(a[0]) < 1500
+    a = np.where(inside, a[0], np.clip(a[0], -1500, 1500)), np.where(inside, a[1], 0.0)
     k = np.rint(a[0] / _LN2[0])
     r = a
     for part in _LN2:

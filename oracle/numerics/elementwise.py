@@ -26,7 +26,7 @@ from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
 from .programs import loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rounding import widen
-from .sink import LARGEST, UNIT, Region, Sink, classes_differ
+from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
 
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
@@ -178,12 +178,16 @@ class _Work:
         return True
 
     def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
-        """Where the SoC's kernel is known to answer something else, or where its answer is not known."""
+        """Where the SoC's kernel is known to answer something else, also by computing in float16 (by more than an ULP),
+        or where its answer is not known."""
         if self.graphs.departing is not None:
             (apart,) = program(self.graphs.departure)(self.operands, value.shape)
             unspecified |= apart > np.abs(value) * DEPARTURE
             bound += apart
             release(apart)
+        if self.graphs.native is not None:
+            own = simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype).astype(np.float64)
+            unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
             unspecified |= np.asarray(unknown)

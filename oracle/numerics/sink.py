@@ -188,12 +188,14 @@ class Region:
             self.sink.value[...] = widen(self.sink.out.real)
 
     def _recorded(self, refine: Refine) -> Refine:
-        """The same refinement, whose values the standards see too: plain float64 may have cancelled there."""
+        """The same refinement, whose values the standards see too where it has any: plain float64 may have cancelled
+        there."""
 
         def recorded(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
             value, low, high = refine(where)
             if self.sink.judged:
-                self.sink.value[where] = value
+                known = np.isfinite(low) & np.isfinite(high)
+                self.sink.value[tuple(axis[known] for axis in where)] = value[known]
             return value, low, high
 
         return recorded

@@ -93,12 +93,45 @@ def test_a_wrong_choice_is_told_with_its_line(tmp_path: Path, text: str, says: s
     assert says in str(error.value)
 
 
+# the lean level -------------------------------------------------------------------------------------------------------
+
+
+def test_lean_has_every_family_in_fewer_cases_and_each_dtype_length_and_variant(tmp_path: Path) -> None:
+    every, lean = ({}, {})  # type: dict[str, list[Case]], dict[str, list[Case]]
+    for found, line in ((every, "classes: all\n"), (lean, "classes: lean\n")):
+        for case in loaded(tmp_path, line + SOME):
+            found.setdefault(case.family, []).append(case)
+    assert every.keys() == lean.keys()
+    assert 2 * sum(map(len, lean.values())) < sum(map(len, every.values()))
+    for name in ("views", "broadcast", "lengths", "ranges", "special_spots", "shape_refused"):
+        assert {case.dtype for case in lean[name]} == {case.dtype for case in every[name]}
+        assert {case.id.split("-", 2)[-1] for case in lean[name]} == {case.id.split("-", 2)[-1] for case in every[name]}
+        assert {case.id for case in lean[name]} < {case.id for case in every[name]}
+    lengths = {case.output.shape for case in every["lengths"] if case.output}
+    assert {case.output.shape for case in lean["lengths"] if case.output} == lengths
+
+
+def test_each_lays_a_variant_s_own_axes_out_in_full_and_the_family_s_in_turn(tmp_path: Path) -> None:
+    text = (
+        "families:\n  own:\n    why: a reason to be\n    cover: each\n    dtype: floats\n    shape: [[2], [3]]\n"
+        "    variants: {one: {}, other: {dtype: [float16, float32], inputs: {output: {view: strided}}}}\n"
+    )
+    assert [case.id.partition("[")[2] for case in loaded(tmp_path, text)] == [
+        "float16-2-one]",
+        "float16-3-other]",
+        "float32-2-other]",
+        "bfloat16-3-one]",
+        "float32-2-one]",
+    ]
+
+
 # what is planned ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=lambda op: op.slug)
 def test_class_families_are_well_formed_for_every_operator(op: Operator) -> None:
     made = {name: dict(found.written) for name, found in made_for(op).items()}
+    made |= {f"lean_{name}": dict(found.written) for name, found in made_for(op, lean=True).items()}
     head = {"aclnn_oracle": 1, "operator": op.name, "defaults": {"inputs": dict.fromkeys(op.names("input"), "normal")}}
     follows_the_schema(Document("classes", {**head, "families": made}, {}))
     assert all(family["why"] and not family["why"].endswith(".") for family in made.values())
