@@ -86,7 +86,6 @@ class Asker:
         op = self.operator
         return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
 
-
     def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
         """Whether the golden serves a case's types and attributes."""
         kinds = [DTYPES[plan.dtype].kind for plan in case.inputs.values() if plan is not None]
