@@ -63,7 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if rest and not getattr(args, "passes_on", False):
             made.error(f"{args.command}: unrecognised arguments: {' '.join(rest)}")
         args.rest, args.words = rest, words[1:]
-        _register(getattr(args, "operator", ()))
+        if operators := getattr(args, "operator", ()):
+            from .operators.registry import register
+
+            register(operators)
         return int(args.run(args))
     except OracleError as error:
         print(f"aclnn-oracle: {error}", file=sys.stderr)
@@ -74,14 +77,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-
-
-def _register(operators: Sequence[str]) -> None:
-    if operators:
-        from .operators import OPERATORS
-
-        for text in operators:
-            OPERATORS.add(text)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 from typing import Any, TypedDict, cast
@@ -36,6 +37,7 @@ from .model.errors import OracleError, unknown
 from .model.platforms import platform
 from .numerics.rounding import unify_nans
 from .operators import reference
+from .parallel import HERE, Workers
 
 LAYOUTS = ("npy", "ttk")
 FORMAT = "aclnn-oracle fixtures"
@@ -163,6 +165,7 @@ def write(
     layout: str = "npy",
     catalogue_sha256: str = "",
     progress: Progress | None = None,
+    pool: Workers = HERE,
 ) -> dict[str, int]:
     """Write fixtures into a new or empty folder; return counts: cases, with golden, unwritten, refused, files, bytes.
 
@@ -176,11 +179,13 @@ def write(
     _prepare(directory)
     counts = dict.fromkeys(("cases", "golden", "unwritten", "refused", "files", "bytes"), 0)
     entries, taken = [], dict[str, str]()
-    for done, case in enumerate(cases):
+    for case in cases:
         folder = case_folder(case.id, layout)
         if taken.setdefault(folder.lower(), case.id) != case.id:
             raise OracleError(f"cases {taken[folder.lower()]} and {case.id} would share the folder {folder}")
-        files = case_files(case, soc=soc, seed=seed, layout=layout)
+    made = pool.in_order(partial(case_files, soc=soc, seed=seed, layout=layout), cases)
+    for done, (case, files) in enumerate(zip(cases, made, strict=True)):
+        folder = case_folder(case.id, layout)
         for name, content in files.items():
             _store(directory / folder / name, content)
         entries.append(_entry(case, folder, files, soc))
@@ -256,7 +261,7 @@ def oracle_version() -> str:
 # ---- verifying -------------------------------------------------------------------------------------------------------
 
 
-def verify(directory: str | Path, *, progress: Progress | None = None) -> list[str]:
+def verify(directory: str | Path, *, progress: Progress | None = None, pool: Workers = HERE) -> list[str]:
     """Recompute fixtures and return every difference in words, one per file; an empty list means bit for bit equal.
 
     Raises OracleError where the folder or its manifest cannot be read.
@@ -266,10 +271,22 @@ def verify(directory: str | Path, *, progress: Progress | None = None) -> list[s
     if manifest["seed_scheme"] != SCHEME:
         return [f"{MANIFEST}: written with seed scheme {manifest['seed_scheme']}; this version has {SCHEME}"]
     found = list(_strays(directory, manifest["cases"]))
-    for done, entry in enumerate(manifest["cases"]):
-        found += _differences(directory, manifest, entry)
+    entries = []
+    for entry in manifest["cases"]:
+        case = case_from_json(entry["id"], entry["case"], MANIFEST)
+        if entry["folder"] != (folder := case_folder(case.id, manifest["layout"])):
+            found.append(f"{entry['folder']}: the folder of {case.id} is {folder}")
+        if (larger := _larger(directory, case, entry)) is None:
+            entries.append(entry)
+        else:
+            found.append(larger)
+    made = pool.in_order(
+        partial(_recomputed, soc=manifest["soc"], seed=manifest["seed"], layout=manifest["layout"]), entries
+    )
+    for done, (entry, computed) in enumerate(zip(entries, made, strict=True)):
+        found += _differences(directory, entry, computed)
         if progress:
-            progress(done + 1, len(manifest["cases"]))
+            progress(done + 1, len(entries))
     return found
 
 
@@ -320,20 +337,18 @@ def _strays(directory: Path, entries: Sequence[Entry]) -> Iterator[str]:
             yield f"{name}: not in the manifest"
 
 
-def _differences(directory: Path, manifest: Manifest, entry: Entry) -> Iterator[str]:
+def _recomputed(entry: Entry, *, soc: str, seed: int, layout: str) -> dict[str, bytes]:
+    """Return the files that this version makes of a manifest's case."""
     case = case_from_json(entry["id"], entry["case"], MANIFEST)
-    soc, layout = platform(manifest["soc"]).soc, manifest["layout"]
-    if entry["folder"] != case_folder(case.id, layout):
-        yield f"{entry['folder']}: the folder of {case.id} is {case_folder(case.id, layout)}"
-    if (larger := _larger(directory, case, entry)) is not None:
-        yield larger
-        return
     try:
-        computed = case_files(case, soc=soc, seed=manifest["seed"], layout=layout)
+        return case_files(case, soc=platform(soc).soc, seed=seed, layout=layout)
     except OracleError as error:
         raise OracleError(f"{MANIFEST}: case {case.id}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:  # edited by hand
         raise OracleError(f"{MANIFEST}: case {case.id} is not a call of {case.op} ({error!r})") from None
+
+
+def _differences(directory: Path, entry: Entry, computed: Mapping[str, bytes]) -> Iterator[str]:
     for name in sorted(computed.keys() | entry["files"].keys()):
         where = f"{entry['folder']}/{name}"
         path = limits.inside(directory, where)

@@ -125,11 +125,11 @@ def _is_catalogue(path: Path) -> bool:
 
 def _of_known_operator(path: Path) -> bool:
     """Whether a catalogue in a folder is of an operator that is registered; others are collected when named alone."""
-    from .catalogue import operator_of_file
+    from .catalogue import operator_of
     from .operators import OPERATORS
 
-    name = operator_of_file(path)
-    if name is None or name in OPERATORS:
+    name = operator_of(path)
+    if name in ("", *OPERATORS):
         return True
     told = f"{path}: not collected: its operator {name} is not registered; --operator module:NAME brings it"
     warnings.warn(pytest.PytestCollectionWarning(told), stacklevel=1)
@@ -217,9 +217,10 @@ def _raise_for(record: CaseRecord) -> None:
 
 
 def _dumps(record: CaseRecord) -> str:
+    from .numerics.environment import ieee_arithmetic
     from .record.writer import dumps
 
-    return dumps(record)
+    return ieee_arithmetic(dumps)(record)  # a device's direction of rounding would be that of the digits
 
 
 # running --------------------------------------------------------------------------------------------------------------
@@ -306,6 +307,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if ours and _CHOSEN in config.stash and not _is_worker(config) and not config.option.collectonly:
         with _usage_errors():
             run_of(config).open()
+            run_of(config).spread([item.case for item in items])
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
 
 

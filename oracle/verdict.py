@@ -2,7 +2,8 @@
 
 structure   NaN where the golden is NaN and nowhere else, infinities of the golden's sign, exact zeros where the
             operator says zero. (Shape, dtype, guards, inputs and status are the runner's, which holds the memory.)
-strict      |actual - value| <= bound on every element; budget_used is the worst error in units of its bound.
+strict      |actual - value| <= bound on every element; budget_used is the worst error in units of its bound,
+            kernel_share what it exceeds the host's rounding by, in units of what a right kernel may lose.
 standard    an official accuracy standard of :mod:`oracle.standards`.
 
 Elements the reference calls unspecified are judged by no layer.
@@ -48,12 +49,14 @@ class Judgement:
 class Comparison:
     """One pass over an output.
 
-    ``codes``: uint8 per element, a structure code or 0; ``strict_bad``: bool per element; both None when nothing is
-    wrong. ``stand_in``: flat indices where another answer than the golden's class is right (a saturated overflow, a
-    value within its bound of overflowing); the standards are given the golden there.
+    ``kernel_share``: None where the reference does not tell the kernel's part of the bound. ``codes``: uint8 per
+    element, a structure code or 0; ``strict_bad``: bool per element; both None when nothing is wrong. ``stand_in``:
+    flat indices where another answer than the golden's class is right (a saturated overflow, a value within its bound
+    of overflowing); the standards are given the golden there.
     """
 
     budget_used: float = 0.0
+    kernel_share: float | None = None
     codes: Array | None = None
     strict_bad: Array | None = None
     stand_in: list[Array] = field(default_factory=list)
@@ -73,7 +76,7 @@ def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> 
     if actual.dtype.kind == "c":
         return _compare_complex(reference, actual, saturates)
     flat = _Flat.of(reference, actual)
-    result = Comparison()
+    result = Comparison(kernel_share=None if flat.lost is None else 0.0)
     scratch = np.empty(min(BLOCK, flat.size))
     with np.errstate(all="ignore"):
         for start in range(0, flat.size, BLOCK):
@@ -94,6 +97,7 @@ class _Flat:
     unspecified: Array | None
     zeros: Array | None
     exact: Array | None
+    lost: Array | None
     grid: FloatFormat | None  # the host's intermediate type where it has fewer digits than the output's
 
     @classmethod
@@ -113,6 +117,7 @@ class _Flat:
             flat(reference.unspecified),
             flat(reference.zeros),
             flat(reference.exact),
+            flat(reference.lost),
             FORMATS[reference.coarser] if reference.coarser not in ("", str(actual.dtype)) else None,
         )
 
@@ -129,6 +134,7 @@ class _Flat:
             None if self.unspecified is None else self.unspecified[part],
             None if self.zeros is None else self.zeros[part],
             None if self.exact is None else self.exact[part],
+            None if self.lost is None else self.lost[part],
             self.grid,
         )
 
@@ -148,9 +154,20 @@ def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
     np.abs(error, out=error)
     if not (error <= block.bound).all() or not error.max() < math.inf:
         return False
+    _note_share(block, error, result)
     np.divide(error, block.bound, out=error)  # 0/0 is NaN: no error against no allowance
     result.budget_used = max(result.budget_used, _largest(error))
     return True
+
+
+def _note_share(block: _Flat, error: Array, result: Comparison) -> None:
+    """Note by how much of what a right kernel may lose an error exceeds the host's rounding."""
+    if block.lost is None or result.kernel_share is None:
+        return
+    beyond = error + block.lost - block.bound  # the bound less the kernel's part is the rounding
+    if not beyond.max(initial=0.0) <= 0:
+        np.maximum(beyond, 0, out=beyond)
+        result.kernel_share = max(result.kernel_share, _largest(beyond / block.lost))
 
 
 def _largest(ratios: Array) -> float:
@@ -176,6 +193,9 @@ def _special(block: _Flat, start: int, total: int, saturates: bool, result: Comp
     used = np.where(error == 0, 0.0, error / block.bound)
     ratios = np.where(finite, np.where(within | (used > 1), used, np.inf), np.where(within, 0.0, np.inf))
     ratios[stand_in] = 0.0
+    _note_share(block, np.where(judged & finite, error, 0.0), result)
+    if result.kernel_share is not None and np.isinf(ratios[judged]).any():
+        result.kernel_share = math.inf
     result.budget_used = max(result.budget_used, _largest(ratios[judged]))
     part = slice(start, start + block.size)
     if codes.any():

@@ -16,7 +16,7 @@ from oracle.runner.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")
-SOURCES = ("oracle", "tests", "cases", "benchmarks")
+SOURCES = ("oracle", "tests", "cases", "benchmarks", "examples")
 SUFFIXES = (".py", ".yaml", ".md", ".cpp", ".h", ".csv", ".json", ".toml", ".txt", ".j2")
 # Other people's, and what a reader makes: documents of CANN, a team's golden, the files of an example.
 ELSEWHERE = re.compile(

@@ -16,10 +16,10 @@ PACKAGE = Path(oracle.__file__).parent
 # From the ground up; the rooms of one floor do not know each other.
 FLOORS = (
     {"model"},
-    {"numerics", "record", "emulator"},
+    {"numerics", "record", "emulator", "parallel"},
     {"operators", "reporting"},
     {"standards", "catalogue", "fixtures_readme"},
-    {"verdict", "cann", "fixtures"},
+    {"verdict", "cann", "fixtures", "adapter"},
     {"backends", "sweep"},
     {"interop", "defects"},
     {"runner", "published"},

@@ -31,6 +31,7 @@ _MAIN_OPTION = {
     "cpu": "numerics",
     "torch": "device",
     "torch_npu": "device",
+    "mindspore": "device",
     "aclnn": "device",
     "replay": "path",
     "golden_py": "file",

@@ -16,20 +16,17 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import torch
 
+from ..adapter import Takes, bits, from_bits, sent, store
 from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
 from ..model.status import Status
-from ..model.storage import address, memory_of
-from ..operators import OPERATORS, validate, writes
+from ..operators import OPERATORS, validate
 from ..operators.operator import Aten, Operator
 
 Function = Callable[[Any, Mapping[str, Any]], Any]
-
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 class Backend:
@@ -66,23 +63,15 @@ class Backend:
 
     def unsupported(self, call: Call) -> str | None:
         """Say what aten cannot do with this call."""
-        status = validate(call)
-        if not status.ok:
-            return f"aten has no GetWorkspaceSize: a call that must be refused ({status.name}) does not apply to it"
-        if not call.has_data:
-            return "aten has no GetWorkspaceSize: a call that asks for its status alone does not apply to it"
-        if not writes(call):
-            return "aten has no early return on empty input"
         op = OPERATORS[call.op]
         if op.aten is None:
-            return f"no function of aten is known for {op.name}: its declaration has no aten=Aten(...)"
-        index = None if op.class_index is None else call.inputs[op.class_index]
-        if index is not None and index.dtype.name not in self.index_types(op.aten):
-            return f"aten takes class indices of {' or '.join(self.index_types(op.aten))}, not {index.dtype.name}"
+            told = f"no function of aten is known for {op.name}: its declaration has no aten=Aten(...)"
+            return Takes("aten").reason(call) or told
+        index_types = self.index_types(op.aten)
+        if reason := Takes("aten", index_dtypes=index_types, mixed=op.aten.mixed).reason(call):
+            return reason
         operands = [call.inputs[p.name] for p in op.inputs() if p.holds("values")]
         dtypes = sorted({a.dtype.name for a in operands if isinstance(a, np.ndarray)})
-        if len(dtypes) > 1 and not op.aten.mixed:
-            return f"aten needs one dtype, not {' and '.join(dtypes)}"
         reasons = (_not_implemented(self.function(op.aten), op, dtype, str(self.target)) for dtype in dtypes)
         return next(filter(None, reasons), None)
 
@@ -101,23 +90,13 @@ class Backend:
             raise LookupError(f"no function of aten is known for {op.name}")
         tensors = {n: None if v is None else self._tensor(v) for n, v in call.inputs.items()}
         results = called(self.function(op.aten), op, tensors, call.attrs)
-        for (name, given), result in zip(tuple(call.outputs.items()), results, strict=True):
-            if tuple(result.shape) != given.shape:
-                call.outputs[name] = to_numpy(result)
-            else:
-                given[...] = to_numpy(result.cpu().to(_torch_dtype(given.dtype)))
+        store(call, *map(to_numpy, results))
         return None
 
     def _tensor(self, array: Array) -> Any:
-        tensor = from_numpy(array)
         if self.target.type == "cpu":
-            return tensor
-        memory, item = memory_of(array), array.itemsize
-        start = address(array) - address(memory)
-        if start % item or memory.nbytes % item or min(array.strides, default=0) < 0:  # torch has no such view
-            return tensor.to(self.target)
-        stored = from_numpy(memory.view(array.dtype)).to(self.target)
-        return stored.as_strided(tensor.shape, tensor.stride(), start // item)
+            return from_numpy(array)
+        return sent(array, lambda memory: from_numpy(memory).to(self.target), torch.as_strided)
 
 
 def called(function: Function, op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Any]:
@@ -175,18 +154,13 @@ def from_numpy(array: Array) -> Any:
     """Return a tensor on the array's memory; a copy only where torch has no such view (negative strides)."""
     if any(s < 0 for s in array.strides):
         array = array.copy()
-    if array.dtype == _BFLOAT16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    tensor = torch.from_numpy(bits(array))
+    return tensor.view(torch.bfloat16) if array.dtype.name == "bfloat16" else tensor
 
 
 def to_numpy(tensor: Any) -> Array:
     """Return a tensor's values as an array; bfloat16 as ml_dtypes'."""
     tensor = tensor.cpu()
     if tensor.dtype == torch.bfloat16:
-        return np.asarray(tensor.view(torch.int16).numpy().view(_BFLOAT16))
+        return from_bits(tensor.view(torch.int16).numpy(), "bfloat16")
     return np.asarray(tensor.numpy())
-
-
-def _torch_dtype(dtype: np.dtype[Any]) -> Any:
-    return torch.bfloat16 if dtype == _BFLOAT16 else getattr(torch, dtype.name)

@@ -68,6 +68,11 @@ class Asker:
             self._agree[kind] = set(found.values()) == {SUCCESS.name}  # what all refuse may hide what some would
         return found
 
+    def _undefined(self, given: Mapping[str, Any]) -> bool:
+        """Whether a call that passes the checks does what no source tells."""
+        op = self.operator
+        return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
+
     def later(self, found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
         """Return what other versions of CANN answer otherwise, by SoC@version."""
         told = {
@@ -80,11 +85,6 @@ class Asker:
 
     def _answer(self, soc: str, given: Mapping[str, Any], cann: str | None = None) -> str:
         return validate(self.operator.name, soc=soc, cann=cann, **given).name
-
-    def _undefined(self, given: Mapping[str, Any]) -> bool:
-        """Whether a call that passes the checks does what no source tells."""
-        op = self.operator
-        return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
 
     def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
         """Whether the golden serves a case's types and attributes."""

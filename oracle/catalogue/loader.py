@@ -6,12 +6,13 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
 from ..numerics.environment import ieee_arithmetic
-from ..operators import OPERATORS
+from ..operators import OPERATORS, Operator
 from .case import TIERS, Case
 from .ecosystem import Volume
 from .expand import expand
@@ -22,8 +23,6 @@ from .templates import FOLDER
 
 PathLike = str | os.PathLike[str]
 _MARKER = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*|---[ \t]*|%YAML[^\n]*)?\r?\n)*aclnn_oracle[ \t]*:")
-
-_OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*(\w+)", re.MULTILINE)
 
 _OPERATOR = re.compile(rb"^operator[ \t]*:[ \t]*[\"']?(\w+)", re.MULTILINE)
 
@@ -46,13 +45,6 @@ def operator_of(path: PathLike) -> str:
     except OSError:
         return ""
     return "" if found is None else found[1].decode()
-
-
-def operator_of_file(path: PathLike) -> str | None:
-    """Return the operator that a catalogue file names near its beginning, without reading all of it; None for none."""
-    with Path(path).open("rb") as file:
-        match = _OPERATOR.search(file.read(4096))
-    return None if match is None else match[1].decode()
 
 
 def load(path: PathLike, volume: Volume | None = None) -> list[Case]:
@@ -93,15 +85,24 @@ def load_all(folder: PathLike | None = None, volume: Volume | None = None) -> li
 
     Without a folder those of the built-in catalogue and of the operators from outside.
     """
+    paths = catalogues() if folder is None else files(folder)
+    return list(_loaded(tuple(paths), digest(paths), Path.cwd(), tuple(OPERATORS.values()), volume))
+
+
+@lru_cache(maxsize=4)
+def _loaded(
+    paths: tuple[Path, ...], digest: str, cwd: Path, operators: tuple[Operator, ...], volume: Volume | None
+) -> tuple[Case, ...]:
+    """The cases of some files, kept until a file, the folder that sources are shown from, or an operator changes."""
     cases: list[Case] = []
     first: dict[str, str] = {}
-    for path in catalogues() if folder is None else files(folder):
+    for path in paths:
         for case in load(path, volume):
             if case.id in first:
                 raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")
             first[case.id] = case.source
             cases.append(case)
-    return cases
+    return tuple(cases)
 
 
 def select(cases: Iterable[Case], *, tier: str | None = None, soc: str | None = None) -> list[Case]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,10 @@ from ..catalogue.case import Case
 from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
-from . import Subparsers
+from ..operators import OPERATORS
+from ..operators.registry import register
+from ..parallel import Workers, workers
+from . import Subparsers, add_cluster
 
 if TYPE_CHECKING:
     from _pytest.mark.expression import ExpressionMatcher
@@ -40,16 +44,20 @@ def add_parser(subparsers: Subparsers) -> None:
         "--catalogue", type=Path, action="append", default=[], metavar="FILE",
         help="a catalogue file or folder instead of the built-in one; may be repeated",
     )  # fmt: skip
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: this one alone)")
+    add_cluster(parser)
     parser.set_defaults(run=golden)
 
 
 def golden(args: argparse.Namespace) -> int:
     """Write or verify; return 0, or 1 when something differs."""
-    return _verify(args.directory) if args.verify else _write(args)
+    known = partial(register, OPERATORS.added)
+    with workers(args.jobs, args.cluster, prepare=known) as pool:
+        return _verify(args.directory, pool) if args.verify else _write(args, pool)
 
 
-def _verify(directory: Path) -> int:
-    differences = verify(directory, progress=_progress("verified"))
+def _verify(directory: Path, pool: Workers) -> int:
+    differences = verify(directory, progress=_progress("verified"), pool=pool)
     for difference in differences:
         print(difference)
     if differences:
@@ -59,7 +67,7 @@ def _verify(directory: Path) -> int:
     return 0
 
 
-def _write(args: argparse.Namespace) -> int:
+def _write(args: argparse.Namespace, pool: Workers) -> int:
     paths = catalogue_files(args.catalogue or [default_dir()])
     cases = select(unique(case for path in paths for case in load(path)), tier=args.tier, soc=args.soc)
     if args.expression is not None:
@@ -69,7 +77,7 @@ def _write(args: argparse.Namespace) -> int:
         raise OracleError(f"no case of the {args.tier} tier{chosen} is planned on {args.soc}")
     counts = write(
         args.directory, cases, soc=args.soc, seed=args.seed, layout=args.format,
-        catalogue_sha256=digest(paths), progress=_progress("written"),
+        catalogue_sha256=digest(paths), progress=_progress("written"), pool=pool,
     )  # fmt: skip
     print(
         f"{args.directory}: {counts['cases']} cases ({counts['golden']} with golden, {counts['unwritten']} that leave "

@@ -21,7 +21,8 @@ from . import Subparsers
 
 # Products of the public documents on which none of the operators is supported; no SoC of this project.
 UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
-_NEEDS = {"torch": "torch", "torch_npu": "torch_npu"}  # what a built-in backend imports, and the extra that brings it
+# What a built-in backend imports, and the extra that brings it.
+_NEEDS = {"torch": "torch", "torch_npu": "torch_npu", "mindspore": "mindspore"}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -55,7 +56,7 @@ def show_info(args: argparse.Namespace) -> int:
 def _versions() -> Iterator[str]:
     for name, found in versions().items():
         yield f"{name:<14} {found}"
-    for name in ("torch", "torch_npu", "pytest-xdist"):
+    for name in ("torch", "torch_npu", "mindspore", "pytest-xdist"):
         try:
             yield f"{name:<14} {version(name)}"
         except PackageNotFoundError:

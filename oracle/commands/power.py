@@ -20,7 +20,7 @@ from ..power.summary import Data, passed, summarise
 from ..power.supplied import score_on
 from ..reporting.save import save
 from ..runner.settings import LAYERS, Settings, settings_of
-from . import Subparsers
+from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
@@ -68,6 +68,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )  # fmt: skip
     parser.add_argument("--right-only", action="store_true", help="only the right kernels: the search for false alarms")
     parser.add_argument("--jobs", type=_whole, default=0, metavar="N", help="processes (default: the cores)")
+    add_cluster(parser)
     parser.add_argument("--only", default="", metavar="ID", help="wrong kernels whose id contains or matches this")
     parser.add_argument("--full-matrix", action="store_true", help="do not stop a wrong kernel at its first detection")
     parser.add_argument("--require", type=_share, metavar="PERCENT", help="fail below this share (see the examples)")
@@ -147,7 +148,8 @@ def _check_combination(args: argparse.Namespace) -> None:
         if args.json is not None:
             raise OracleError(f"--json {args.json}: it goes with --kernels; -o FILE.json writes the registry's score")
         return
-    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in ("right-only", "full-matrix", "require")}
+    names = ("right-only", "full-matrix", "require", "cluster")
+    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
     for option, value in {**given, "-o": args.output}.items():
         if value:
             raise OracleError(f"--kernels and {option}: {option} is of the registry's kernels; leave it out")
@@ -186,6 +188,7 @@ def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
         seeds=args.seeds,
         wrong=not args.right_only,
         jobs=args.jobs or os.cpu_count() or 1,
+        cluster=args.cluster,
         only=args.only,
         full_matrix=args.full_matrix,
     )

@@ -10,7 +10,7 @@ from ..model.errors import OracleError
 from ..record.reader import read
 from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, write
-from ..reporting.language import LANGUAGES
+from ..reporting.language import LANGUAGES, Phrase
 from ..reporting.save import save
 from ..reporting.words import verdict
 from . import Subparsers
@@ -26,6 +26,11 @@ def add_parser(subparsers: Subparsers) -> None:
     report.add_argument("records", nargs="+", type=Path, metavar="RUN.jsonl")
     report.add_argument("-o", "--output", type=Path, action="append", default=[], metavar="FILE",
                         help=f"where to write; the suffix says what: {known()}; may be repeated")  # fmt: skip
+    report.add_argument(
+        "--salvage",
+        action="store_true",
+        help="read what can be read of a damaged record; the report says how many lines were left out",
+    )
     report.add_argument(
         "--format", choices=RENDERERS, help="the format, whatever the suffix; without -o to the terminal"
     )
@@ -79,11 +84,14 @@ def run_report(args: argparse.Namespace) -> int:
     outputs = [(path, args.format or format_of(path)) for path in args.output]
     if not outputs and not args.format:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
-    records = [read(path) for path in args.records]
+    records = [read(path, salvage=args.salvage) for path in args.records]
     language = LANGUAGES[args.lang]
     for path, name in outputs:
         write(records, path, name, language)
         print(f"{path}: {' '.join(language.say(verdict(record)) for record in records)}")
+    for record in records if args.salvage else ():
+        for note in record.notes:
+            print(f"{record.path}: {language.say(Phrase(note))}", file=sys.stderr)
     if not outputs:
         sys.stdout.write(RENDERERS[args.format].render(records, language))
     return 0
@@ -102,6 +110,6 @@ def run_diff(args: argparse.Namespace) -> int:
     if args.output is None:
         sys.stdout.write(text)
     else:
-        save(args.output, text)
+        save(args.output, text, (args.old, args.new))
         print(f"{args.output}: {language.say(found.sentence)}")
     return 0 if found.ok else 1

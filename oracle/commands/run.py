@@ -85,7 +85,7 @@ def add_parser(subparsers: Subparsers) -> None:
         action="store_true",
         help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend",
     )
-    processes = ("isolate", "no-isolate", "timeout-per-case")
+    processes = ("isolate", "no-isolate", "timeout-per-case", "timeout-backend", "max-memory")
     wanted = [option for option in OPTIONS if option.verdict or option.name in processes]
     add_short(replay.add_argument, wanted)
     replay.set_defaults(run=replay_case)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..backends import load
 from ..model.errors import OracleError
-from . import Subparsers
+from . import Subparsers, add_cluster
 
 if TYPE_CHECKING:
     from ..sweep.engine import Progress
+    from ..sweep.pairs import Pairs
 
 EPILOG = """examples:
   aclnn-oracle sweep aclnnLogSigmoidBackward --dtype float16             prove the golden, all 2^32 pairs
@@ -45,6 +47,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--soc", default="ascend910b", help="default ascend910b")
     parser.add_argument("--rows", type=int, default=1 << 16, metavar="N", help="visit only N of the 65536 rows")
     parser.add_argument("--stop-after", type=int, default=100, metavar="N", help="stop at N wrong (default 100)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: this one alone)")
+    add_cluster(parser)
     parser.add_argument("--state", type=Path, metavar="FILE", help="progress file (default: reports/sweep-....json)")
     parser.add_argument("--restart", action="store_true", help="forget earlier progress")
     parser.add_argument("--quiet", action="store_true", help="no progress line")
@@ -54,36 +58,59 @@ def add_parser(subparsers: Subparsers) -> None:
 def show_sweep(args: argparse.Namespace) -> int:
     """Sweep, and print what was found; the exit status."""
     from ..model.platforms import platform
+    from ..operators import OPERATORS
+    from ..operators.registry import register
+    from ..parallel import workers
     from ..runner.settings import key_values
-    from ..sweep.engine import Progress, environment, run
-    from ..sweep.pairs import CODES, pairs
+    from ..sweep.engine import Progress, environment, run_on
+    from ..sweep.pairs import CODES
 
     if not 1 <= args.rows <= CODES:
         raise OracleError(f"--rows {args.rows}: a sweep has 1 to {CODES} rows")
     if args.stop_after < 1:
         raise OracleError(f"--stop-after {args.stop_after}: must be at least 1")
     soc = platform(args.soc).soc
-    todo = pairs(args.op, args.dtype, soc, dict(key_values("--attr", args.attr)))
-    device = load(args.backend, dict(key_values("--backend-option", args.backend_option))) if args.backend else None
+    todo = partial(_pairs, args.op, args.dtype, soc, tuple(key_values("--attr", args.attr)))
+    todo()
+    device = partial(_device, args.backend, tuple(key_values("--backend-option", args.backend_option)))
+    opened = device()
     identity, state = _identity(args, soc), _state_file(args, soc)
     if args.restart:
         state.unlink(missing_ok=True)
     progress = Progress.load(state, identity)
     try:
         watch = _Watch(state, args.rows, quiet=args.quiet)
-        run(todo, device, progress, rows=args.rows, stop_after=args.stop_after, checkpoint=watch)
+        known = partial(register, OPERATORS.added)
+        with workers(args.jobs, args.cluster, prepare=known) as pool:
+            run_on(pool, todo, device, progress, args.rows, args.stop_after, watch)
     except KeyboardInterrupt:
         print(f"\ninterrupted; progress is in {state}, the same command goes on", file=sys.stderr)
         return 130
     finally:
         progress.save(state)
-        close = getattr(device, "close", None)
+        close = getattr(opened, "close", None)
         if close is not None:
             close()
+        _device.cache_clear()
+        _pairs.cache_clear()
     if not args.quiet:
         print(file=sys.stderr)
     _summary(progress, args.backend, args.rows, environment())
     return 1 if progress.wrong else 0
+
+
+@lru_cache(maxsize=2)
+def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, str], ...]) -> Pairs:
+    """What is swept, made once in every process that takes part."""
+    from ..sweep.pairs import pairs
+
+    return pairs(op, dtype, soc, dict(attributes))
+
+
+@lru_cache(maxsize=2)
+def _device(backend: str | None, options: tuple[tuple[str, str], ...]) -> Any:
+    """The device to judge, opened once in every process that takes part; None where the golden is proved."""
+    return None if backend is None else load(backend, dict(options))
 
 
 def _identity(args: argparse.Namespace, soc: str) -> dict[str, str]:

@@ -45,6 +45,11 @@ class FloatFormat:
         """The spacing of subnormals, and the smallest positive number."""
         return 2.0 ** (self.emin - self.mant)
 
+    @cached_property
+    def with_ties(self) -> FloatFormat:
+        """The format of one bit more: its numbers and the ties between them, without an upper end."""
+        return FloatFormat("", self.mant + 1, self.emin, math.inf)
+
 
 FORMATS: dict[str, FloatFormat] = {
     f.name: f

@@ -70,7 +70,7 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
 def beside(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) -> tuple[Array, Array, Array]:
     """Return value and interval of numbers known as pairs: a single number beside the midpoint where its side is told,
     else the value with the error ``slack``."""
-    middle = quantize(high, FloatFormat("", fmt.mant + 1, fmt.emin, np.inf))
+    middle = quantize(high, fmt.with_ties)
     beyond = (high - middle) + low  # both are multiples of the same small unit: the difference is exact
     told = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
     value = np.where(told, np.nextafter(middle, np.copysign(np.inf, beyond)), high)

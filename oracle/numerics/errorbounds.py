@@ -23,17 +23,15 @@ from .expressions import (
     ONE,
     ZERO,
     Expression,
-    Facts,
     constant,
-    constant_bits,
     exp,
     expm1,
-    is_power_of_two,
     maximum,
     minimum,
     walk,
     where,
 )
+from .facts import Facts, constant_bits, is_power_of_two
 
 FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
 SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation

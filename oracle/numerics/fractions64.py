@@ -137,7 +137,7 @@ def _constant(value: Fraction | str | None) -> Fraction64:
 def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
     """Return value and interval with every exact tie of a dtype made certain; the others keep their error ``slack``."""
     fmt = FORMATS[dtype_of(dtype).name]
-    middle = quantize(value, FloatFormat("", fmt.mant + 1, fmt.emin, np.inf))
+    middle = quantize(value, fmt.with_ties)
     scaled, lost = two_product(middle, exact.den)
     # Far from float64's ends Dekker's products are exact; elsewhere nothing is claimed.
     safe = (np.abs(exact.num) < 2.0**900) & (np.abs(scaled) > 2.0**-900)

@@ -16,7 +16,6 @@ from .expressions import (
     ONE,
     ZERO,
     Expression,
-    Facts,
     Formula,
     is_rational,
     maximum,
@@ -27,6 +26,7 @@ from .expressions import (
     walk,
 )
 from .expressions import operands as names_of
+from .facts import Facts
 from .programs import Values
 
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol

@@ -24,7 +24,8 @@ class Sink:
     """The destination of one evaluation.
 
     ``out``: the output array. ``kernel_type``: the type the host rounds to before the cast to ``out``. ``value``,
-    ``bound``, ``unspecified``: what a verdict needs beside the golden, filled only when ``judged``.
+    ``bound``, ``unspecified``: what a verdict needs beside the golden, filled only when ``judged``; ``lost``: the part
+    of the bound that is the kernel's, the rest is the host's rounding.
     """
 
     def __init__(self, out: Array, kernel_type: str, *, judged: bool = False) -> None:
@@ -36,6 +37,7 @@ class Sink:
         if judged:
             self.value = np.zeros(out.shape)
             self.bound = np.zeros(out.shape)
+            self.lost = np.zeros(out.shape)
             self.unspecified = np.zeros(out.shape, bool)
             self.exact = np.zeros(out.shape, bool)
             self.formats = [FORMATS[kernel_type]]
@@ -58,7 +60,7 @@ class Sink:
         part = copy.copy(self)
         part.out = view(self.out)
         if self.judged:
-            part.value, part.bound = view(self.value), view(self.bound)
+            part.value, part.bound, part.lost = view(self.value), view(self.bound), view(self.lost)
             part.unspecified, part.exact = view(self.unspecified), view(self.exact)
             part.zeros = None if self.zeros is None else view(self.zeros)
         return part
@@ -68,7 +70,7 @@ class Sink:
         part = copy.copy(self)
         part.out, part.direct = np.empty(size, self.kernel), True
         if self.judged:
-            part.value, part.bound = np.zeros(size), np.zeros(size)
+            part.value, part.bound, part.lost = np.zeros(size), np.zeros(size), np.zeros(size)
             part.unspecified, part.exact = np.zeros(size, bool), np.zeros(size, bool)
         return part
 
@@ -91,6 +93,7 @@ class Sink:
             value = widen(converted.real) if self.rounded_value else table.value[chosen]
             np.atleast_2d(self.value)[where] = value
             np.atleast_2d(self.bound)[where] = table.bound[chosen]
+            np.atleast_2d(self.lost)[where] = table.lost[chosen]
             np.atleast_2d(self.unspecified)[where] = table.unspecified[chosen]
             np.atleast_2d(self.exact)[where] = table.exact[chosen]
             assert self.zeros is not None  # clear() came first
@@ -126,6 +129,7 @@ class Sink:
         doubt = unspecified.copy()
         for fmt in self.formats:
             doubt |= (reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow)
+        self.lost[index] = error
         self.bound[index] = error + (2 if self.rounded_value else 1) * self._roundings(reach)
         self.unspecified[index] = doubt
         if exact is not None:

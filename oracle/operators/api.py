@@ -259,7 +259,8 @@ def reference(call: Call) -> Reference:
     out = _empty(op, spec)
     sink = _evaluate(op, args, target, out, judged=True)
     exact = sink.exact if sink.exact.any() else None
-    return Reference(out, sink.value, sink.bound, sink.unspecified, sink.zeros, exact, coarser=sink.coarser)
+    masks = sink.unspecified, sink.zeros, exact
+    return Reference(out, sink.value, sink.bound, *masks, lost=sink.lost, coarser=sink.coarser)
 
 
 def _written_to(op: Operator, call: Call) -> TensorSpec:

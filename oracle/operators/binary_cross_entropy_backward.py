@@ -11,13 +11,15 @@ the shape; "sum" equals "none", nothing is ever reduced.
 
 self * (1 - self) is clamped from below at float32(1e-12), as kernels, official golden and PyTorch do. Special values
 follow gradOutput * (self - target) / clamp * weight / count in IEEE float64: an exact zero has the sign of that
-product, self = inf gives an infinity (clamped divisor), zero times infinity is NaN.
+product, zero times infinity is NaN. An infinite self is no probability, and a kernel that computes self - self * self
+answers NaN where another's clamped divisor gives an infinity: unspecified.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..model.dtypes import FORMATS
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, maximum
 from ..numerics.graphs import Elementwise
@@ -35,11 +37,12 @@ from .checks import (
     same_format,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator
-from .parameters import BROADCAST, MAIN, output, reduction, tensor
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
 from .promotion import promoted
 
 CLAMP = float(np.float32(1e-12))
+LARGEST = FORMATS["float32"].max
 
 
 def formula(g: Expression, x: Expression, y: Expression, w: Expression) -> Expression:
@@ -60,6 +63,11 @@ def weight_first(g: Expression, x: Expression, y: Expression, w: Expression) -> 
 def reciprocal(g: Expression, x: Expression, y: Expression, w: Expression) -> Expression:
     """Times the reciprocal of the divisor."""
     return g * (x - y) * (1 / maximum((1 - x) * x, CLAMP)) * w
+
+
+def infinite(x: Expression) -> Expression:
+    """Where self is infinite."""
+    return abs(x) > LARGEST
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -104,6 +112,7 @@ OPERATOR = Operator(
     computes=Elementwise(
         formula,
         {"950": formula, "tbe": kernel_tbe, "weight_first": weight_first, "reciprocal": reciprocal},
+        unspecified={"": infinite},
     ),
     kernel_type=kernel_type,
     points={"x": (0.0, 0.5, 1.0)},
@@ -117,5 +126,12 @@ OPERATOR = Operator(
             t["gradOutput"], t["self"], t["target"], t["weightOptional"], t["reduction"]
         ),
         expanded=("gradOutput", "target", "weightOptional"),
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.BinaryCrossEntropyGrad(REDUCTIONS[t["reduction"]])(
+            t["self"], t["target"], t["gradOutput"], t["weightOptional"]
+        ),
+        expanded=("gradOutput", "target", "weightOptional"),
+        scalar_gradient=True,
     ),
 )

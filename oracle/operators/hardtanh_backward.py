@@ -14,6 +14,7 @@ unspecified there for NaN and inside where that is not nearly 1.
 
 from __future__ import annotations
 
+from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, is_nan, maximum, minimum, where
 from ..numerics.graphs import Elementwise, Form
@@ -55,8 +56,9 @@ def undefined(a: Arguments) -> str | None:
     out, x = a["out"], a["self"]
     if tuple(out.shape) != tuple(x.shape):
         return f"out has shape {tuple(out.shape)}, self has {tuple(x.shape)}"
-    if out.dtype_name != str(x.dtype):
-        return f"out has dtype {out.dtype_name}, self has {x.dtype}"
+    kind = dtype_of(x.dtype).name
+    if out.dtype_name != kind:
+        return f"out has dtype {out.dtype_name}, self has {kind}"
     return None
 
 

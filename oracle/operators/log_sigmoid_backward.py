@@ -17,7 +17,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, log, where
 from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, not_null, same_dtype, same_shape
-from .operator import Aten, KernelName, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, UNREAD, output, tensor
 
 
@@ -92,5 +92,9 @@ OPERATOR = Operator(
         # On a CPU aten reads buffer as e^-|self|, which aclnn never does: it gets the one that its own forward makes.
         lambda aten, t: aten.log_sigmoid_backward(t["gradOutput"], t["self"], aten.log_sigmoid_forward(t["self"])[1]),
         npu=lambda aten, t: aten.log_sigmoid_backward(t["gradOutput"], t["self"], t["buffer"]),
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.LogSigmoidGrad()(t["gradOutput"], t["self"], t["buffer"]),
+        composed=lambda ms, t: ms.vjp(ms.ops.logsigmoid, t["self"])[1](t["gradOutput"])[0],
     ),
 )

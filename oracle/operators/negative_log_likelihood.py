@@ -109,18 +109,25 @@ def values(grad: Array, weight: Array, total: Any, sink: Sink) -> Sink:
 
 
 def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array, Array]:
-    """What a right float32 kernel may lose: three roundings, g / totalWeight first (docs/bounds.md).
+    """What a right float32 kernel may lose: three roundings, either quotient or the product first (docs/bounds.md).
 
-    Nothing is lost where totalWeight is a power of two and quotient, product and result are float32 numbers.
+    Nothing is lost where totalWeight is a power of two and quotients, product and result are float32 numbers.
     """
-    scale = np.abs(g / total)
-    error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1)
+    scale, weighed = np.abs(g / total), np.abs(w / total)
+    least = np.where(weighed < TINY, np.abs(g), 0) if total is not ONE else 0  # the weight's quotient may underflow
+    error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1 + least)
     finite = np.isfinite(v) & np.isfinite(error)
-    odd = (np.maximum(scale, np.abs(g * w)) >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
-    odd |= np.isinf(w) & (scale < 2.0**-125)  # infinity times a quotient that may underflow to zero
+    steps = np.maximum(np.maximum(scale, weighed), np.abs(g * w))
+    odd = (steps >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
+    odd |= np.isinf(w) & (scale < TINY)  # infinity times a quotient that may underflow to zero
+    odd |= np.isinf(g) & (weighed < TINY) & (total is not ONE)
     error[~finite] = 0
-    exact = single(scale) & single(g * w) & single(v) & (np.abs(np.frexp(np.float64(total))[0]) == 0.5)
+    exact = single(scale) & single(weighed) & single(g * w) & single(v)
+    exact &= np.abs(np.frexp(np.float64(total))[0]) == 0.5
     return error, odd, exact
+
+
+TINY = 2.0**-125  # below it a float32 quotient may lose more than its rounding
 
 
 def single(values: Array) -> Array:
@@ -145,11 +152,17 @@ def reciprocal(g: Any, w: Any, total: Any) -> Any:
     return w * (g * (1 / total)) * -1
 
 
+def weight_first(g: Any, w: Any, total: Any) -> Any:
+    """The weight divided by totalWeight, then times the gradient."""
+    return w / total * g * -1
+
+
 class NegativeLogLikelihood:
     """The evaluation of an operator, by blocks of samples."""
 
     formula = staticmethod(formula)
-    forms: ClassVar = {"scaled_weight": scaled_weight, "reciprocal": reciprocal}  # orders that right kernels may have
+    # orders that right kernels may have
+    forms: ClassVar = {"scaled_weight": scaled_weight, "reciprocal": reciprocal, "weight_first": weight_first}
 
     def __init__(self, op: str) -> None:
         self.op = op

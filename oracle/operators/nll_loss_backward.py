@@ -31,13 +31,14 @@ from .checks import (
     same_shape,
 )
 from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
-from .operator import Aten, KernelName, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import (
     CLASS_INDEX,
     MAIN,
     ONE_VALUE,
     PER_CLASS,
     PER_SAMPLE,
+    REDUCTIONS,
     ignore_index,
     output,
     reduction,
@@ -133,5 +134,12 @@ OPERATOR = Operator(
         lambda aten, t: aten.nll_loss_backward(
             t["gradOutput"], t["self"], t["target"], t["weight"], t["reduction"], t["ignoreIndex"], t["totalWeight"]
         )
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.NLLLossGrad(REDUCTIONS[t["reduction"]], t["ignoreIndex"])(
+            t["self"], t["gradOutput"], t["target"], t["weight"], t["totalWeight"]
+        ),
+        # On a CPU it takes the number of classes from the second axis, and writes by it where there is none.
+        ranks=(2,),
     ),
 )

@@ -71,6 +71,27 @@ class Aten:
     mixed: bool = False
 
 
+@dataclass(frozen=True)
+class MindSpore:
+    """MindSpore's function for an operator.
+
+    ``primitive``: called with the module of its generated primitives and the call's tensors and attributes by aclnn
+    name; None where it has no such gradient primitive. ``composed``: called with the package ``mindspore`` where the
+    device has no kernel for that primitive: how MindSpore's own differentiation goes there. ``expanded``: inputs that
+    its kernels want in the main operand's shape; they read past the end of a smaller one. ``index_types``: dtypes of
+    class indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
+    reads one value of the gradient under a reduction. ``ranks``: those of the main operand that it knows; None: all.
+    """
+
+    primitive: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    composed: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    expanded: tuple[str, ...] = ()
+    index_types: tuple[str, ...] = ("int32", "int64")
+    mixed: bool = False
+    scalar_gradient: bool = False
+    ranks: tuple[int, ...] | None = None
+
+
 def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
     """Return the number of elements of the shape that some tensors broadcast to."""
     return math.prod(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
@@ -114,6 +135,7 @@ class Operator:
     changed: tuple[str, ...] = ()
     kernel: KernelName | None = None
     aten: Aten | None = None
+    mindspore: MindSpore | None = None
     published: Callable[[], Iterable[Any]] | None = None
     origin: str = "aclnn-oracle"  # which package it comes from
 
@@ -155,9 +177,20 @@ class Operator:
         return tuple(p for p in self.parameters if p.kind == "input" and (not roles or p.role in roles))
 
     @cached_property
+    def mutual(self) -> tuple[str, ...]:
+        """The inputs that broadcast together with the main operand."""
+        return tuple(p.name for p in self.inputs(MUTUAL))
+
+    @cached_property
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
         return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+
+    @cached_property
+    def gradient(self) -> str | None:
+        """The input that holds the gradient that comes in, if there is one."""
+        symbol = self.computes.gradient if isinstance(self.computes, Elementwise) else "g"
+        return next((p.name for p in self.inputs() if p.symbol == symbol), None)
 
     @cached_property
     def reduction(self) -> Parameter | None:
@@ -190,9 +223,9 @@ class Operator:
     def output_shape(self, a: Arguments) -> Shape:
         """Return the output's shape for inputs that have one (arrays or descriptions)."""
         shape: Shape = tuple(a[self.main].shape)
-        for parameter in self.inputs(MUTUAL):
-            if a.get(parameter.name) is not None:
-                shape = broadcast_shape(shape, tuple(a[parameter.name].shape)) or shape
+        for name in self.mutual:
+            if a.get(name) is not None:
+                shape = broadcast_shape(shape, tuple(a[name].shape)) or shape
         return shape
 
     def slice_axes(self, shape: Shape, attributes: Attributes) -> tuple[int, ...]:
@@ -225,7 +258,7 @@ class Operator:
 
     def output_dtype(self, a: Arguments) -> str:
         """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
-        names = [self.like] if self.like else [self.main, *(p.name for p in self.inputs(MUTUAL))]
+        names = [self.like] if self.like else [self.main, *self.mutual]
         kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
         return promoted(*kinds) or kinds[0]
 
@@ -249,7 +282,7 @@ class Operator:
             if parameter.kind == "attr":
                 found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
-                found[parameter.symbol] = np.broadcast_to(value, shape)
+                found[parameter.symbol] = value if value.shape == shape else np.broadcast_to(value, shape)
         if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if self.scalars is not None:

@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -31,7 +31,7 @@ class Registry(Mapping[str, Operator]):
         self._found: dict[str, Operator] = {}
         self._folders: dict[str, Path] = {}
         self._loaded = False
-        self.added: list[str] = []  # what was added by name, for processes that must know it too
+        self._added: dict[str, str] = {}  # names of what was added, by module:NAME
 
     def __getitem__(self, name: str) -> Operator:
         return self._all()[name]
@@ -55,9 +55,13 @@ class Registry(Mapping[str, Operator]):
         """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
         self._all()
         found = self._outside(text, f"--operator {text}")
-        if text not in self.added:
-            self.added.append(text)
+        self._added[text] = found.name
         return found
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What was added, as ``module:NAME``, for processes that must know it too."""
+        return tuple(self._added)
 
     def _outside(self, text: str, origin: str) -> Operator:
         found = _imported(text, origin)
@@ -82,6 +86,7 @@ class Registry(Mapping[str, Operator]):
     def remove(self, name: str) -> None:
         """Forget an operator from outside."""
         del self._folders[name], self._found[name]
+        self._added = {text: added for text, added in self._added.items() if added != name}
 
     def catalogue_file(self, found: Operator) -> Path:
         """Return the YAML file of an operator from outside. Raises OracleError where there is none."""
@@ -94,6 +99,12 @@ class Registry(Mapping[str, Operator]):
         """Return the folders of operators from outside, where their YAML files lie."""
         self._all()
         return self._folders
+
+
+def register(operators: Iterable[str]) -> None:
+    """Make operators from outside, as ``module:NAME``, known in this process. Raises OracleError for what is none."""
+    for text in operators:
+        OPERATORS.add(text)
 
 
 def operator_named(name: str) -> Operator:

@@ -34,7 +34,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
 
 SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
@@ -128,6 +128,16 @@ class Softmax:
             return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, total))
 
 
+def composed(ms: Any, t: Arguments) -> Any:
+    """The operations by which MindSpore differentiates its softmax where there is no kernel for it: along the last
+    axis, to which it brings the reduced one."""
+    g, y = t["gradOutput"], t["output"]
+    if y.ndim:
+        g, y = (ms.ops.swapaxes(tensor, t["dim"], -1) for tensor in (g, y))
+    found = ms.ops.mul(y, ms.ops.sub(g, ms.mint.sum(ms.ops.mul(y, g), -1, keepdim=True)))
+    return ms.ops.swapaxes(found, t["dim"], -1) if y.ndim else found
+
+
 OPERATOR = Operator(
     name="aclnnSoftmaxBackward",
     parameters=(
@@ -144,5 +154,8 @@ OPERATOR = Operator(
     kernel=KernelName("softmax_grad", ("output", "gradOutput"), {"axes": ("dim", -1)}),
     aten=Aten(
         lambda aten, t: aten._softmax_backward_data(t["gradOutput"], t["output"], t["dim"], t["gradOutput"].dtype)
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.SoftmaxBackward()(t["gradOutput"], t["output"], t["dim"]), composed=composed
     ),
 )

@@ -13,6 +13,7 @@ and gradOutput elsewhere, where it is unspecified.
 
 from __future__ import annotations
 
+from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, is_nan, where
 from ..numerics.graphs import Elementwise, Form
@@ -57,7 +58,7 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def kernel_type(a: Arguments, platform: Platform | None = None) -> str:
     """The inputs' type; float32 for two."""
-    one, other = (str(a[name].dtype) for name in INPUTS)
+    one, other = (dtype_of(a[name].dtype).name for name in INPUTS)
     return one if one == other else "float32"
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import partial
 
 from ..catalogue import select
 from ..catalogue.case import Case
@@ -19,7 +15,9 @@ from ..defects.base import Defect
 from ..defects.registry import defects
 from ..defects.right import SOCS
 from ..operators import OPERATORS
-from ..runner.settings import Settings, register
+from ..operators.registry import register
+from ..parallel import workers
+from ..runner.settings import Settings
 from .share import Answer, Hit, Share, balanced
 from .trial import run
 
@@ -36,6 +34,7 @@ class Plan:
     soc: str | None = None
     seeds: range = range(5)  # of the right kernels
     jobs: int = 2
+    cluster: str | None = None  # a Dask scheduler's address, instead of processes here
     only: str = ""
     full_matrix: bool = False
     wrong: bool = True
@@ -177,33 +176,11 @@ def look_elsewhere(score: Score, cases: tuple[Case, ...], progress: Progress | N
 
 
 def _dispatch(score: Score, shares: list[Share], progress: Progress | None) -> None:
-    if score.plan.jobs == 1 or len(shares) == 1:
-        _alone(score, shares, progress)
-        return
-    context: Any = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(
-        score.plan.jobs, mp_context=context, initializer=_worker, initargs=(tuple(OPERATORS.added),)
-    )
-    pending: set[Future[Answer]] = {pool.submit(run, share) for share in shares}
+    jobs = score.plan.jobs if len(shares) > 1 else 1
     try:
-        while pending:
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                _gather(score, future.result(), len(shares), progress)
-    except KeyboardInterrupt:
-        score.unfinished = len(shares) - len(score.answers)
-        for future in pending:
-            future.cancel()
-        for process in list(getattr(pool, "_processes", {}).values()):
-            process.terminate()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _alone(score: Score, shares: list[Share], progress: Progress | None) -> None:
-    try:
-        for share in shares:
-            _gather(score, run(share), len(shares), progress)
+        with workers(jobs, score.plan.cluster, prepare=partial(register, OPERATORS.added)) as pool:
+            for answer in pool.as_done(run, shares):
+                _gather(score, answer, len(shares), progress)
     except KeyboardInterrupt:
         score.unfinished = len(shares) - len(score.answers)
 
@@ -223,10 +200,3 @@ def _flagged(answer: Answer) -> str:
     """Tell a long run's false alarms as soon as they are found."""
     cases = sorted({hit.case for hit in answer.hits})
     return f"{len(answer.hits)} false alarms{' by ' + ', '.join(cases) if cases else ''}"
-
-
-def _worker(operators: tuple[str, ...]) -> None:
-    """A worker leaves Ctrl-C to its parent, computes on one thread, and knows its parent's operators from outside."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["ACLNN_ORACLE_THREADS"] = "1"
-    register(operators)

@@ -19,7 +19,8 @@ from typing import Any
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..operators import OPERATORS
-from ..runner.settings import Settings, register
+from ..operators.registry import register
+from ..runner.settings import Settings
 from .supplied import Finding, Key, Running, Step, Supplied, described, found_at, keys
 
 SILENCE = 600.0  # seconds without a word from a process before it is ended; a large case's golden takes a few

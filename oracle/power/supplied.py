@@ -19,7 +19,8 @@ from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, platform
 from ..operators.registry import operator_named
-from ..runner.execute import DeviceError, unsupported
+from ..runner.custody import DeviceError
+from ..runner.execute import unsupported
 from ..runner.one_case import outcome_on
 from ..runner.outcome import Outcome, outcome_of_error
 from ..runner.prepare import Prepared

@@ -3,7 +3,7 @@
 First line ``{"type": "run", "schema": 1, ...}``, then ``{"type": "case", ...}`` lines, last ``{"type": "end", ...}``.
 A record without its last line is a run that died: it still reads, and the planned cases that have no line count as
 ``notrun``. A half-written last line is what dying while writing leaves: it is tolerated and named in ``notes``.
-Anything else that is malformed is an OracleError ``file:line``.
+Anything else that is malformed is an OracleError ``file:line``, unless what can be read of the record is asked for.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from ..model.errors import OracleError
 from .codec import from_json
 from .fields import Fields, Number, parse_object
+from .notes import told_of_changes
 from .types import (
     GOOD,
     STATUSES,
@@ -89,43 +90,65 @@ class Record:
         return " · ".join(part for part in (self.header.backend, self.header.soc) if part)
 
 
-def read(path: str | Path) -> Record:
-    """Read a run record. Raises OracleError (with file and line) for anything that is not one."""
+def read(path: str | Path, *, more: Sequence[str] = (), salvage: bool = False) -> Record:
+    """Read a run record. Raises OracleError (with file and line) for anything that is not one.
+
+    ``more``: lines that belong to it and could not be written. ``salvage``: leave out lines that cannot be read, and
+    count them in the notes; the first must be good.
+    """
     path = Path(path)
-    lines, half = _lines(path)
-    first = next(lines, None)
+    lines, half = _lines(path, more)
+    first = _parse(*lines[0]) if lines else None
     if first is None or first.data.get("type") != "run":
         found = f"{half or 'nothing'}" if first is None else f"type {first.data.get('type')!r}"
         raise OracleError(f'{path}:1: a run record starts with a {{"type": "run"}} line; found {found}')
-    header = RunHeader.of(first)
-    cases: dict[str, CaseRecord] = {}
-    reruns: Counter[str] = Counter()
-    end: RunEnd | None = None
-    for line in lines:
-        if end is not None:
-            raise OracleError(f"{line.where}: a line after the end line; keep one run in one record")
+    reading = _Reading(RunHeader.of(first))
+    for line, where in lines[1:]:
+        try:
+            reading.take(_parse(line, where))
+        except OracleError as error:
+            if not salvage:
+                raise OracleError(f"{error} (`aclnn-oracle report --salvage` leaves such lines out)") from None
+            reading.garbled.append(int(where.rpartition(":")[2]))
+    record = reading.record(path)
+    return replace(record, notes=tuple(_notes(record, reading, half)))
+
+
+class _Reading:
+    """What the lines of a record have said so far."""
+
+    def __init__(self, header: RunHeader) -> None:
+        self.header = header
+        self.cases: dict[str, CaseRecord] = {}
+        self.reruns: Counter[str] = Counter()
+        self.end: RunEnd | None = None
+        self.garbled: list[int] = []  # numbers of the lines left out
+
+    def take(self, line: Fields) -> None:
+        """Take in a line. Raises OracleError for one that a record does not have, and then has taken nothing."""
         kind = line.data.get("type")
+        if self.end is not None:
+            raise OracleError(f"{line.where}: a line after the end line; keep one run in one record")
         if kind == "case":
             case = from_json(CaseRecord, line)
-            if case.id in cases:
-                reruns[cases.pop(case.id).status] += 1
-            cases[case.id] = case
+            if case.id in self.cases:
+                self.reruns[self.cases.pop(case.id).status] += 1
+            self.cases[case.id] = case
         elif kind == "end":
-            end = RunEnd.of(line)
+            self.end = RunEnd.of(line)
         else:
-            raise OracleError(
-                f"{line.where}: unknown line type {kind!r}; a record has one run line, case lines and an end"
-            )
-    duration = None if end is None else end.duration_s
-    record = Record(path, header, tuple(cases.values()), end is not None, duration)
-    notes = tuple(_notes(record, end, half, reruns))
-    return Record(path, header, record.cases, record.complete, duration, notes)
+            told = f"{line.where}: unknown line type {kind!r}; a record has one run line, case lines and an end"
+            raise OracleError(told)
+
+    def record(self, path: Path) -> Record:
+        duration = None if self.end is None else self.end.duration_s
+        return Record(path, self.header, tuple(self.cases.values()), self.end is not None, duration)
 
 
-def _lines(path: Path) -> tuple[Iterator[Fields], str]:
-    """Return the parsed lines, and a sentence about a half-written last line ("" if there is none)."""
+def _lines(path: Path, more: Sequence[str]) -> tuple[list[tuple[bytes, str]], str]:
+    """Return the lines with their places, and a sentence about a half-written last line ("" if there is none)."""
     try:
-        raw = path.read_bytes().split(b"\n")
+        raw = (path.read_bytes() + "".join(f"{line}\n" for line in more).encode()).split(b"\n")
     except OSError as error:
         raise OracleError(f"{path}: cannot read the run record: {error.strerror or error}") from None
     tail, half = raw.pop(), ""  # what follows the last newline: nothing, or a line without its end
@@ -135,7 +158,7 @@ def _lines(path: Path) -> tuple[Iterator[Fields], str]:
             raw.append(tail)
         except (ValueError, RecursionError):
             half = f"line {len(raw) + 1} is half-written ({len(tail)} bytes) and is left out"
-    return (_parse(line, f"{path}:{number}") for number, line in enumerate(raw, 1) if line.strip()), half
+    return [(line, f"{path}:{number}") for number, line in enumerate(raw, 1) if line.strip()], half
 
 
 def _parse(line: bytes, where: str) -> Fields:
@@ -145,13 +168,16 @@ def _parse(line: bytes, where: str) -> Fields:
         raise OracleError(f"{where}: not UTF-8 text; is this a run record?") from None
 
 
-def _notes(record: Record, end: RunEnd | None, half: str, reruns: Mapping[str, int]) -> Iterator[str]:
+def _notes(record: Record, reading: _Reading, half: str) -> Iterator[str]:
+    end, reruns = reading.end, reading.reruns
     planned, recorded = record.header.planned, len(record.cases)
     if record.header.shard:
         number, _, count = record.header.shard.partition("/")
         yield f"Of the {count} shards of the run only {number} is here."
     if half:
         yield half[0].upper() + half[1:] + "."
+    if left := reading.garbled:
+        yield f"{len(left):,} lines cannot be read and are left out, the first of them line {left[0]:,}."
     if end is None:
         yield f"The record has no last line: the run died after {recorded:,} of {planned:,} planned cases."
     elif record.missing:
@@ -163,6 +189,11 @@ def _notes(record: Record, end: RunEnd | None, half: str, reruns: Mapping[str, i
         yield f"{sum(reruns.values()):,} cases were recorded again; the last line counts (before: {before})."
     if end is not None:
         yield from _count_notes(record, end)
+    running: dict[str, list[str]] = {}
+    for case in record.cases:
+        for change in case.notes:
+            running.setdefault(change, []).append(case.id)
+    yield from told_of_changes(record.header.changed, running)
 
 
 def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:

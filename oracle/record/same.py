@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import fields
 from typing import Any
 
 from .types import RunHeader
 
-SAME = (
-    "schema", "catalogue_sha256", "seed", "backend", "backend_options", "soc", "standard", "tier", "layers", "overflow",
-    "third_party", "replay_arguments", "chosen", "shard", "extra",
-)  # fmt: skip
+# What may differ between the parts of one run; whatever else a first line says must be the same.
+OWN = frozenset({"versions", "command", "started", "planned", "changed"})
 # Versions that may differ: results are the same bits under all of these.
 FREE = frozenset({"python", "platform", "numpy", "ml_dtypes", "gmpy2", "pytest"})
 
@@ -21,9 +20,9 @@ def differences(old: RunHeader, new: RunHeader, *, except_for: Collection[str] =
 
 
 def _differing(old: RunHeader, new: RunHeader, except_for: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    for name in SAME:
+    for name in (field.name for field in fields(RunHeader) if field.name not in OWN.union(except_for)):
         a, b = getattr(old, name), getattr(new, name)
-        if name not in except_for and a != b:
+        if a != b:
             yield name, a, b
     for name in sorted({*old.versions, *new.versions} - FREE):
         a, b = old.versions.get(name, "none"), new.versions.get(name, "none")

@@ -41,6 +41,7 @@ SCHEMA = 1
 CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail", "xpass", "notrun"]
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
+LAYERS = ("structure", "standard", "strict")  # in the order they are judged
 _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
 
 
@@ -55,9 +56,9 @@ def _status(line: Fields, key: str) -> CaseStatus:
 class RunHeader:
     """The first line: what ran, on what, from which command.
 
-    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``shard``: ``K/N`` of a run
-    that was shared out; ``chosen``: by which options some of the catalogue's cases were chosen; ``extra`` holds
-    whatever else a record says.
+    ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``changed``: what loading
+    the backend changed in its process; ``shard``: ``K/N`` of a run that was shared out; ``chosen``: by which options
+    some of the catalogue's cases were chosen; ``extra`` holds whatever else a record says.
     """
 
     TYPE: ClassVar[str] = "run"
@@ -77,8 +78,10 @@ class RunHeader:
     catalogue_sha256: str = field(metadata=TEXT)
     command: str = field(metadata=TEXT)
     cann: str = field(default="", metadata=TEXT)
+    gate: tuple[str, ...] = field(default=(), metadata=WORDS)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
+    changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))
     shard: str = field(default="", metadata=beside("shard", TEXT))
     chosen: str = field(default="", metadata=beside("chosen", TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
@@ -180,8 +183,11 @@ class Detail:
 class CaseRecord:
     """One case line.
 
-    Of a case whose values were judged: ``elements`` of the output, ``reduced``: how many of them enter one result,
-    where that is more than one, ``magnitude``: the largest finite absolute value of the golden.
+    ``budget_used``: the worst error, 1 at the strict bound; ``kernel_share``: what it exceeds the unavoidable rounding
+    by, over what a right kernel may lose. Of a case whose values were judged: ``elements`` of the output, ``reduced``:
+    how many of them enter one result, where that is more than one, ``magnitude``: the largest finite absolute value of
+    the golden, ``ulps``: how many elements lie how many ULPs from it. ``notes``: what the device changed in the process
+    it ran in.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -203,6 +209,9 @@ class CaseRecord:
     elements: int | None = field(default=None, metadata=beside("elements", COUNT))
     reduced: int | None = field(default=None, metadata=beside("reduced", COUNT))
     magnitude: Number | None = field(default=None, metadata=beside("magnitude", NUMBER))
+    ulps: Mapping[str, Number] = field(default_factory=dict, metadata=beside("elements", NUMBER_MAP))
+    notes: tuple[str, ...] = field(default=(), metadata=beside("notes", WORDS))
+    kernel_share: Number | None = field(default=None, metadata=beside("kernel_share", NUMBER))
 
     @property
     def ok(self) -> bool:

@@ -1,4 +1,4 @@
-"""Writing a run record: JSON lines, flushed one by one, so that a run that dies leaves what it had."""
+"""Writing a run record: JSON lines, written one by one, so that a run that dies leaves what it had."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..model.errors import OracleError
+from .appending import Appending, require_unlocked
 from .reader import Record
 from .resume import cut, spent
-from .types import GOOD, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
+from .types import GOOD, LAYERS, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
 
 
 def plain(value: Any) -> Any:
@@ -60,15 +61,19 @@ class RecordWriter:
         self.path = path
         self.planned = 0
         self.statuses: dict[str, str] = {}
+        self._layers: dict[str, dict[str, bool]] = {}  # by id: which layers accept the case
         self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
+        self.notes: dict[str, list[str]] = {}  # by what a device changed in its process: the cases
         self.started = time.monotonic()
         self.kept: Path | None = None  # where the record that was there has gone
-        self._file: IO[str] | None = None
+        self.trouble = ""  # why the file took a line late, or not at all
+        self.unwritten: list[str] = []  # lines that it has not taken to the end
+        self._file: Appending | None = None
 
     def begin(self, planned: int, header: RunHeader) -> None:
         """Write the run line, with the time and what is planned. A record that is there already is kept beside it.
 
-        Raises OracleError where the file cannot be written, or is there and is no record.
+        Raises OracleError where the file cannot be written, is there and is no record, or is another run's.
         """
         self.planned = planned
         self.started = time.monotonic()
@@ -76,23 +81,29 @@ class RecordWriter:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            require_unlocked(self.path)
             self.kept = _kept(self.path)
-            self._file = self.path.open("w", encoding="utf-8", newline="\n")
+            self._file = Appending(self.path)
         except OSError as error:
             raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self._write(dumps(replace(header, started=now, planned=planned)))
+        if self._file.held:
+            raise OracleError(f"--record {self.path}: cannot be written: {self._file.trouble}")
 
     def go_on(self, record: Record) -> None:
-        """Go on writing a record, after its last case. Raises OracleError where it cannot be written."""
+        """Go on writing a record, after its last case. Raises OracleError where it cannot be written, or is another
+        run's."""
         self.planned = record.header.planned
         for case in record.cases:
             if case.status != "notrun":
                 self._count(case.id, case.op, case.status, case.reason)
+                self._layers[case.id] = {name: said.passed for name, said in case.verdicts.items()}
         try:
+            require_unlocked(record.path)
             self.started = time.monotonic() - spent(record)
             cut(record.path)
-            self._file = record.path.open("a", encoding="utf-8", newline="\n")
+            self._file = Appending(record.path)
         except OSError as error:
             raise OracleError(f"--resume {record.path}: cannot be written: {error.strerror or error}") from None
 
@@ -107,6 +118,9 @@ class RecordWriter:
         """
         line = json.loads(text)
         self._count(line["id"], line["op"], line["status"], line["reason"])
+        for note in line.get("notes", ()):
+            self.notes.setdefault(note, []).append(line["id"])
+        self._layers[line["id"]] = {name: said["passed"] for name, said in line["verdicts"].items()}
         self._write(text)
         return line["id"], line["status"]
 
@@ -120,6 +134,15 @@ class RecordWriter:
         counted = Counter(self.statuses.values())
         counted["notrun"] += self.left
         return {status: counted[status] for status in STATUSES}
+
+    def layers(self) -> dict[str, tuple[int, int]]:
+        """Return per layer how many cases it accepts of those that it judged."""
+        accepted: Counter[str] = Counter()
+        judged: Counter[str] = Counter()
+        for said in self._layers.values():
+            judged.update(list(said))
+            accepted.update(name for name, passed in said.items() if passed)
+        return {name: (accepted[name], judged[name]) for name in LAYERS if judged[name]}
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""
@@ -139,16 +162,18 @@ class RecordWriter:
         return all(n == 0 for status, n in self.counts().items() if status not in GOOD)
 
     def end(self) -> None:
-        """Write the last line and close."""
+        """Write the last line and close; a second time nothing."""
+        if self._file is None:
+            return
         self._write(dumps(RunEnd(self.counts(), round(time.monotonic() - self.started, 3))))
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self.unwritten, self.trouble = self._file.held, self._file.trouble
+        self._file.close()
+        self._file = None
 
     def _write(self, line: str) -> None:
         if self._file is not None:
-            self._file.write(line + "\n")
-            self._file.flush()
+            self._file.append(line)
+            self.trouble = self._file.trouble
 
 
 def _kept(path: Path) -> Path | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord, split_id
-from ..record.types import STATUSES
+from ..record.types import LAYERS, STATUSES
 from . import words
-from .layers import LAYERS, known, objections, share
+from .layers import known, objections, share
 from .replay import suffix
 from .summary import Summary
 

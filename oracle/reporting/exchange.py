@@ -18,7 +18,7 @@ from typing import Any
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .layers import objections, share
+from .layers import objections, scores, share
 from .replay import command_for
 from .words import DID, equation, figure, index, verdict
 
@@ -115,6 +115,7 @@ def _suite(record: Record) -> ET.Element:
     head = record.header
     facts = {"backend": head.backend, "soc": head.soc, "standard": head.standard, "seed": figure(head.seed)}
     facts |= {"catalogue_sha256": head.catalogue_sha256, "command": head.command, "verdict": str(verdict(record))}
+    facts |= {f"layer.{name}": f"{a}/{n}" for name, (a, n) in scores(record.cases).items()}
     facts |= {"sum": equation(record), **{f"version.{name}": version for name, version in head.versions.items()}}
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=xml_text(name), value=xml_text(value))
@@ -130,12 +131,24 @@ def _testcase(case: CaseRecord, record: Record) -> ET.Element:
         name=xml_text(case.id),
         time=_seconds(case.duration_s),
     )
+    of_layers = _layer_properties(case)
+    if of_layers:
+        properties = ET.SubElement(entry, "properties")
+        for name, value in of_layers.items():
+            ET.SubElement(properties, "property", name=xml_text(name), value=value)
     if case.status in JUNIT:
         message = xml_text(case.reason.partition("\n")[0] or str(DID[case.status]))
         node = ET.SubElement(entry, JUNIT[case.status], type=case.status, message=message)
         if not case.ok:
             node.text = xml_text(account(case, record))
     return entry
+
+
+def _layer_properties(case: CaseRecord) -> dict[str, str]:
+    """What each layer says of a case that any of them rejects, by the names of properties."""
+    if not objections(case):
+        return {}
+    return {f"layer.{name}": "pass" if verdict.passed else "fail" for name, verdict in case.verdicts.items()}
 
 
 def account(case: CaseRecord, record: Record) -> str:
@@ -189,13 +202,19 @@ def to_ctrf(records: Sequence[Record]) -> str:
                 **{state: states.count(state) for state in ("passed", "failed", "skipped", "pending", "other")},
                 "start": start,
                 "stop": start + length,
-                "extra": {record.label: {"planned": record.planned, **record.counts} for record in records},
+                "extra": {record.label: _totals(record) for record in records},
             },
             "tests": tests,
             "environment": {"extra": {record.label: _environment(record) for record in records}},
         },
     }
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _totals(record: Record) -> dict[str, Any]:
+    """Cases by status, and by each layer: how many it accepts of those that it judged."""
+    layers = {name: {"accepted": a, "judged": n} for name, (a, n) in scores(record.cases).items()}
+    return {"planned": record.planned, **record.counts, "layers": layers}
 
 
 def _environment(record: Record) -> dict[str, Any]:
@@ -227,8 +246,12 @@ def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
         test["message"] = case.reason
     if not case.ok:
         test["trace"] = account(case, record)
-    if used is not None:
-        test["extra"] = {"budget_used": used if math.isfinite(used) else str(float(used))}
+    extra: dict[str, Any] = {}
+    for name, ratio in (("budget_used", used), ("kernel_share", share(case))):
+        if ratio is not None:
+            extra[name] = ratio if math.isfinite(ratio) else str(float(ratio))
+    if extra := {**extra, **_layer_properties(case)}:
+        test["extra"] = extra
     return test
 
 

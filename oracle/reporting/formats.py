@@ -54,4 +54,5 @@ def format_of(path: Path) -> str:
 
 def write(records: Sequence[Record], path: Path, name: str | None = None, language: Language = ENGLISH) -> None:
     """Write a report in the named format, or the one its suffix asks for."""
-    save(path, RENDERERS[name or format_of(path)].render(records, language))
+    text = RENDERERS[name or format_of(path)].render(records, language)
+    save(path, text, (record.path for record in records))

@@ -14,10 +14,10 @@ from pathlib import Path
 from ..model.errors import OracleError
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, read
+from ..record.types import LAYERS
 from .bilingual import Bilingual
 from .html import render_page
 from .language import ENGLISH, Language, Text, _
-from .layers import LAYERS
 from .pictures import Panel
 from .summary import Cluster, Summary, dtype_order
 from .trends import layer_panel, worst_panel

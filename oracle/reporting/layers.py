@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord
-
-LAYERS = ("structure", "standard", "strict")
+from ..record.types import LAYERS
 
 
 def objections(case: CaseRecord) -> tuple[str, ...]:
@@ -25,8 +24,7 @@ def known(names: Iterable[str]) -> list[str]:
 
 def share(case: CaseRecord) -> Number | None:
     """The kernel's own share of the error, where the record has it: 0 correctly rounded, 1 all a right kernel loses."""
-    found: Number | None = getattr(case, "kernel_share", None)
-    return found
+    return case.kernel_share
 
 
 def scores(cases: Sequence[CaseRecord]) -> dict[str, tuple[int, int]]:

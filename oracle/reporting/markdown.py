@@ -93,7 +93,12 @@ class Writer:
             return ""
         names = [escape(", ".join(dtypes)) if len(dtypes) == 1 else self.refused(dtypes) for dtypes in shown]
         head = [self.say(_("operator")), *[self.say(_("run"))] * several, *names]
-        told = self.say(_("Passed / judged, and the worst error in percent of its bound."))
+        cells = [cell for s in summaries for row in s.matrix.values() for cell in row.values()]
+        if any(cell.worst_share is not None for cell in cells):
+            told = self.say(_("Passed / judged, and the kernel's own share of the worst error: beyond the unavoidable "
+                              "rounding, of what a right kernel may lose."))  # fmt: skip
+        else:
+            told = self.say(_("Passed / judged, and the worst error in percent of its bound."))
         folded = next((dtypes for dtypes in shown if len(dtypes) > 1), ())
         if folded:
             told += " " + self.say(_("Refused dtypes: {dtypes}.", dtypes=escape(", ".join(folded))))
@@ -106,9 +111,11 @@ class Writer:
         if cell is None:
             return NONE
         text = f"{cell.passed:,}/{cell.judged:,}"
-        if cell.worst is not None:
-            text += f" · {percent(cell.worst)}"
-        others = ", ".join(f"{n:,} {self.say(NAME[status])}" for status, n in cell.others)
+        worst = cell.worst if cell.worst_share is None else cell.worst_share
+        if worst is not None:
+            text += f" · {percent(worst)}"
+        rejected = [f"{self.say(Phrase(layer))} ✕{n:,}" for layer, n in cell.objections.items()]
+        others = ", ".join([*(f"{n:,} {self.say(NAME[status])}" for status, n in cell.others), *rejected])
         return f"{'**' if cell.bad else ''}{text}{'**' if cell.bad else ''}{f' ({others})' if others else ''}"
 
     def failures(self, summary: Summary, *, named: bool) -> list[str]:
@@ -165,7 +172,9 @@ class Writer:
         return parts
 
     def excuse(self, group: Excused) -> list[str]:
-        return [self.say(NAME[group.status]), f"{group.size:,}", escape(clip(self.say(Phrase(group.reason)), 300))]
+        layers = ", ".join(f"{self.say(Phrase(layer))} ✕{n:,}" for layer, n in group.objections.items())
+        count = f"{group.size:,}" + (f" ({layers})" if layers else "")
+        return [self.say(NAME[group.status]), count, escape(clip(self.say(Phrase(group.reason)), 300))]
 
     def notes(self, summaries: Sequence[Summary]) -> str:
         told = [(s.record.path.name, self.say(Phrase(note))) for s in summaries for note in s.record.notes]

@@ -13,6 +13,7 @@ def N_(text: str) -> str:  # gettext's name for "to be translated where it is sh
 PHRASES: tuple[str, ...] = (
     # what is unusual about a record (record/reader.py)
     N_("The record has no last line: the run died after # of # planned cases."),
+    N_("# lines cannot be read and are left out, the first of them line #."),
     N_("The run ended, but # of # planned cases have no line."),
     N_("Of the # shards of the run only # is here."),
     N_("# cases were recorded but only # were planned."), N_("no reason recorded"), N_("(no reason recorded)"),

@@ -35,7 +35,7 @@ SHARES = _(
     "right kernel may lose; heights are logarithmic."
 )
 ELEMENTS = _(
-    "Elements of the cases whose elements the record describes (those that did not pass): exact, one off, two, 3-4, "
+    "Elements of the cases whose elements the record describes: exact, one off, two, 3-4, "
     "5-16, 17-64 ... more than 65536, NaN; from two on outlined; heights are logarithmic."
 )
 GROWTH = _("Line: the worst case of each power of two; dashed: the median. The rule marks the bound.")
@@ -136,9 +136,9 @@ def _ulps(groups: Groups) -> Picture:
     panels = []
     for (op, dtype), cases in groups.items():
         counts: Counter[str] = Counter()
-        described = [case.detail for case in cases if case.detail and case.detail.ulp_histogram]
-        for detail in described:
-            counts.update({name: int(n) for name, n in detail.ulp_histogram.items()})
+        described = [ulps for case in cases if (ulps := case.ulps or (case.detail and case.detail.ulp_histogram))]
+        for ulps in described:
+            counts.update({name: int(n) for name, n in ulps.items()})
         if counts:
             names = [name for name in ULPS if name in ULPS[:5] or counts[name]]
             told = _("{elements} elements of {cases} cases: {list}", elements=counts.total(), cases=len(described),

@@ -29,7 +29,7 @@ class Cell:
     """A group of cases: how many ended how, and the worst error among the judged ones.
 
     ``worst`` is in units of the bound; ``worst_share`` is the kernel's own part of it, None where no case has one.
-    ``objections``: how many cases each layer rejects, only layers that reject any.
+    ``objections``: how many cases each layer rejects, expected or not, only layers that reject any.
     """
 
     counts: Mapping[str, int]
@@ -67,8 +67,7 @@ def cell(cases: Iterable[CaseRecord]) -> Cell:
     worst, worst_id, shares = -math.inf, "", []
     for case in cases:
         counts[case.status] += 1
-        if not case.ok:
-            objecting.update(objections(case))
+        objecting.update(objections(case))
         if case.status == "xfail":
             continue
         if (own := share(case)) is not None:
@@ -229,6 +228,11 @@ class Excused:
         return dict(Counter(case.op for case in self.cases).most_common())
 
     @cached_property
+    def objections(self) -> dict[str, int]:
+        """How many of the cases each layer rejects, only layers that reject any."""
+        return cell(self.cases).objections  # type: ignore[return-value]
+
+    @cached_property
     def worst(self) -> Number | None:
         found = [_rank(case.budget_used) for case in self.cases if case.budget_used is not None]
         return max(found, default=None)
@@ -328,9 +332,10 @@ class Summary:
         return sorted(self.record.cases, key=lambda c: -_finite(c.duration_s))[:n]
 
     def closest(self, n: int) -> list[CaseRecord]:
-        """Passing cases that use most of their error budget."""
+        """Passing cases whose kernel's own share is the largest; those that use most of their error budget where the
+        record has no shares."""
         passing = [case for case in self.record.cases if case.status == "pass" and case.budget_used]
-        return sorted(passing, key=lambda case: -_finite(case.budget_used))[:n]
+        return sorted(passing, key=lambda case: (-_finite(share(case)), -_finite(case.budget_used)))[:n]
 
     @cached_property
     def time(self) -> dict[str, float]:
@@ -354,6 +359,7 @@ class Summary:
             (_("CANN rules"), head.cann),
             (_("standard"), head.standard),
             (_("layers"), ", ".join(head.layers)),
+            (_("gate"), ", ".join(head.gate) if head.gate != head.layers else ""),
             (_("overflow"), head.overflow),
             (_("third party"), head.third_party or ""),
             (_("tier"), head.tier),

@@ -7,7 +7,8 @@ import math
 from ..record.fields import Number
 from ..record.reader import Record
 from ..record.types import GOOD
-from .language import Listing, Text, _, _n
+from .language import Listing, Phrase, Text, _, _n
+from .layers import scores
 
 # From the worst to the best: the order in which statuses are listed.
 ORDER = ("crash", "timeout", "error", "fail", "xpass", "notrun", "xfail", "skip", "pass")
@@ -42,7 +43,15 @@ NONE = "–"
 
 
 def verdict(record: Record) -> Text:
-    """Say in one sentence how a run ended."""
+    """Say how a run ended, and how many cases each layer rejects where any does, expected or not."""
+    judged = scores(record.cases)
+    rejected = [_("{layer} {n}", layer=Phrase(name), n=n - a) for name, (a, n) in judged.items() if n > a]
+    if not rejected:
+        return _ended(record)
+    return _("{sentence} Rejected by: {layers}.", sentence=_ended(record), layers=Listing(rejected))
+
+
+def _ended(record: Record) -> Text:
     counts, planned = record.counts, record.planned
     bad = [(status, counts[status]) for status in BAD if counts[status]]
     also = _list([(s, counts[s]) for s in ("skip", "xfail") if counts[s]])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
+from .child import About
 from .expectations import Expectation
-from .isolate import About, Child
+from .isolate import Child
 from .one_case import run_case
 from .opening import load_backend, release
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .spread import Spread
 
 
 @dataclass
@@ -23,6 +25,8 @@ class Bench:
     settings: Settings
     _backend: Backend | None = None
     _child: Child | None = None
+    elsewhere: Spread | None = None  # the workers of a cluster
+    _changed: list[str] = field(default_factory=list)
 
     def open(self) -> None:
         """Load the backend, here or in the child. Raises OracleError if it cannot be."""
@@ -33,7 +37,7 @@ class Bench:
             child.start()
             self._child = child
         else:
-            self._backend = load_backend(self.settings)
+            self._backend = load_backend(self.settings, self._changed)
 
     @property
     def about(self) -> About:
@@ -41,7 +45,7 @@ class Bench:
         if self._child is not None:
             return self._child.about
         assert self._backend is not None, "open() it first"
-        return About.of(self._backend)
+        return About.of(self._backend, self._changed)
 
     @property
     def shares(self) -> tuple[int, ...]:
@@ -56,7 +60,9 @@ class Bench:
             return record_of(case, self.settings, Outcome("skip", expected.explanation))
         try:
             self.open()
-            if self._child is not None:
+            if self.elsewhere is not None:
+                record = self.elsewhere.run_case(case)
+            elif self._child is not None:
                 record = self._child.run_case(case)
             else:
                 assert self._backend is not None
@@ -69,6 +75,8 @@ class Bench:
 
     def close(self) -> None:
         """Release the backend and end the child. Raises OracleError where that goes wrong."""
+        if self.elsewhere is not None:
+            self.elsewhere.close()
         backend, child, self._backend, self._child = self._backend, self._child, None, None
         if child is not None:
             child.close()

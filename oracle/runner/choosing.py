@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ..catalogue import is_catalogue, operator_of_file
+from ..catalogue import is_catalogue, operator_of
 from ..catalogue.case import Case
 from ..catalogue.cost import cost
 from ..interop import is_foreign_catalogue
@@ -78,5 +78,5 @@ def _below(folder: Path, left_out: list[str]) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not any(fnmatch(name, pattern) for pattern in left_out)]
         for path in sorted(Path(root, name) for name in names if name.endswith((".yaml", ".yml"))):
-            if is_catalogue(path) and operator_of_file(path) in (None, *OPERATORS):
+            if is_catalogue(path) and operator_of(path) in ("", *OPERATORS):
                 yield path

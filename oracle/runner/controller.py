@@ -11,6 +11,7 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 from ..model.errors import OracleError
+from ..numerics.environment import ieee_arithmetic
 from ..record.codec import from_json
 from ..record.fields import parse_object
 from ..record.types import GOOD, CaseRecord
@@ -29,6 +30,7 @@ class ControllerHooks:
         self.summary: list[str] = []
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         self.progress: Progress | None = None
+        self.reporter, self.told = reporter, False
         self.quiet: Quiet | None = None  # where every line is ours and none is asked for with -v
         self.failures = Failures()
         if reporter is not None and only_cases and config.option.verbose <= 0:
@@ -48,6 +50,7 @@ class ControllerHooks:
         for key, value in report.user_properties:
             if key == PROPERTY:
                 case_id, status = self.run.recorder.case(str(value))
+                self._tell_trouble()
                 if self.progress is not None:
                     self.progress.case(case_id, status)
                     if status not in GOOD or case_id in self.failures.records:
@@ -56,26 +59,38 @@ class ControllerHooks:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.progress is not None:
             self.progress.close()
+        written = []
         if self.quiet is not None:
             self.quiet.close()
         try:
-            self.summary += self.run.finish()
-            self.write_report()
+            self.run.recorder.end()
+            written = self.write_report()  # before the device is closed, which may take long or end the process
         except (OracleError, OSError) as error:
-            self.summary.append(f"ERROR: {error}")
-            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            self.run.problems.append(str(error))
+        self.summary += [*self.run.finish(), *written]
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # there are cases, and none is left to do here
             session.exitstatus = pytest.ExitCode.OK
         if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def write_report(self) -> None:
-        if self.report is not None and self.run.record is not None:
-            from ..record.reader import read
-            from ..reporting import formats
+    def _tell_trouble(self) -> None:
+        """Say at once, and once, that the record is kept in memory."""
+        if self.reporter is not None and self.run.recorder.trouble and not self.told:
+            self.told = True
+            told = f"WARNING: --record {self.run.record}: {self.run.recorder.trouble}; the run goes on, what the file"
+            self.reporter.write_line(f"\n{told} does not take is kept in memory and tried again")
 
-            formats.write([read(self.run.record)], self.report, language=self.run.language)
-            self.summary.append(f"report: {self.report}")
+    @ieee_arithmetic  # the device's, in this process, is not that of digits
+    def write_report(self) -> list[str]:
+        """Write the report, of what the record's file has not taken too; return what the terminal should say."""
+        if self.report is None or self.run.record is None:
+            return []
+        from ..record.reader import read
+        from ..reporting import formats
+
+        record = read(self.run.record, more=self.run.recorder.unwritten)
+        formats.write([record], self.report, language=self.run.language)
+        return [f"report: {self.report}"]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None, None, None]:

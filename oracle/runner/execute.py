@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,12 @@ from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import SUCCESS, Status
 from ..verdict import Judgement
+from .custody import DeviceError, guarded, readable
 from .memory import POISONS, Memory
 from .prepare import Prepared
 from .repeat import differences, is_repeated
 
-T = TypeVar("T")
-
-
-class DeviceError(Exception):
-    """The backend raised; ``__cause__`` is what it raised."""
+Device = Callable[[], AbstractContextManager[None]]  # around every call into a backend
 
 
 @dataclass
@@ -62,12 +59,13 @@ class Execution:
     third: Array | None = None
 
 
-def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution:
-    """Run a case. Raises DeviceError where the backend does, OracleError where the third party fails."""
+def execute(prepared: Prepared, backend: Backend, watch: Stopwatch, device: Device = guarded) -> Execution:
+    """Run a case, each run of the device inside ``device()``. Raises DeviceError where the backend does, OracleError
+    where the third party fails."""
 
     def run(memory: Memory) -> Status:
         with watch("backend_s"):
-            return _answer(backend, memory.call)
+            return _answer(backend, memory.call, device)
 
     memory, folder = prepared.memory, prepared.settings.record_outputs
     if folder is None:
@@ -97,28 +95,27 @@ def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> Array | No
     return found if right else None
 
 
-def unsupported(backend: Backend, call: Call) -> str:
+def unsupported(backend: Backend, call: Call, device: Device = guarded) -> str:
     """Return why a backend does not take a call ("" if it does)."""
     asked = getattr(backend, "unsupported", None)
-    return "" if asked is None else str(_guarded(asked, call) or "")
+    if asked is None:
+        return ""
+    with device():
+        answer = asked(call)
+    return readable(answer) if answer else ""
 
 
-def _answer(backend: Backend, call: Call) -> Status:
-    answer = _guarded(backend.run, call)
+def _answer(backend: Backend, call: Call, device: Device) -> Status:
+    with device():
+        answer = backend.run(call)
     if answer is None:
         return SUCCESS
     if not isinstance(answer, Status):
-        error = TypeError(f"run() returned {answer!r}; it must return an oracle.Status, or None for success")
-        raise DeviceError from error
+        told = f"run() returned {type(answer).__name__}; it must return an oracle.Status, or None for success"
+        with suppress(Exception):  # its repr is the device's too
+            told = told.replace(type(answer).__name__, readable(repr(answer)), 1)
+        raise DeviceError from TypeError(told)
     return answer
-
-
-def _guarded(function: Callable[[Call], T], call: Call) -> T:
-    """Call into a backend: what it raises is the device's error, not ours."""
-    try:
-        return function(call)
-    except (Exception, SystemExit) as error:
-        raise DeviceError from error
 
 
 def _unwritten(memory: Memory, actual: Array, run: Callable[[Memory], Status]) -> Array | None:

@@ -58,6 +58,22 @@ def histogram(distance: Array) -> dict[str, int]:
     return {name: n for name, n in found.items() if n or name in ("0", "1", "2")}
 
 
+def spread(actual: Array, reference: Reference) -> dict[str, int]:
+    """Return how many elements lie how many ULPs from the golden: ``histogram`` without what is 0; {} for no floats.
+
+    Only what differs is measured: most elements of a right device do not.
+    """
+    actual, golden = _real(actual), _real(reference.golden)
+    if not _is_float(golden) or actual.dtype != golden.dtype or actual.shape != golden.shape:
+        return {}
+    judged = slice(None) if reference.unspecified is None else ~reference.unspecified.reshape(-1)
+    a, g = actual.reshape(-1)[judged], golden.reshape(-1)[judged]
+    differ = (a != g) & ~(np.isnan(a) & np.isnan(g))
+    found = histogram(ulp_distance(a[differ], g[differ]))
+    found["0"] = a.size - sum(found.values()) + found["0"]
+    return {name: n for name, n in found.items() if n}
+
+
 def describe_inputs(case: Case) -> dict[str, str]:
     """Return every input in words."""
     return {name: _tensor(plan) for name, plan in case.inputs.items()}
@@ -227,6 +243,8 @@ def full_text(record: CaseRecord, *, why: str = "", source: str = "") -> str:
         rows.append(f"  {layer:<10}{word}  {metrics}".rstrip())
     if record.budget_used is not None:
         rows.append(f"  budget used: {record.budget_used:.4g} of the error bound")
+    if record.kernel_share is not None:
+        rows.append(f"  kernel's own share: {record.kernel_share:.4g} of what a right kernel may lose")
     rows.append(f"  seconds: golden {record.golden_s}, backend {record.backend_s}, in all {record.duration_s}")
     return "\n".join([*rows, *(_text(record) if record.status != "pass" else ())])
 

@@ -1,8 +1,10 @@
 """Cases in a child process: one that dies is a crash, one that does not answer a timeout, and the run goes on.
 
-The child is started once and keeps its backend; after a crash, a timeout, or a fault that the backend calls
-``broken``, the next case gets a new one. It is a fresh
-interpreter and not a fork (device runtimes do not survive one), and it does not import the parent's main module.
+The child is started once and keeps its backend; after a crash, a timeout, or a fault that the backend calls ``broken``,
+the next case gets a new one. It is a fresh interpreter and not a fork (device runtimes do not survive one), does not
+import the parent's main module, and leads a process group of its own. What it starts ends with it: see :mod:`.kill`.
+
+What the device does to the pipe between the two costs its own case: see :mod:`.wire`.
 """
 
 from __future__ import annotations
@@ -13,73 +15,19 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
-from .one_case import run_case
-from .opening import load_backend, release
+from .child import About
+from .kill import COOKIE, kill_tree, new_cookie
 from .outcome import Outcome, record_of
 from .settings import Settings
+from .wire import Garbled, Wire, pair
 
-START_LIMIT = 300.0  # seconds for a child to import its backend: a device runtime may take minutes the first time
-CLOSE_LIMIT = 60.0  # seconds for a child to give its device back
 GLANCE = 0.2  # seconds between looks at whether the child lives, where a grandchild keeps its pipe open
-_CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from oracle.runner.isolate import serve; serve()"
-
-
-def serve() -> None:
-    """The child's life: load the backend, say so, run cases until there are no more, close the backend, say how."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends this process by closing the pipe
-    number = int(sys.argv[1])
-    os.set_inheritable(number, False)
-    pipe: Connection[Any, Any] = Connection(number)
-    settings = pipe.recv()
-    try:
-        backend = load_backend(settings)
-    except OracleError as error:
-        pipe.send(("refused", str(error)))
-        return
-    pipe.send(("ready", About.of(backend)))
-    while case := _next(pipe):
-        pipe.send((run_case(case, backend, settings), bool(getattr(backend, "broken", False))))
-    try:
-        release(backend)
-        problem = ""
-    except OracleError as error:
-        problem = str(error)
-    with suppress(OSError):  # the parent may be gone
-        pipe.send(problem)
-
-
-def _next(pipe: Connection[Any, Any]) -> Case | None:
-    """Return the case to run, None when there are no more or the parent is gone."""
-    try:
-        case: Case | None = pipe.recv()
-    except (EOFError, OSError):
-        return None
-    return case
-
-
-class About(NamedTuple):
-    """What a loaded backend says of itself. ``visible``: the devices its workers can share; 0 where it has none."""
-
-    name: str
-    versions: dict[str, str]
-    device: str
-    visible: int
-
-    @classmethod
-    def of(cls, backend: Backend) -> About:
-        devices = getattr(backend, "devices", None)
-        visible = int(devices()) if devices is not None and hasattr(backend, "use_device") else 0
-        versions = dict(getattr(backend, "versions", {}))
-        return cls(backend.name, versions, str(getattr(backend, "device", "")), visible)
+_CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from oracle.runner.child import serve; serve()"
 
 
 class Died(Exception):
@@ -96,21 +44,29 @@ class Child:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.about = About(settings.backend, {}, "", 0)
-        self._running: tuple[subprocess.Popen[bytes], Connection[Any, Any]] | None = None
+        self._running: tuple[subprocess.Popen[bytes], Wire, str] | None = None
 
     def start(self) -> None:
         """Start the process. Raises OracleError if its backend cannot be loaded."""
-        pipe, theirs = Pipe()
-        command = [sys.executable, "-c", _CODE, str(theirs.fileno()), json.dumps(sys.path)]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),))
-        theirs.close()
-        self._running = process, pipe
+        wire, theirs = pair()
+        command = [sys.executable, "-c", _CODE, str(theirs), json.dumps(sys.path)]
+        cookie, limit = new_cookie(), self.settings.backend_timeout
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs,),
+            start_new_session=True,
+            env={**os.environ, COOKIE: cookie},
+        )
+        os.close(theirs)
+        self._running = process, wire, cookie
         try:
-            word, said = self._ask(self.settings, START_LIMIT)
+            word, said = self._ask(self.settings, limit)
         except Died as error:
             raise OracleError(f"backend {self.settings.backend}: its child process did not start: {error}") from None
         except Silent:
-            raise OracleError(f"backend {self.settings.backend} was not loaded within {START_LIMIT:.0f} s") from None
+            told = f"backend {self.settings.backend} was not loaded within {limit:g} s (--timeout-backend)"
+            raise OracleError(told) from None
         if word == "refused":
             self.kill()
             raise OracleError(said)
@@ -123,37 +79,42 @@ class Child:
         started = time.perf_counter()
         try:
             record: CaseRecord
-            record, broken = self._ask(case, self.settings.timeout)
+            record, broken = self._ask(case, self.settings.case_limit)
             if broken:
                 self.kill()
             return record
         except Died as error:
             outcome = Outcome("crash", f"the process running it died: {error}")
         except Silent:
-            limit = f"{self.settings.timeout:g} s"
+            limit = f"{self.settings.case_limit:g} s (--timeout-per-case)"
             outcome = Outcome("timeout", f"no answer in {limit}; the process running it was killed")
         seconds = {"duration_s": time.perf_counter() - started}
         return record_of(case, self.settings, outcome, seconds, device=self.about.device)
 
-    def _ask(self, question: Any, limit: float | None) -> Any:
+    def _ask(self, question: Any, limit: float) -> Any:
         """Send a question and return the answer. Raises Died or Silent, and ends a child that did not answer."""
         assert self._running is not None
-        process, pipe = self._running
-        answer = None
-        deadline = time.monotonic() + (float("inf") if limit is None else limit)
+        process, wire, _cookie = self._running
+        answered = False
+        deadline = time.monotonic() + limit
         try:
-            pipe.send(question)
-            while not pipe.poll(max(0.0, min(GLANCE, deadline - time.monotonic()))):
-                if process.poll() is not None and not pipe.poll():
+            wire.ask(question, deadline)
+            while not wire.poll(max(0.0, min(GLANCE, deadline - time.monotonic()))):
+                if process.poll() is not None and not wire.poll(0):
                     raise EOFError
                 if time.monotonic() > deadline:
                     raise Silent
-            answer = pipe.recv()
+            answer = wire.answered(deadline)
+            answered = True
             return answer
+        except TimeoutError:
+            raise Silent from None
+        except Garbled as error:
+            raise Died(str(error)) from None
         except (EOFError, OSError):
             raise Died(self._obituary(process)) from None
         finally:
-            if answer is None:
+            if not answered:
                 self.kill()
 
     def _obituary(self, process: subprocess.Popen[bytes]) -> str:
@@ -168,30 +129,34 @@ class Child:
         """Let the child close its backend and end. Raises OracleError where it does not, or not well."""
         if self._running is None:
             return
-        process, _ = self._running
+        process, limit = self._running[0], self.settings.backend_timeout
         process_of = f"backend {self.about.name}: its process"
         try:
-            problem = self._ask(None, CLOSE_LIMIT)
-            if code := process.wait(CLOSE_LIMIT):
+            problem = self._ask(None, limit)
+            if code := process.wait(_waited(limit)):
                 problem = problem or f"{process_of} ended with {_how(code)} after closing"
         except Died as error:
             problem = f"{process_of} died while closing: {error}"
         except (Silent, subprocess.TimeoutExpired):
-            problem = f"{process_of} did not close within {CLOSE_LIMIT:.0f} s and was killed"
+            problem = f"{process_of} did not close within {limit:g} s and was killed (--timeout-backend)"
         finally:
             self.kill()
         if problem:
             raise OracleError(problem)
 
     def kill(self) -> None:
-        """End the child at once."""
+        """End the child at once, and with it what it started."""
         if self._running is None:
             return
-        process, pipe = self._running
+        process, wire, cookie = self._running
         self._running = None
-        process.kill()
+        kill_tree(process.pid, cookie)
         process.wait()
-        pipe.close()
+        wire.close()
+
+
+def _waited(limit: float) -> float | None:
+    return None if limit == float("inf") else limit
 
 
 def _how(code: int) -> str:

@@ -22,14 +22,15 @@ from .settings import Settings
 class Judged:
     """What the enabled layers say, in their order.
 
-    ``actual``: the output, where its values were judged. ``budget_used`` and ``outside`` (elements outside the strict
-    bound) are known whatever the layers.
+    ``actual``: the output, where its values were judged. ``budget_used``, ``kernel_share`` and ``outside`` (elements
+    outside the strict bound) are known whatever the layers.
     """
 
     layers: Mapping[str, Judgement]
     actual: Array | None = None
     budget_used: float | None = None
     outside: Array | None = None
+    kernel_share: float | None = None
 
 
 def judge(prepared: Prepared, execution: Execution) -> Judged:
@@ -50,7 +51,7 @@ def judge(prepared: Prepared, execution: Execution) -> Judged:
     if compared is None or actual is None:
         return Judged(enabled)
     outside = None if compared.strict_bad is None else compared.strict_bad.reshape(actual.shape)
-    return Judged(enabled, actual, compared.budget_used, outside)
+    return Judged(enabled, actual, compared.budget_used, outside, compared.kernel_share)
 
 
 def judge_values(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
-from .execute import DeviceError, Stopwatch, execute, unsupported
+from .custody import Custody, DeviceError, guarded, readable
+from .execute import Stopwatch, execute, unsupported
 from .judge import judge
 from .memory import Memory
 from .outcome import Outcome, outcome_of, outcome_of_error, outcome_of_layers, record_of
@@ -19,9 +21,10 @@ from .settings import Settings
 def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
     """Run one case on a backend and return its record. Whatever goes wrong becomes a status, never an exception
     (other than KeyboardInterrupt)."""
-    started, watch = time.perf_counter(), Stopwatch()
+    started, watch, custody = time.perf_counter(), Stopwatch(), Custody(may_leave=settings.in_child)
     try:
-        outcome = _steps(case, backend, settings, watch)
+        with custody:
+            outcome = _steps(case, backend, settings, watch, custody)
     except DeviceError as error:
         outcome = outcome_of_error(error.__cause__ or error)
     except OracleError as error:
@@ -29,18 +32,27 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
     except Exception as error:  # a bug of this package: it says so, and the case is not lost
         outcome = outcome_of_error(error, "oracle failed: ")
     seconds = {**watch.seconds, "duration_s": time.perf_counter() - started}
-    return record_of(case, settings, outcome, seconds, device=getattr(backend, "device", ""))
+    outcome = replace(outcome, notes=tuple(custody.notes))
+    return record_of(case, settings, outcome, seconds, device=_device_of(backend))
 
 
-def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) -> Outcome:
+def _device_of(backend: Backend) -> str:
+    try:
+        with guarded():
+            return readable(getattr(backend, "device", ""))
+    except DeviceError:
+        return ""
+
+
+def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, custody: Custody) -> Outcome:
     memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
-    if reason := unsupported(backend, memory.call):
+    if reason := unsupported(backend, memory.call, custody.device):
         return Outcome("skip", reason)
     with watch("golden_s"):
         prepared = Prepared.make(case, settings, memory)
     if reason := uninformative(prepared):
         return Outcome("error", reason)
-    return outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)))
+    return outcome_of(prepared, judge(prepared, execute(prepared, backend, watch, custody.device)))
 
 
 def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from ..backends import Backend, load
 from ..model.errors import OracleError
-from .settings import Settings, register
+from ..operators.registry import register
+from .custody import DeviceError, loading, reason_of
+from .settings import Settings
 
 
-def load_backend(settings: Settings) -> Backend:
-    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
+def load_backend(settings: Settings, changed: list[str] | None = None) -> Backend:
+    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises.
+
+    ``changed`` gets what loading it did to the process, in words; its arithmetic stays so for the device.
+    """
     register(settings.operators)  # a child process knows no operator from outside yet
     try:
-        return _load(settings)
-    except OracleError:
-        raise
-    except Exception as error:
-        message = f"backend {settings.backend} could not be opened: {type(error).__name__}: {error}"
-        raise OracleError(message) from error
+        with loading([] if changed is None else changed):
+            return _load(settings)
+    except DeviceError as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, OracleError):
+            raise cause from None
+        raise OracleError(f"backend {settings.backend} could not be opened: {reason_of(cause)}") from cause
 
 
 def _load(settings: Settings) -> Backend:
@@ -56,10 +62,11 @@ def release(backend: Backend) -> None:
     if close is None:
         return
     try:
-        close()
-    except Exception as error:
-        message = f"backend {backend.name} could not be closed: {type(error).__name__}: {error}"
-        raise OracleError(message) from error
+        with loading([]):
+            close()
+    except DeviceError as error:
+        cause = error.__cause__ or error
+        raise OracleError(f"backend {backend.name} could not be closed: {reason_of(cause)}") from cause
 
 
 def _check_devices(backend: Backend, settings: Settings) -> None:

@@ -16,6 +16,7 @@ from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
 from . import failure
+from .custody import Left, readable, reason_of
 from .judge import Judged
 from .prepare import Prepared
 from .settings import Settings
@@ -33,10 +34,12 @@ class Outcome:
     budget_used: float | None = None
     detail: Detail = field(default_factory=Detail)
     measures: Mapping[str, Any] = field(default_factory=dict)  # of the call's values, by the record's names
+    notes: tuple[str, ...] = ()  # what the device changed in the process
 
 
 def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
-    """Return how large a judged case is: its elements, how many enter one result, the golden's largest value."""
+    """Return how large a judged case is (elements, how many enter one result, the golden's largest value) and how its
+    errors spread."""
     if prepared.reference is None or judged.actual is None or not prepared.reference.written:
         return {}
     golden, op = prepared.reference.golden, OPERATORS[prepared.case.op]
@@ -44,20 +47,26 @@ def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
     alone = op.slice_axes(shape, prepared.case.attrs)
     reduced = math.prod(n for axis, n in enumerate(shape) if axis not in alone)
     found: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
+    found["kernel_share"] = judged.kernel_share
     if golden.dtype.kind != "c":
         size = np.abs(golden.astype(np.float64))
         found["magnitude"] = float(np.max(size, where=np.isfinite(size), initial=0.0))
+        found["ulps"] = failure.spread(judged.actual, prepared.reference)
     return found
 
 
 def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
-    """Sum up: a case fails when any enabled layer fails; the first one is explained in detail."""
+    """Sum up: a case fails when any layer of the gate fails; the first one is explained in detail. What only other
+    layers reject passes, and its reason says so."""
     if not judged.layers:
         return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
-    failed = next(((name, layer) for name, layer in judged.layers.items() if not layer.passed), None)
-    if failed is None:
-        return Outcome("pass", "", judged.layers, judged.budget_used, measures=measures_of(prepared, judged))
-    name, layer = failed
+    failed = [(name, layer) for name, layer in judged.layers.items() if not layer.passed]
+    deciding = next(((name, layer) for name, layer in failed if name in prepared.settings.gate), None)
+    if deciding is None:
+        told = "; ".join(f"{name}: {layer.reason}" for name, layer in failed)
+        reason = f"outside the gate: {told}" if told else ""
+        return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures_of(prepared, judged))
+    name, layer = deciding
     detail = Detail(rule=layer.rule)
     if prepared.reference is not None and judged.actual is not None:
         (output,) = prepared.memory.outputs
@@ -75,11 +84,16 @@ def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
 
 def outcome_of_error(error: BaseException, where: str = "") -> Outcome:
     """Return the outcome of a case in which something raised, with the traceback where that helps."""
-    reason = f"{where}{type(error).__name__}: {error}".rstrip(": ")
+    reason = f"{where}{reason_of(error)}"
+    if isinstance(error, Left):
+        return Outcome("crash", str(error))
     if isinstance(error, (DeviceFault, OracleError)):
         return Outcome("error", reason)
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Outcome("error", reason, detail=Detail(traceback=trace[-LONGEST_TRACEBACK:]))
+    try:
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except Exception:  # an exception whose own text raises
+        trace = "".join(traceback.format_tb(error.__traceback__)) + reason
+    return Outcome("error", reason, detail=Detail(traceback=readable(trace)[-LONGEST_TRACEBACK:]))
 
 
 def record_of(
@@ -100,8 +114,8 @@ def record_of(
         op=case.op,
         dtype=case.dtype,
         status=outcome.status,
-        reason=outcome.reason,
-        verdicts={n: LayerVerdict(v.passed, v.reason, v.metrics) for n, v in outcome.layers.items()},
+        reason=readable(outcome.reason),
+        verdicts={n: LayerVerdict(v.passed, readable(v.reason), v.metrics) for n, v in outcome.layers.items()},
         metrics={} if standard is None else standard.metrics,
         budget_used=outcome.budget_used,
         duration_s=round(spent.get("duration_s", 0.0), 6),
@@ -111,4 +125,5 @@ def record_of(
         worker=settings.worker,
         device=device or ("" if settings.device is None else str(settings.device)),
         detail=detail,
+        notes=outcome.notes,
     )

@@ -23,6 +23,7 @@ from ..catalogue.reading import display
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.errors import OracleError
+from ..record.notes import told_of_changes
 from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter
 from ..reporting.language import ENGLISH, Language
@@ -31,7 +32,8 @@ from .earlier import Earlier
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
 from .outcome import Outcome, record_of
 from .settings import Settings
-from .terminal import summary
+from .spread import Spread
+from .terminal import by_layer, summary
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Run:
     chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
     earlier: Earlier | None = None  # the run that this one resumes, or whose failed cases it repeats
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
+    changed: tuple[str, ...] = ()  # of the process, when the backend was loaded
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
@@ -79,8 +82,14 @@ class Run:
     def open(self) -> None:
         """Load the backend, learn its name and which devices the workers share. Raises OracleError."""
         self.bench.open()
-        self.backend_name, self.versions = self.bench.about.name, self.bench.about.versions
+        about = self.bench.about
+        self.backend_name, self.versions, self.changed = about.name, about.versions, about.changed
         self.settings = replace(self.settings, devices=self.bench.shares)
+
+    def spread(self, cases: Sequence[Case]) -> None:
+        """Have these cases, in this order, run on the cluster where there is one."""
+        if self.settings.cluster is not None:
+            self.bench.elsewhere = Spread(self.settings, cases)
 
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""
@@ -184,6 +193,7 @@ class Run:
             backend_options=dict(settings.backend_options),
             soc=settings.soc,
             cann=settings.cann,
+            gate=settings.gate,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,
@@ -194,6 +204,7 @@ class Run:
             versions={**versions(), **self.versions},
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
+            changed=self.changed,
             shard=str(settings.shard or ""),
             chosen=shlex.join([*settings.chosen, *self.chosen_by]),
         )
@@ -206,11 +217,16 @@ class Run:
     def finish(self) -> list[str]:
         """End the record and release the backend; return the terminal's last lines: totals and where the record is."""
         self.recorder.end()
+        if late := self.recorder.unwritten:
+            self.problems.append(
+                f"--record {self.record}: {self.recorder.trouble}: its last {len(late):,} lines could not be written"
+            )
         try:
             self.bench.close()
         except OracleError as error:
             self.problems.append(str(error))
         lines = summary(self.recorder.counts(), self.language)
+        lines += by_layer(self.recorder.layers(), self.language)
         if self.record is not None:
             lines.append(f"record: {self.record}")
         if self.recorder.kept is not None:
@@ -222,6 +238,7 @@ class Run:
         """What the terminal should say above the totals: a device that was not given back, what was not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        lines += [f"WARNING: {sentence}" for sentence in told_of_changes(self.changed, self.recorder.notes)]
         return lines + self.recorder.unrun()
 
     @property

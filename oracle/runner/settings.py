@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +12,16 @@ from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
-from ..operators import OPERATORS
-from ..operators.registry import operator_named
+from ..operators.registry import operator_named, register
 from .options import OPTIONS, spell
 from .shards import Shard
 
 LAYERS = ("structure", "standard", "strict")
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
 OVERFLOW = ("inf_nan", "saturate")
+CASE_LIMIT = 120.0  # seconds per case in a child process, unless --timeout-per-case says otherwise
+BACKEND_LIMIT = 300.0  # seconds to load a backend: a device runtime may take minutes the first time
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,18 @@ class Settings:
     shard: Shard | None = None  # None: all of them
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
+    gate: tuple[str, ...] = LAYERS
     overflow: str | None = None
     determinism: int = 1
     invariance: bool = False
     isolate: bool = False
-    timeout: float | None = None
+    timeout: float | None = None  # of --timeout-per-case; inf: none
+    backend_timeout: float = BACKEND_LIMIT
+    max_memory: int | None = None  # bytes of a child process
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
+    cluster: str | None = None  # a Dask scheduler's address: cases run on its workers
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
@@ -84,7 +90,13 @@ class Settings:
 
     @property
     def in_child(self) -> bool:
-        return self.isolate or self.timeout is not None
+        """Whether cases run in a child process: only one that is not ours can be ended and kept small."""
+        return self.isolate or self.timeout not in (None, math.inf) or self.max_memory is not None
+
+    @property
+    def case_limit(self) -> float:
+        """Seconds after which a case in a child process is ended."""
+        return CASE_LIMIT if self.timeout is None else self.timeout
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
@@ -111,23 +123,21 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
+        gate=_gate(text.get("gate"), _layers(text.get("layers"))),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
         isolate=_isolated(given, text.get("backend", "cpu")),
-        timeout=_seconds("--timeout-per-case", text.get("timeout-per-case")),
+        timeout=_seconds("--timeout-per-case", text["timeout-per-case"]) if "timeout-per-case" in text else None,
+        backend_timeout=_seconds("--timeout-backend", text.get("timeout-backend", str(BACKEND_LIMIT))),
+        max_memory=_bytes("--max-memory", text["max-memory"]) if "max-memory" in text else None,
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
+        cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
-
-
-def register(operators: Iterable[str]) -> None:
-    """Make operators from outside known in this process. Raises OracleError for what is none."""
-    for text in operators:
-        OPERATORS.add(text)
 
 
 def _isolated(given: Mapping[str, Any], backend: str) -> bool:
@@ -155,6 +165,22 @@ def _cann_here(given: Mapping[str, Any]) -> str:
         return cann_of(find_toolkit().version)
     except OracleError:  # opening the backend tells it
         return NEWEST
+
+
+def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
+    """The address of --cluster. Raises OracleError beside what a cluster cannot do."""
+    address = text.get("cluster")
+    if address is None:
+        return None
+    if (backend := text.get("backend", "cpu")) != "cpu":
+        raise OracleError(
+            f"--cluster runs --backend cpu; {backend} runs where its device is: share its cases out with --shard, or "
+            "with -n, --dist and --tx"
+        )
+    for name in ("isolate", "timeout-per-case", "record-outputs", "devices", "third-party"):
+        if given[name]:
+            raise OracleError(f"--cluster and --{name}: a cluster's workers run the oracle itself; leave one out")
+    return address
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
@@ -212,16 +238,28 @@ def _integer(option: str, text: str, *, low: int) -> int:
     return value
 
 
-def _seconds(option: str, text: str | None) -> float | None:
-    if text is None:
-        return None
+def _seconds(option: str, text: str) -> float:
+    if text == "none":
+        return math.inf
     try:
         value = float(text)
     except ValueError:
-        raise OracleError(f"{option} {text!r}: must be a number of seconds") from None
+        raise OracleError(f"{option} {text!r}: must be a number of seconds, or none") from None
     if not 0 < value < math.inf:
-        raise OracleError(f"{option} {text}: must be a positive number of seconds")
+        raise OracleError(f"{option} {text}: must be a positive number of seconds, or none")
     return value
+
+
+def _bytes(option: str, text: str) -> int:
+    """Return a number of bytes: ``2000000000``, ``512M``, ``1.5G`` (1024 each)."""
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    try:
+        value = float(digits) * _UNITS[unit]
+    except (ValueError, KeyError):
+        raise OracleError(f"{option} {text!r}: must be a number of bytes, also with K, M, G or T, e.g. 8G") from None
+    if not 0 < value < 2**62:
+        raise OracleError(f"{option} {text}: must be a positive number of bytes below 2^62")
+    return int(value)
 
 
 def _layers(text: str | None) -> tuple[str, ...]:
@@ -229,6 +267,15 @@ def _layers(text: str | None) -> tuple[str, ...]:
     for name in names:
         _one_of("layer", name, LAYERS)
     return tuple(name for name in LAYERS if name in names)
+
+
+def _gate(text: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
+    """The layers that decide a case's status: those that are judged, or those of --gate; structure always does."""
+    chosen = judged if text is None else _layers(text)
+    for name in chosen:
+        if name not in judged:
+            raise OracleError(f"--gate {text}: layer {name} is not judged; --layers says {','.join(judged)}")
+    return tuple(name for name in judged if name in ("structure", *chosen))
 
 
 def _devices(text: str | None) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from ..backends import require_known
 from ..model.errors import OracleError, unknown
 from ..reporting.formats import format_of
 from ..reporting.language import LANGUAGES, Language
+from ..reporting.save import require_other
 from .choosing import chosen_by
 from .earlier import Earlier
 from .options import PROPERTY, Invocation
@@ -28,10 +29,14 @@ def start(config: pytest.Config) -> Run:
     language, path = _language(given), report_path(config)
     if path is not None:
         format_of(path)
+    if settings.cluster is not None and getattr(config.option, "dist", "no") != "no":
+        raise OracleError("--cluster and -n: give one of them; the cluster has its own workers")
     if told is None:
         earlier = _earlier(config)
         continued = None if earlier is None else earlier.continued
         record = _record_path(config) if continued is None else continued.path
+        if path is not None and record is not None:
+            require_other(path, [record])
         return Run(settings, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
     settings = replace(settings, devices=settings.devices or tuple(told["devices"]))

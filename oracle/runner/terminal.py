@@ -107,6 +107,14 @@ def summary(counts: Mapping[str, int], language: Language) -> list[str]:
     return lines
 
 
+def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[str]:
+    """Each layer's score by itself, where any rejects a case."""
+    if all(accepted == judged for accepted, judged in layers.values()):
+        return []
+    told = ", ".join(f"{name} {accepted}/{judged}" for name, (accepted, judged) in layers.items())
+    return [language.say(_("Accepted by each layer: {layers}", layers=told))]
+
+
 class Failures:
     """The cases of a run that did not end well, as far as its end tells of them."""
 

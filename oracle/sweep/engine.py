@@ -16,6 +16,7 @@ from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import Status
 from ..operators import compute, reference
+from ..parallel import HERE, Workers
 from .pairs import CODES, Pairs
 
 ROWS = 32  # rows per call: 2^21 pairs
@@ -54,6 +55,14 @@ class Progress:
         part.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
         part.replace(path)
 
+    def add(self, found: Progress) -> None:
+        """Count what was found in the next rows."""
+        for name in ("rows_done", "pairs", "wrong", "settled_exactly", "unspecified"):
+            setattr(self, name, getattr(self, name) + getattr(found, name))
+        self.budget_used = max(self.budget_used, found.budget_used)
+        for element in found.worst:
+            _keep(self, element)
+
     @classmethod
     def load(cls, path: Path, identity: dict[str, str]) -> Progress:
         """Go on where the file stopped; OracleError if it belongs to another sweep."""
@@ -70,6 +79,27 @@ class Progress:
         return saved
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a sweep, as a process elsewhere gets them: ``pairs`` and ``device`` make what it works with."""
+
+    pairs: Callable[[], Pairs]
+    device: Callable[[], Device | None]
+    start: int
+    stop: int
+
+
+def visit(part: Part) -> Progress:
+    """Visit the rows of a part; return what was found in them alone."""
+    progress = Progress({}, rows_done=part.stop - part.start)
+    codes = (np.arange(part.start, part.stop) * SCATTER % CODES).astype(np.int64)
+    progress.pairs = len(codes) * CODES
+    device = part.device()
+    with np.errstate(all="ignore"):
+        (_prove if device is None else _judge)(part.pairs(), codes, device, progress)
+    return progress
+
+
 def run(
     todo: Pairs,
     device: Device | None,
@@ -83,17 +113,30 @@ def run(
 
     Stops early once ``stop_after`` elements are wrong. ``checkpoint`` is called after every block.
     """
-    check = _prove if device is None else _judge
-    while progress.rows_done < rows and progress.wrong < stop_after:
-        start = time.perf_counter()
-        order = np.arange(progress.rows_done, min(progress.rows_done + ROWS, rows))
-        codes = (order * SCATTER % CODES).astype(np.int64)
-        with np.errstate(all="ignore"):
-            check(todo, codes, device, progress)
-        progress.rows_done += len(codes)
-        progress.pairs += len(codes) * CODES
-        progress.seconds += time.perf_counter() - start
+    return run_on(HERE, lambda: todo, lambda: device, progress, rows, stop_after, checkpoint)
+
+
+def run_on(
+    pool: Workers,
+    pairs: Callable[[], Pairs],
+    device: Callable[[], Device | None],
+    progress: Progress,
+    rows: int,
+    stop_after: int,
+    checkpoint: Callable[[Progress], None],
+) -> Progress:
+    """:func:`run` on the workers of a pool: what is found is the same, and is counted in the same order."""
+    starts = range(progress.rows_done, rows, ROWS)
+    parts = (Part(pairs, device, start, min(start + ROWS, rows)) for start in starts if progress.wrong < stop_after)
+    since = time.perf_counter()
+    for found in pool.in_order(visit, parts):
+        progress.add(found)
+        now = time.perf_counter()
+        progress.seconds += now - since
+        since = now
         checkpoint(progress)
+        if progress.wrong >= stop_after:
+            break
     return progress
 
 

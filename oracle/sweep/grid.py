@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -123,20 +124,20 @@ def _above(end: Any) -> float:
     return math.nextafter(near, math.inf) if near < end else near
 
 
-class _Intervals:
+class _Intervals(ABC):
     """Interval arithmetic on arrays, node by node."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
         self._values: dict[Expression, Bounds] = {}
 
+    @abstractmethod
     def known(self, node: Expression) -> Bounds | None:
         """Return what needs no arithmetic."""
-        raise NotImplementedError
 
+    @abstractmethod
     def function(self, name: str, a: Bounds) -> Bounds:
         """Return an increasing function of intervals."""
-        raise NotImplementedError
 
     def value(self, node: Expression) -> Bounds:
         if node not in self._values:

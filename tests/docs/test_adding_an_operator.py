@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,8 @@ def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
     for language, text in blocks():
         if language == "bash":
             for command in text.strip().splitlines():
-                if "--backend torch" in command:
-                    pytest.importorskip("torch")
+                if "--backend torch" in command and find_spec("torch") is None:
+                    continue
                 done = shell(command.replace("aclnn-oracle", f"{sys.executable} -m oracle.cli"), folder)
                 assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
                 ran.append(command)
@@ -45,4 +46,4 @@ def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
             done = subprocess.run([sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=100)
             assert done.returncode == 0, done.stderr
             assert "0." in done.stdout
-    assert len(ran) >= 7
+    assert len(ran) == 7 - (find_spec("torch") is None)

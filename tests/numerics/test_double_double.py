@@ -9,6 +9,7 @@ from gmpy2 import mpq
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracle
 from oracle.model.dtypes import FORMATS
 from oracle.numerics import double_double
 from oracle.numerics.double_double import add, divide, exponential, multiply, refined, supports
@@ -54,6 +55,19 @@ def test_e_to_the_x_keeps_ninety_bits(high, low):
     found = exact(root, operands)
     truth = found if isinstance(found, type(mpq())) else next(found)[0]
     assert abs(value_of(exponential(a)) - truth) <= abs(truth) / mpq(2) ** 90, total
+
+
+def test_e_to_the_x_of_huge_arguments_is_infinite_or_zero():
+    """k ln 2 has no digit of them: 1 - p / (e^x + 1) came out as 1 - p."""
+    huge = np.array([2e3, 1e10, 1e16, 1.13e19, 1e300])
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.isinf(exponential((huge, np.zeros(5)))[0]).all()
+        assert not exponential((-huge, np.zeros(5)))[0].any()
+    big = np.array([1.1313042263954686e19], ml_dtypes.bfloat16)
+    given = {"gradOutput": 1, "target": 0.953125, "weightOptional": -1.2890625, "posWeightOptional": 2.984375}
+    inputs = {name: np.array([value], ml_dtypes.bfloat16) for name, value in given.items()}
+    found = oracle.golden("aclnnBinaryCrossEntropyWithLogitsBackward", self=big, reduction=0, **inputs)["out"]
+    assert float(found[0]) == -0.060302734375, "just below the tie"
 
 
 def test_formulas_with_other_functions_are_left_to_mpfr():

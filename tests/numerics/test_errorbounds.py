@@ -10,7 +10,7 @@ from gmpy2 import mpq
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.compiled import ARITHMETIC as COMPILED
 from oracle.numerics.enclosures import exact
-from oracle.numerics.errorbounds import FLOAT32, FLOAT64, SECOND_ORDER, Facts, losses
+from oracle.numerics.errorbounds import FLOAT32, FLOAT64, SECOND_ORDER, losses
 from oracle.numerics.expressions import (
     PI,
     ZERO,
@@ -25,6 +25,7 @@ from oracle.numerics.expressions import (
     trace,
     where,
 )
+from oracle.numerics.facts import Facts
 from oracle.numerics.graphs import graphs_of
 from oracle.numerics.programs import program, simulate
 from oracle.operators import OPERATORS

@@ -70,11 +70,11 @@ def test_workers_know_an_operator_from_outside(tmp_path, monkeypatch):
     text = stated.CATALOGUES["log_sigmoid_backward"].replace("aclnnLogSigmoidBackward", "aclnnElsewhereBackward")
     file.write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(OPERATORS, "_found", dict(OPERATORS._all()))
-    monkeypatch.setattr(OPERATORS, "_folders", {})
-    monkeypatch.setattr(OPERATORS, "added", [])
-    OPERATORS.add("elsewhere_backward:OPERATOR")
-    score = measure(Plan(tuple(load(file)), jobs=2, seeds=range(1), only="num/*/half away"))
+    name = OPERATORS.add("elsewhere_backward:OPERATOR").name
+    try:
+        score = measure(Plan(tuple(load(file)), jobs=2, seeds=range(1), only="num/*/half away"))
+    finally:
+        OPERATORS.remove(name)
     assert score.complete
     assert score.first or score.survivors
     assert not score.alarms

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from oracle.record.types import CaseRecord
+from oracle.record.types import CaseRecord, LayerVerdict
 from oracle.record.writer import RecordWriter, dumps
+from oracle.reporting.language import ENGLISH
+from oracle.runner.terminal import by_layer
 
 
 def written(*cases: tuple[str, str, str]) -> RecordWriter:
@@ -23,3 +25,13 @@ def test_an_operator_whose_cases_were_all_skipped_is_named_with_the_commonest_re
 
 def test_one_case_that_ran_is_enough() -> None:
     assert written(("A", "skip", "empty"), ("A", "xfail", "known")).unrun() == []
+
+
+def test_each_layers_score_counts_a_case_once_however_often_it_ran() -> None:
+    writer = RecordWriter(None)
+    for case_id, passed in (("a/b[1]", False), ("a/b[1]", True), ("a/b[2]", False)):
+        verdicts = {"structure": LayerVerdict(True), "strict": LayerVerdict(passed)}
+        writer.case(dumps(CaseRecord(case_id, "aclnnA", "float32", "pass", verdicts=verdicts)))
+    assert writer.layers() == {"structure": (2, 2), "strict": (1, 2)}
+    assert by_layer(writer.layers(), ENGLISH) == ["Accepted by each layer: structure 2/2, strict 1/2"]
+    assert by_layer({"structure": (2, 2)}, ENGLISH) == []

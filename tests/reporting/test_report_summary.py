@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import synthetic
 
 from oracle.record.reader import Record, read
 from oracle.record.types import STATUSES
+from oracle.reporting import exchange, markdown
 from oracle.reporting.summary import Summary, columns
 from oracle.reporting.words import equation, verdict
 
@@ -191,3 +193,26 @@ def test_the_kernels_own_share_is_shown_where_a_record_has_it(tmp_path: Path) ->
     cell = Summary(record).cell_of("aclnnSoftmaxBackward", ("float32",))
     assert cell is not None
     assert cell.worst_share == 0.4
+
+
+def test_every_format_tells_what_each_layer_rejects_expected_or_not(record: Any) -> None:
+    strict = {"standard": {"passed": True}, "strict": {"passed": False, "reason": "outside"}}
+    both = {"standard": {"passed": False, "reason": "ratio"}, "strict": {"passed": False, "reason": "outside"}}
+    cases = [
+        synthetic.case("softmax_backward/a[gate]", verdicts=strict),
+        synthetic.case("softmax_backward/a[known]", "xfail", verdicts=both, reason="known"),
+        synthetic.case("softmax_backward/a[bad]", "fail", verdicts=both),
+        synthetic.case("softmax_backward/a[good]"),
+    ]
+    made = record(cases)
+    assert str(verdict(made)) == "1 of 4 cases failed. Rejected by: standard 2, strict 3."
+    (cell,) = Summary(made).matrix["aclnnSoftmaxBackward"].values()
+    assert cell.objections == {"standard": 2, "strict": 3}
+    (known,) = Summary(made).excused
+    assert known.objections == {"standard": 1, "strict": 1}
+    assert "standard ✕2, strict ✕3" in markdown.render([made])
+    assert exchange.to_junit([made]).count('name="layer.strict" value="fail"') == 3
+    extra = json.loads(exchange.to_ctrf([made]))["results"]
+    assert extra["summary"]["extra"][made.label]["layers"]["strict"] == {"accepted": 0, "judged": 3}
+    assert [test["extra"].get("layer.standard") for test in extra["tests"]] == ["pass", "fail", "fail", None]
+    assert ",strict," in exchange.to_csv([made])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oracle.backends.cpu import Backend
-from oracle.catalogue import default_dir, load_all
+from oracle.catalogue import default_dir, load
 from oracle.record.types import CaseRecord, line_of
 from oracle.runner.failure import error_grid
 from oracle.runner.one_case import run_case
@@ -36,7 +36,8 @@ def test_what_is_no_matrix_has_no_grid(shape: tuple[int, ...]) -> None:
 
 
 def line(case_id: str, **options: Any) -> CaseRecord:
-    (case,) = (case for case in load_all(default_dir()) if case.id == case_id)
+    file = default_dir() / f"{case_id.partition('/')[0]}.yaml"
+    (case,) = (case for case in load(file) if case.id == case_id)
     return run_case(case, Backend(**options), Settings())
 
 
@@ -55,3 +56,13 @@ def test_an_elementwise_case_reduces_nothing_and_says_nothing_of_it() -> None:
     found = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
     assert (found.elements, found.reduced) == (210, None)
     assert "reduced" not in line_of(found)
+
+
+def test_a_case_that_passes_says_too_how_many_elements_lie_how_many_ulps_from_the_golden() -> None:
+    found = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
+    assert found.status == "pass"
+    assert set(found.ulps) - {"0"}, "a kernel in float32 is not correctly rounded"
+    assert sum(found.ulps.values()) == found.elements
+    failed = line("softmax_backward/first_look[float16-7x33-dim=-1-real]", numerics="native")
+    assert failed.detail is not None
+    assert failed.ulps == {name: n for name, n in failed.detail.ulp_histogram.items() if n}

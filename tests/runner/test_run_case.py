@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from misbehaving import early, log_sigmoid, refused, softmax
 
+from oracle import golden
 from oracle.backends.cpu import Backend as Cpu
 from oracle.record.codec import from_json
 from oracle.record.fields import parse_object
 from oracle.record.types import CaseRecord
 from oracle.record.writer import dumps
 from oracle.runner import Settings, run_case
+from oracle.runner.expectations import Expectation
 from oracle.runner.failure import text
 
 STRIDED = log_sigmoid("strided", gradInput="strided:2", self="transposed", gradOutput="padded:3")
@@ -184,3 +186,37 @@ def test_the_detail_names_worst_elements_pattern_and_inputs():
     assert (detail.bad, detail.total) == (1, 54)
     assert sum(detail.ulp_histogram.values()) == 54
     assert detail.inputs["self"] == "float32[6,9] normal"
+
+
+class OneUlpOff:
+    """The golden, one element moved to the next number: outside the strict bound of float16, inside the standard."""
+
+    name = "one-ulp-off"
+
+    def run(self, call):
+        (name,) = call.outputs
+        out = call.outputs[name]
+        out[...] = golden(call)[name]
+        out[0, 0] = np.nextafter(out[0, 0], out.dtype.type(np.inf))
+
+
+def test_a_layer_outside_the_gate_shows_its_verdict_and_decides_nothing():
+    case = log_sigmoid(dtype="float16")
+    failed = run_case(case, OneUlpOff(), Settings())
+    assert (failed.status, failed.reason.partition(":")[0]) == ("fail", "strict")
+    assert (failed.kernel_share or 0) > 1
+    passed = run_case(case, OneUlpOff(), Settings(gate=("structure", "standard")))
+    assert (passed.status, passed.reason.startswith("outside the gate: strict: ")) == ("pass", True)
+    assert [name for name, layer in passed.verdicts.items() if not layer.passed] == ["strict"]
+    expected = Expectation(case.id, "fail", "a rounding", "here:1")
+    assert expected.counted(passed).status == "pass"
+    assert expected.counted(failed).status == "xfail"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_the_kernels_own_share_is_0_for_the_golden_and_at_most_1_for_a_right_kernel(dtype):
+    for case in (log_sigmoid(dtype=dtype), softmax((5, 40))):
+        exact = run_case(case, Cpu(numerics="exact"), Settings())
+        assert exact.kernel_share == pytest.approx(0, abs=1e-6)
+        kernel = run_case(case, Cpu(numerics="kernel"), Settings())
+        assert kernel.kernel_share == pytest.approx(0.5, abs=0.5)

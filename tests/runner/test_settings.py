@@ -43,8 +43,10 @@ def outside(tmp_path, monkeypatch):
 def test_every_option_reaches_the_settings():
     words = shlex.split(
         "--backend replay --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch "
-        "--tier full --seed 7 --layers strict,structure --overflow saturate --determinism 2 --invariance --isolate "
-        "--timeout-per-case 1.5 --record-outputs O --devices 2,0 --emulate --max-elements 9 --volume L0 "
+        "--tier full --seed 7 --layers strict,structure "
+        "--cann master --gate structure --shard 1/2 --overflow saturate --determinism 2 --invariance --isolate "
+        "--timeout-per-case 1.5 --timeout-backend 60 --max-memory 1.5G --record-outputs O --devices 2,0 --emulate "
+        "--max-elements 9 --volume L0 "
         f"--op softmax_backward --operator {OUTSIDE}"
     )
     got = settings_of(parsed(*words))
@@ -53,6 +55,8 @@ def test_every_option_reaches_the_settings():
     assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
     assert got.soc == "ascend950"
     assert got.layers == ("structure", "strict")
+    assert settings_of(parsed("--gate", "standard")).gate == ("structure", "standard")
+    assert settings_of(parsed("--emulate", "--backend", "aclnn")).cann == "8.5"  # what it says of itself
     options = parsed("--standard", "single-bm", "--standard-option", "type=high_performance")
     assert dict(settings_of(options).standard_options) == {"type": "high_performance"}
 
@@ -77,6 +81,8 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
         ("--tier all", "unknown tier 'all'"),
         ("--layers strict,loose", "unknown layer 'loose'"),
         ("--layers=", "unknown layer ''"),
+        ("--layers strict --gate standard", "--gate standard: layer standard is not judged; --layers says strict"),
+        ("--cann 7", "unknown CANN version '7'; known: 8.5, 9.0, 9.1, 9.2, master"),
         ("--overflow wrap", "unknown overflow mode 'wrap'"),
         ("--seed one", "--seed 'one': must be an integer"),
         ("--seed -1", "--seed -1: must be at least 0"),
@@ -84,6 +90,9 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
         ("--timeout-per-case 0", "must be a positive number of seconds"),
         ("--timeout-per-case nan", "must be a positive number of seconds"),
         ("--timeout-per-case soon", "must be a number of seconds"),
+        ("--timeout-backend -1", "must be a positive number of seconds"),
+        ("--max-memory 8X", "must be a number of bytes, also with K, M, G or T"),
+        ("--max-memory 0", "must be a positive number of bytes"),
         ("--devices 0,0", "named twice"),
         ("--devices a", "must be an integer"),
         ("--backend-option numerics", "must be KEY=VALUE"),
@@ -103,6 +112,18 @@ def test_a_wrong_value_is_named(words, told):
 def test_every_option_has_a_help_and_its_own_name():
     assert len({option.dest for option in OPTIONS}) == len(OPTIONS)
     assert all(len(option.help) > 15 for option in OPTIONS)
+
+
+def test_a_case_in_a_child_process_has_two_minutes_unless_told_otherwise():
+    def limits(*words):
+        settings = settings_of(parsed(*words))
+        return settings.in_child, settings.case_limit
+
+    assert limits("--isolate") == (True, 120.0)
+    assert limits("--isolate", "--timeout-per-case", "none") == (True, float("inf"))
+    assert limits("--timeout-per-case", "none")[0] is False
+    assert limits("--max-memory", "2G") == (True, 120.0)
+    assert settings_of(parsed("--max-memory", "1.5k")).max_memory == 1536
 
 
 @pytest.mark.parametrize("backend", ["aclnn", "torch_npu"])

@@ -51,9 +51,23 @@ std::vector<std::shared_ptr<Stream>> Context::streams() {
   return alive;
 }
 
+void Context::open(const std::shared_ptr<Stream>& stream) {
+  add(stream);
+  std::lock_guard<std::mutex> hold(lock);
+  default_stream_ = stream;
+}
+
+std::shared_ptr<Stream> Context::default_stream() {
+  std::lock_guard<std::mutex> hold(lock);
+  if (default_stream_ == nullptr) throw Error{ACL_ERROR_RT_CONTEXT_NULL, "the thread's context was destroyed"};
+  return default_stream_;
+}
+
 void Context::close(bool force) {
   for (auto& stream : streams()) stream->close(force);
-  default_stream.reset();
+  std::shared_ptr<Stream> last;  // destroyed after the lock: its end needs this context
+  std::lock_guard<std::mutex> hold(lock);
+  last.swap(default_stream_);
 }
 
 HandleTable<Context>& contexts() {
@@ -71,8 +85,7 @@ HandleTable<Event>& events() {
 
 std::shared_ptr<Context> make_context(int device, bool primary, void** handle) {
   auto context = std::make_shared<Context>(device, primary);
-  context->default_stream = std::make_shared<Stream>(context);
-  context->add(context->default_stream);
+  context->open(std::make_shared<Stream>(context));
   *handle = contexts().add(context);
   return context;
 }
@@ -92,7 +105,7 @@ std::shared_ptr<Context> current_context() {
 
 std::shared_ptr<Stream> stream_of(void* handle) {
   auto context = current_context();
-  if (handle == nullptr) return context->default_stream;
+  if (handle == nullptr) return context->default_stream();
   auto stream = streams().find(handle);
   if (stream == nullptr) {
     misuse(text("stream handle %p was destroyed or never was one", handle));

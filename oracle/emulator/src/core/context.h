@@ -28,18 +28,21 @@ class EMU_PUBLIC Context {
   void throw_if_failed();
 
   void add(const std::shared_ptr<Stream>& stream);
+  void open(const std::shared_ptr<Stream>& stream);  // adds the null stream
+  // The null stream; throws Error 107002 when another thread has closed the context meanwhile.
+  std::shared_ptr<Stream> default_stream();
   std::vector<std::shared_ptr<Stream>> streams();
   // Ends every stream of the context; by force as Stream::close.
   void close(bool force);
 
   const int device;
   const bool primary;
-  std::shared_ptr<Stream> default_stream;  // the null stream; set by whoever makes the context
   std::map<int, int64_t> options;          // aclrtCtxSetSysParamOpt, under `lock`
   std::mutex lock;
 
  private:
   Fault fault_;
+  std::shared_ptr<Stream> default_stream_;
   std::vector<std::weak_ptr<Stream>> streams_;
 };
 

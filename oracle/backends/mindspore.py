@@ -1,0 +1,179 @@
+"""MindSpore's gradient primitives, called directly with the case's tensors, on ``device=CPU`` or ``Ascend[:N]``.
+
+Which primitive an operator is stands with the operator (``MindSpore`` in ``oracle.operators.operator``). On an NPU it
+is the same aclnn operator; its CPU has kernels for some of them, and composes others when it differentiates. A composed
+gradient is run as MindSpore composes it, and the record's device says so: ``CPU, composed gradient``. What MindSpore
+cannot do is skipped, with its own words.
+
+* Calls wait for their result: otherwise an error of one is raised by the next.
+* On a CPU MindSpore divides a tensor among threads, of which those of its pool flush subnormal numbers and the calling
+  one does not; how it divides it finds out by timing a kernel's first launches. Nothing settles that from outside.
+* Views are made in MindSpore's memory, as they are in ours; its CPU kernels get contiguous copies from its runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore.ops.auto_generate import as_strided, gen_ops_prim
+
+from ..adapter import Takes, from_bits, sent, store
+from ..cann import soc_of
+from ..model.call import Array, Call
+from ..model.dtypes import dtype_of
+from ..model.errors import OracleError
+from ..model.status import Status
+from ..operators import OPERATORS
+from ..operators.operator import Operator
+
+Function = Callable[[Mapping[str, Any]], Any]
+
+_ABSENT = ("unregistered", "does not support")  # how a RuntimeError says that there is no kernel
+
+
+class Backend:
+    """MindSpore on a CPU (``device=CPU``, default) or an NPU (``device=Ascend[:N]``)."""
+
+    name = "mindspore"
+
+    def __init__(self, *, device: str = "CPU") -> None:
+        self._kind, _, number = device.partition(":")
+        if self._kind not in ("CPU", "Ascend") or (number and not number.isdecimal()):
+            raise OracleError(f"backend mindspore: device={device!r}; known: CPU, Ascend, Ascend:N")
+        if not mindspore.hal.is_available(self._kind):
+            version = mindspore.__version__
+            raise OracleError(f"backend mindspore: device={device}: MindSpore {version} sees no such device here")
+        if self._kind == "Ascend":  # expectations go by the name, and they differ
+            self.name = "mindspore_ascend"
+        self.versions = {"mindspore": str(mindspore.__version__)}
+        self._number, self._composed = int(number or 0), False
+
+    @property
+    def device(self) -> str:
+        where = "CPU" if self._kind == "CPU" else f"Ascend:{self._number}"
+        return where + (", composed gradient" if self._composed else "")
+
+    @property
+    def soc(self) -> str | None:
+        """The ``--soc`` name of an NPU."""
+        return None if self._kind == "CPU" else soc_of(str(mindspore.hal.get_device_name(self._number)))
+
+    def devices(self) -> int:
+        return int(mindspore.hal.device_count(self._kind))
+
+    def use_device(self, number: int) -> None:
+        """Take the NPU of a number: before the first call, since MindSpore keeps the first one."""
+        if self._kind == "Ascend":
+            self._number = number
+
+    def unsupported(self, call: Call) -> str | None:
+        """Say what MindSpore cannot do with this call."""
+        self._composed = False
+        op = OPERATORS[call.op]
+        if op.mindspore is None:
+            told = f"no gradient of MindSpore's is known for {op.name}: its declaration has no mindspore=MindSpore(...)"
+            return Takes("MindSpore").reason(call) or told
+        declared = op.mindspore
+        takes = Takes(
+            "MindSpore",
+            mixed=declared.mixed,
+            index_dtypes=declared.index_types,
+            scalar_gradient=declared.scalar_gradient,
+            ranks=declared.ranks,
+        )
+        _open(self._kind, self._number)
+        missing = (_found(op, dtype)[1] for dtype in _dtypes(op, call))
+        return takes.reason(call) or next(filter(None, missing), None)
+
+    def run(self, call: Call) -> Status | None:
+        """Call the gradient and store the result as the host's last cast would."""
+        _open(self._kind, self._number)
+        op = OPERATORS[call.op]
+        found, missing = _found(op, _dtypes(op, call)[0])
+        if found is None:
+            raise LookupError(missing)
+        function, self._composed = found
+        result = function(_given(op, {n: _tensor(v) for n, v in call.inputs.items()}, call.attrs))
+        results = result if isinstance(result, (tuple, list)) else [result]
+        store(call, *map(to_numpy, results))
+        return None
+
+
+@cache
+def _open(kind: str, number: int) -> None:
+    """Take a device, once in a process: MindSpore keeps the first."""
+    mindspore.set_device(kind, number)
+    mindspore.runtime.launch_blocking()
+
+
+def _tensor(array: Array | None) -> Any:
+    return None if array is None else sent(array, mindspore.Tensor.from_numpy, as_strided)
+
+
+def to_numpy(tensor: Any) -> Array:
+    """Return a tensor's values as an array; bfloat16 as ml_dtypes'."""
+    return from_bits(np.asarray(tensor.asnumpy()), str(tensor.dtype).lower())
+
+
+def _dtypes(op: Operator, call: Call) -> list[str]:
+    operands = [call.inputs[p.name] for p in op.inputs() if p.holds("values")]
+    return sorted({a.dtype.name for a in operands if isinstance(a, np.ndarray)})
+
+
+def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a declaration's functions are called with: tensors and attributes by aclnn name."""
+    assert op.mindspore is not None
+    given = dict(tensors)
+    for name in op.mindspore.expanded:
+        if given[name] is not None and given[name].shape != given[op.main].shape:
+            given[name] = mindspore.mint.broadcast_to(given[name], given[op.main].shape)
+    for name in op.names("attr"):
+        given[name] = op.by_name[name].plain if attributes[name] is None else attributes[name]
+    return given
+
+
+@lru_cache(maxsize=256)
+def _found(op: Operator, dtype: str) -> tuple[tuple[Function, bool] | None, str]:
+    """Return the first of an operator's ways that has a kernel here and whether it is composed, or why there is none.
+
+    MindSpore is asked with one element; failures of another kind than a missing kernel are raised.
+    """
+    assert op.mindspore is not None
+    told = []
+    for function, namespace, composed in (
+        (op.mindspore.primitive, gen_ops_prim, False),
+        (op.mindspore.composed, mindspore, True),
+    ):
+        if function is None:
+            continue
+        way = partial(function, namespace)
+        if not (reason := _not_implemented(op, way, dtype)):
+            return (way, composed), ""
+        told.append(reason)
+    return None, f"MindSpore: {'; '.join(told)}"
+
+
+def _not_implemented(op: Operator, way: Function, dtype: str) -> str | None:
+    """Ask MindSpore with one element whether it has the kernels of a way; its own words if not."""
+    attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    tensors: dict[str, Any] = {}
+    for parameter in op.inputs():
+        shape = op.shape_of(parameter.name, (1, 1), attributes)
+        kind = "int32" if parameter.holds("classes") else dtype
+        one = np.full(shape, 0 if parameter.holds("classes") else 0.5, dtype_of(kind).numpy)
+        tensors[parameter.name] = None if parameter.optional else mindspore.Tensor.from_numpy(one)
+    try:
+        result = way(_given(op, tensors, attributes))
+        for tensor in result if isinstance(result, (tuple, list)) else [result]:
+            tensor.asnumpy()
+    except (RuntimeError, TypeError, AttributeError) as error:
+        lines = (line.strip("-. ") for line in str(error).splitlines())
+        words = next(filter(None, lines), type(error).__name__)
+        if isinstance(error, RuntimeError) and not any(absent in words for absent in _ABSENT):
+            raise
+        return words
+    return None

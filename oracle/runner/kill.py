@@ -1,0 +1,43 @@
+"""Ending a process with everything it started, wherever that has gone.
+
+A process group ends at one call, and a device's helpers are in it unless they asked for a session of their own. On
+Linux these too are found: by a variable of the environment that a child is started with and its children inherit.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+COOKIE = "ACLNN_ORACLE_PROCESS"  # holds a word that no other process has
+_ROUNDS = 5  # a process may start another while it is looked for
+
+
+def new_cookie() -> str:
+    return secrets.token_hex(8)
+
+
+def kill_tree(group: int, cookie: str) -> None:
+    """End a process group, and every process that has the cookie."""
+    with suppress(ProcessLookupError, PermissionError):  # all of them are gone
+        os.killpg(group, signal.SIGKILL)
+    for _ in range(_ROUNDS):
+        found = list(_with_cookie(cookie))
+        if not found:
+            return
+        for number in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+
+
+def _with_cookie(cookie: str) -> Iterator[int]:
+    """Yield the processes that were started with a cookie and have not ended; none where there is no /proc."""
+    wanted = f"{COOKIE}={cookie}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                yield int(folder.name)

@@ -1,0 +1,101 @@
+"""MindSpore's gradients: its own primitives where the device has a kernel, what it composes itself where not.
+
+Run where MindSpore is installed (`.ci/run --full`), since its binaries want NumPy 1.x.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+pytest.importorskip("mindspore")
+
+import mindspore
+
+from oracle.backends import load
+from oracle.backends.mindspore import _open, _tensor, to_numpy
+from oracle.catalogue import default_dir, load_all
+from oracle.model.call import Call
+from oracle.model.errors import OracleError
+from oracle.runner import Settings
+from oracle.runner.bench import Bench
+from oracle.runner.expectations import expectations_file, load_expectations
+
+_open("CPU", 0)  # MindSpore takes its device before its first operator
+BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
+
+
+def softmax(g, y, dim):
+    return Call("aclnnSoftmaxBackward", "ascend910b", {"gradOutput": g, "output": y}, {"dim": dim}, {"out": g.copy()})
+
+
+def log_sigmoid(x):
+    inputs = {"gradOutput": np.ones_like(x), "self": x, "buffer": x}
+    return Call("aclnnLogSigmoidBackward", "ascend910b", inputs, {}, {"gradInput": x.copy()})
+
+
+def test_tensors_have_the_arrays_values_dtype_and_layout():
+    for dtype in (np.float16, ml_dtypes.bfloat16, np.float32, np.int64):
+        base = BASE.astype(dtype)
+        for array in (base, base.T, base[:, ::2], base[1:, 1:], base[:0], base[::-1]):
+            tensor = _tensor(array)
+            assert np.array_equal(to_numpy(tensor), array)
+            if min(array.strides) >= 0 and array.size:
+                assert tuple(tensor.stride()) == tuple(s // array.itemsize for s in array.strides)
+
+
+def test_the_composed_softmax_gradient_has_the_bits_of_mindspore_s_own_differentiation():
+    generator = np.random.default_rng(0)
+    for dtype in (np.float32, np.float16):
+        x, g = (generator.standard_normal((40, 33)).astype(dtype) for _ in range(2))
+        for dim in (-1, 0):
+            logits, gradient = (mindspore.Tensor.from_numpy(a) for a in (x, g))
+
+            def forward(tensor, dim=dim):
+                return mindspore.ops.softmax(tensor, dim)
+
+            (own,) = mindspore.vjp(forward, logits)[1](gradient)
+            call = softmax(g, forward(logits).asnumpy(), dim)
+            load("mindspore").run(call)
+            assert np.array_equal(call.outputs["out"], own.asnumpy())
+
+
+def test_the_device_of_a_record_says_where_a_gradient_is_composed():
+    backend = load("mindspore")
+    assert backend.unsupported(log_sigmoid(BASE)) is None
+    backend.run(log_sigmoid(BASE))
+    assert backend.device == "CPU, composed gradient"
+    g = np.full((2, 3), 0.5, np.float32)
+    inputs = {"gradOutput": g, "self": g, "target": g, "weightOptional": None}
+    call = Call("aclnnBinaryCrossEntropyBackward", "ascend910b", inputs, {"reduction": 0}, {"out": g.copy()})
+    assert backend.unsupported(call) is None
+    backend.run(call)
+    assert backend.device == "CPU"
+
+
+def test_what_mindspore_cannot_do_is_skipped_in_its_own_words():
+    x = BASE.astype(ml_dtypes.bfloat16)
+    told = load("mindspore").unsupported(softmax(x, x, 0))
+    assert "SoftmaxBackward unregistered" in told
+    assert "does not support this kernel data type" in told
+
+
+def test_an_operator_without_a_gradient_of_mindspore_s_says_what_its_declaration_lacks(blended):
+    record = Bench(Settings(backend="mindspore")).run_case(blended.case())
+    assert record.status == "skip"
+    assert "its declaration has no mindspore=MindSpore(...)" in record.reason
+
+
+def test_every_expectation_names_a_case():
+    load_expectations(expectations_file(default_dir(), "mindspore")).require_matches(load_all())
+
+
+@pytest.mark.parametrize(
+    ("device", "told"), [("GPU", "known: CPU, Ascend, Ascend:N"), ("Ascend", "sees no such device here")]
+)
+def test_wrong_options_are_told(device, told):
+    if device == "Ascend" and mindspore.hal.is_available("Ascend"):
+        pytest.skip("there is one")
+    with pytest.raises(OracleError, match=told):
+        load("mindspore", {"device": device})

@@ -1,0 +1,152 @@
+"""Every command of README.md, docs/ and cases/README.md runs: on few cases, with what a reader would have put in.
+
+Slow, so only on request, as CI's full run does: ACLNN_TEST_DOCS=1 python -m pytest tests/docs/test_commands.py. Without
+it every command is at least one that this test would run, or one that CI itself runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oracle.emulator import environment
+
+ROOT = Path(__file__).parents[2]
+PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+START = re.compile(r"(?:- run: |- )?((?:\w+='[^']*' |\w+=\S+ |eval .*)?(?:aclnn-oracle|pytest|python) .*)")
+# Commands that CI runs as they stand, or a test of their own: where.
+ELSEWHERE = {
+    "pip install": ".ci/run",
+    "python -m pytest tests/emulator": ".ci/run",
+    "pytest tests/": ".ci/run",
+    "python benchmarks/": ".ci/run",
+    "python tools/sample_report.py": ".ci/run",
+    "--backend torch_npu": ".ci/run",
+    "torch_npu.jsonl": "tests/commands/test_report_command.py",
+    "aclnn-oracle power --tier smoke --seeds 0": ".ci/run",
+    "aclnn-oracle power --kernels": "tests/power/test_supplied.py",
+    "my_thing_backward": "tests/docs/test_adding_an_operator.py",
+    "MyThingBackward": "tests/docs/test_adding_an_operator.py",
+    "soft_clip_backward": "tests/docs/test_adding_an_operator.py",
+}
+BARE_POWER = "aclnn-oracle power"  # hours; as it stands in .ci/run --full
+MENTIONED = ("aclnn-oracle diff", "aclnn-oracle history DIR")  # by name, in the text
+FEW = "--op aclnnLogSigmoidBackward --tier smoke -k first_look -q"
+CASE = "'log_sigmoid_backward/first_look[float16-7x33-real]'"
+# What a reader writes instead of a placeholder, in this order.
+FILLED = (
+    (r"\$\{\{ matrix\.operator \}\}|\$OPERATOR", "log_sigmoid_backward"),
+    (r"\$day", "today"),
+    (r"'CASE-ID'|\bID\b", CASE),
+    (r" \[.*", ""),  # optional words
+    (r"(?<=export-golden )DIR", "exported"),
+    (r"(?<=golden )DIR", "fixtures"),
+    (r"(?<=history )DIR", "records"),
+    (r"convert \.\.\. --to atk", "convert cases/log_sigmoid_backward.yaml --to atk -o converted"),
+    (r"convert cases --to atk\|ttk\|ttk-aclnn -o DIR", "convert cases/log_sigmoid_backward.yaml --to ttk -o converted"),
+    (r"--catalogue FILE", "--catalogue cases"),
+    (r"\bFILE\b", "atk_aclnnX.json"),
+    (r"--backend B\b", "--backend cpu"),
+    (r"\bOP\b", "aclnnLogSigmoidBackward"),
+    (r"COMMAND --help", "run --help"),
+    (r"pytest cases ", f"pytest cases/log_sigmoid_backward.yaml {FEW} "),
+)
+FAILS = ("golden_py", "numerics=native", "failure.py", "#5=nan", "power FILE")  # may end with 1: they find something
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Yield every command in blocks and between backticks, in the page's order, without its comment."""
+    text = page.read_text("utf-8").replace("\\\n", " ")
+    for block, span in re.findall(r"(?ms)^```\w*\n(.*?)^```|`([^`\n]+)`", text):
+        for line in (block or span).splitlines():
+            found = START.match(line.strip())
+            if found:
+                yield re.sub(r"\s+#.*", "", found[1]).strip()
+
+
+def elsewhere(command: str) -> bool:
+    return command in (BARE_POWER, *MENTIONED) or any(words in command for words in ELSEWHERE)
+
+
+def filled(command: str) -> str:
+    """A command as a reader would give it, on few cases."""
+    for place, words in FILLED:
+        command = re.sub(place, words, command)
+    if "aclnn-oracle run" in command and "--help" not in command:
+        command = command.replace("-n auto", "-n 2") + f" {FEW}"
+    if "aclnn-oracle golden" in command and "--verify" not in command:
+        command += " --tier smoke -k first_look"
+    if "aclnn-oracle sweep" in command:
+        command = command.replace("--rows 1024", "") + " --rows 2 --quiet --restart --state sweep.state"
+    if "aclnn-oracle power" in command:
+        command += " --tier smoke --seeds 1"
+    if command == "aclnn-oracle coverage":
+        command += " cases/log_sigmoid_backward.yaml"
+    command = re.sub(r"\baclnn-oracle\b(?! \{)", f"{sys.executable} -m oracle.cli", command)
+    return re.sub(r"^(python|pytest)\b", lambda m: {"python": "", "pytest": f"{sys.executable} -m pytest"}[m[1]]
+                  or sys.executable, command)  # fmt: skip
+
+
+def prepare(desk: Path, factor: str = "") -> None:
+    """Put there what the pages' reader has by then: catalogue, records, other teams' files, a device, arrays."""
+    (desk / "cases").symlink_to(ROOT / "cases")
+    for name, source in (("atk_aclnnX.json", "atk_small.json"), ("ttk_x.csv", "ttk_aclnn_small.csv"),
+                         ("golden.py", "golden_small.py")):  # fmt: skip
+        shutil.copy(ROOT / "tests" / "data" / source, desk / name)
+    page = (ROOT / "docs" / "adding-a-backend.md").read_text("utf-8")
+    device = next(text for language, text in BLOCK.findall(page) if language == "python")
+    (desk / "my_device.py").write_text(device.replace("= g * np", f"= {factor}g * np"))
+    (desk / "train_on_npu.py").write_text("print('trained')\n")
+    for name in ("G", "A", "GOLDEN", "ACTUAL"):
+        np.save(desk / f"{name}.npy", np.ones(5, "f8" if name.startswith("G") else "f4"))
+    made = run("aclnn-oracle run --record run.jsonl", desk)
+    assert made.returncode == 0, made.stdout + made.stderr
+    (desk / "records").mkdir()
+    (desk / "reports").mkdir(exist_ok=True)
+    names = ("RUN", "OLD", "NEW", "cpu", "torch", "npu", "aclnn", "log_sigmoid_backward", "records/a", "reports/latest")
+    for name in names:
+        if not (desk / f"{name}.jsonl").exists():
+            shutil.copy(desk / "run.jsonl", desk / f"{name}.jsonl")
+
+
+def run(command: str, desk: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{desk}", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    return subprocess.run(["bash", "-c", filled(command)], cwd=desk, env=env, capture_output=True, text=True)
+
+
+def test_every_command_is_run_here_or_by_ci() -> None:
+    every = [command for page in PAGES for command in commands(page)]
+    assert len(every) > 80
+    for words, where in ELSEWHERE.items():
+        assert any(words in command for command in every), f"no page has {words} any more"
+        assert (ROOT / where).exists()
+    ci = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert all(f"\n  {command}\n" in ci for command in (BARE_POWER, f"{BARE_POWER} --tier smoke --seeds 0"))
+    short = {re.sub(r"\w+='.*' |\S*/\S*|\w+\.\w+|'.*'", "", filled(c)) for c in every if not elsewhere(c)}
+    assert [c for c in short if re.search(r"\b[A-Z]{2,}\b|\.\.\.", c)] == [], "placeholders without a stand-in"
+
+
+@pytest.mark.skipif(os.environ.get("ACLNN_TEST_DOCS") != "1", reason="slow: set ACLNN_TEST_DOCS=1 (CI's full run does)")
+@pytest.mark.parametrize("page", [p for p in PAGES if any(not elsewhere(c) for c in commands(p))], ids=lambda p: p.stem)
+def test_a_page_s_commands_run(page: Path, tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment(tree, soc="ascend910b").items():
+        monkeypatch.setenv(name, value)  # what says --backend aclnn has an NPU then
+    prepare(tmp_path, factor="0.9 * " if page.stem == "interop" else "")  # there a failure is reduced
+    for command in dict.fromkeys(commands(page)):
+        if elsewhere(command):
+            continue
+        if "--backend torch" in command:
+            pytest.importorskip("torch")
+        done = run(command, tmp_path)
+        good = (0, 1) if any(words in command for words in FAILS) else (0,)
+        assert done.returncode in good, f"{command}\n{filled(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        assert "Traceback" not in done.stderr, command

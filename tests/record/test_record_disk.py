@@ -1,0 +1,122 @@
+"""A record on a full disk, one that another run writes, a damaged one: nothing is lost in silence."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+import synthetic
+
+from oracle.cli import main
+from oracle.model.errors import OracleError
+from oracle.record.reader import read
+from oracle.record.types import CaseRecord, RunHeader
+from oracle.record.writer import RecordWriter, dumps
+from oracle.reporting.save import save
+
+HEADER = RunHeader(1, "cpu", {}, "ascend910b", "mixed", 0, "smoke", (), "inf_nan", None, (), {}, "", "")
+
+
+def line(number: int) -> str:
+    return dumps(CaseRecord(f"a/b[{number}]", "aclnnA", "float32", "pass"))
+
+
+@pytest.fixture
+def limited():
+    """Return ``limited(bytes)``: files of this process can have that many, as on a disk that is full then."""
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_on_a_full_disk_the_run_goes_on_and_a_disk_with_room_again_gets_every_line(tmp_path, limited):
+    path = tmp_path / "r.jsonl"
+    writer = RecordWriter(path)
+    writer.begin(6, HEADER)
+    writer.case(line(0))
+    limited(path.stat().st_size + 20)
+    for number in (1, 2, 3):
+        writer.case(line(number))
+    assert "large" in writer.trouble.lower()
+    assert read(path).counts["pass"] == 1  # no half line
+    assert writer.counts()["pass"] == 4
+    limited(resource.RLIM_INFINITY)
+    writer.case(line(4))
+    assert [case.id for case in read(path).cases] == [f"a/b[{number}]" for number in range(5)]
+    limited(path.stat().st_size)
+    writer.case(line(5))
+    writer.end()
+    assert len(writer.unwritten) == 2
+    assert read(path, more=writer.unwritten).ok
+    assert read(path).counts == {**read(path).counts, "pass": 5, "notrun": 1}
+
+
+def test_a_record_whose_descriptor_a_device_has_closed_or_taken_goes_on(tmp_path):
+    path, theirs = tmp_path / "r.jsonl", tmp_path / "theirs"
+    writer = RecordWriter(path)
+    writer.begin(3, HEADER)
+    number = next(n for n in range(3, 4096) if _is_at(n, path))
+    os.close(number)
+    writer.case(line(0))
+    number = next(n for n in range(3, 4096) if _is_at(n, path))
+    with theirs.open("w") as file:
+        os.dup2(file.fileno(), number)
+    writer.case(line(1))
+    writer.case(line(2))
+    writer.end()
+    os.close(number)
+    assert read(path).ok
+    assert theirs.read_text() == ""
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
+
+
+def test_the_second_run_on_a_record_is_refused_and_the_first_keeps_it(tmp_path):
+    first, second = RecordWriter(tmp_path / "r.jsonl"), RecordWriter(tmp_path / "r.jsonl")
+    first.begin(1, HEADER)
+    with pytest.raises(OracleError, match="another run is writing it"):
+        second.begin(1, HEADER)
+    first.case(line(0))
+    first.end()
+    assert read(tmp_path / "r.jsonl").ok
+    second.begin(1, HEADER)
+    assert second.kept is not None
+
+
+def test_a_report_is_whole_or_not_at_all_and_never_over_its_record(tmp_path, limited):
+    report = tmp_path / "r.html"
+    save(report, "the report of yesterday")
+    limited(10)
+    with pytest.raises(OracleError, match="cannot write the report"):
+        save(report, "x" * 100)
+    limited(resource.RLIM_INFINITY)
+    assert report.read_text() == "the report of yesterday"
+    assert sorted(tmp_path.iterdir()) == [report]
+    record = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(2))
+    assert main(["report", str(record), "--format", "html", "-o", str(record)]) == 2
+    assert read(record).ok
+
+
+def test_what_can_be_read_of_a_damaged_record_is_salvaged_and_the_rest_counted(tmp_path, capsys):
+    path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(5))
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2], lines[4] = b'{"type":"case","id":\n', b"\xff\xfe\n"
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(OracleError, match="report --salvage"):
+        read(path)
+    record = read(path, salvage=True)
+    assert (len(record.cases), record.counts["notrun"], record.planned) == (3, 2, 5)
+    assert not record.ok
+    assert main(["report", str(path), "--salvage", "--format", "md", "-o", str(tmp_path / "r.md")]) == 0
+    told = "2 lines cannot be read and are left out, the first of them line 3."
+    assert told in capsys.readouterr().err
+    assert told in (tmp_path / "r.md").read_text()
