@@ -206,9 +206,8 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
 
 
 @cache
-def code_digest() -> str:
+def code_digest(package: Path = Path(__file__).parent) -> str:
     """Return the sha256 of this package's code and data: what decides every golden and verdict."""
-    package = Path(__file__).parent
     total = hashlib.sha256()
     for path in sorted(p for p in package.rglob("*") if p.suffix in (".py", ".yaml", ".csv")):
         total.update(

@@ -48,6 +48,7 @@ class Case:
     null: frozenset[str] = frozenset()  # null workspaceSize / executor
     uninformative: str = ""  # why an all-equal or non-finite golden is intended
     source: str = ""  # file:line
+    authority: str = ""  # of its family, where that is not the document
 
     @property
     def marks(self) -> tuple[str, ...]:

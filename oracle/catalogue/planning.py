@@ -59,6 +59,7 @@ class Planner:
             null=frozenset(keys.get("null", ())),
             uninformative=keys.get("uninformative", ""),
             source=keys["source"],
+            authority=keys.get("authority", ""),
         )
 
     def id(self, family: str, dtype: str, shape: Shape, attrs: Mapping[str, Any], variant: str) -> str:

@@ -21,7 +21,6 @@ from . import Subparsers
 if TYPE_CHECKING:
     from ..catalogue.case import Case
     from ..catalogue.ecosystem import Volume
-    from ..runner.bench import Bench
     from ..runner.settings import Settings
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
@@ -48,7 +47,8 @@ example:
   aclnn-oracle replay ID --backend my_device:Device --shrink > failure.py
                                                        the smallest case that fails alike, as a script of its own
 
-Exit status 0 if the case passes or is skipped, 1 if not, 2 for a wrong id or option. Expectation files do not apply.
+Exit status 0 if the case passes or is skipped, 1 if not, 2 for a wrong id or option, and with --shrink for a case that
+does not fail. Expectation files do not apply.
 """
 
 
@@ -83,7 +83,8 @@ def add_parser(subparsers: Subparsers) -> None:
     replay.add_argument(
         "--shrink",
         action="store_true",
-        help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend",
+        help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend, "
+        "once it was run and failed. In a child process, unless --no-isolate",
     )
     processes = ("isolate", "no-isolate", "timeout-per-case", "timeout-backend", "max-memory")
     wanted = [option for option in OPTIONS if option.verdict or option.name in processes]
@@ -178,36 +179,48 @@ def replay_case(args: argparse.Namespace) -> int:
     """Run one case and print its verdict."""
     from ..runner.bench import Bench
     from ..runner.failure import full_text
+    from ..runner.handover import in_child
     from ..runner.settings import settings_of
 
     settings = settings_of(vars(args))
     case = find_case(args.case, args.catalogue, settings.generated)
     if case.soc and settings.soc not in case.soc:
         raise OracleError(f"{case.id} is planned on {', '.join(case.soc)} only, not on {settings.soc}: give --soc")
+    if args.shrink:
+        return _shrink(case, in_child(settings, bool(args.oracle_no_isolate)))
     bench = Bench(settings)
     try:
         bench.open()
         record = bench.run_case(case)
-        if args.shrink and not record.ok:
-            _print_script(bench, case)
     finally:
         bench.close()
-    if not args.shrink or record.ok:
-        print(full_text(record, why=case.why, source=case.source))
+    print(full_text(record, why=case.why, source=case.source))
     sys.stdout.flush()
     return 0 if record.ok else 1
 
 
-def _print_script(bench: Bench, case: Case) -> None:
-    """Reduce a failing case; the script goes to standard output, what was found to standard error."""
+def _shrink(case: Case, settings: Settings) -> int:
+    """Reduce a failing case; its script alone goes to standard output, everything else to standard error."""
+    from ..runner.bench import Bench
     from ..runner.failure import full_text
-    from ..runner.script import script
-    from ..runner.shrink import shrink_with
+    from ..runner.handover import hand_over, output_kept_free
 
-    shrunk = shrink_with(bench.run_case, case, bench.settings)
-    print(full_text(shrunk.record, why=case.why, source=case.source), file=sys.stderr)
-    print(f"reduced in {shrunk.runs} runs; the script follows", file=sys.stderr)
-    print(script(shrunk), end="")
+    with output_kept_free():
+        bench = Bench(settings)
+        try:
+            bench.open()
+            found = hand_over(case, bench)
+        finally:
+            bench.close()
+        told = f"{case.id}: reduced in {found.shrunk.runs} runs"
+        print(full_text(found.shrunk.record, why=case.why, source=case.source), file=sys.stderr)
+        if not found.text:
+            print(f"{told}, but no script of it fails, and none is written: {found.told}", file=sys.stderr)
+            return 1
+        print(f"{told}; the script was run: {found.told}", file=sys.stderr)
+    print(found.text, end="")
+    sys.stdout.flush()
+    return 1
 
 
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:

@@ -48,7 +48,7 @@ def without(keep: Callable[[str], bool], pointers: tuple[str, ...] = POINTERS) -
         for name in pointers:
             if name in call.null:
                 return nullptr(f"{name} is a null pointer")
-        return next((s for name, s in checks_of(call) if s is not None and keep(name)), SUCCESS)
+        return next((c.status for c in checks_of(call) if c.status is not None and keep(c.name)), SUCCESS)
 
     return check
 
@@ -62,7 +62,7 @@ def last_decides(call: Call) -> Status:
     if call.null:
         return validate(call)
     try:
-        failures = [s for _, s in checks_of(call) if s is not None and not s.ok]
+        failures = [c.status for c in checks_of(call) if c.status is not None and not c.status.ok]
     except AttributeError:  # a check looked at a null pointer
         return invalid("a null pointer was looked at")
     return failures[-1] if failures and not validate(call).ok else validate(call)
@@ -95,7 +95,7 @@ def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
     """What a check answers for a call and for one of empty tensors."""
     shape = usual_shape(op)
     for call in (usual(op), call_of(op, (0, *shape[1:]) if shape else ())):
-        yield from (s for n, s in checks_of(call) if n == name)
+        yield from (c.status for c in checks_of(call) if c.name == name)
 
 
 def _witness(op: Operator, check: str, name: str, soc: str) -> bool:

@@ -12,13 +12,13 @@ from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform
-from ..model.status import Status, invalid, nullptr
+from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import elementwise, sums
 from ..numerics.blocks import convert
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
-from .checks import first_failure
+from .checks import Check
 from .operator import Arguments, Operator
 from .parameters import Parameter
 from .reference import Reference
@@ -63,22 +63,38 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = No
         params = {**call.attrs, **{name: call.spec(name) for name in (*call.inputs, *call.outputs)}}
         params.update(dict.fromkeys(call.null))
         return validate(call.op, soc=call.soc, cann=call.cann, **params)
+    deciding = decision(op, soc=soc, cann=cann, **params)
+    return SUCCESS if deciding is None or deciding.status is None else deciding.status
+
+
+def decision(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Check | None:
+    """Return the check that decides what GetWorkspaceSize answers; None where every check passes."""
     found = operator(op)
     target = platform(soc, cann)
     bind(found, params, POINTERS)
     for name in POINTERS:
         if name in params and params[name] is None:
-            return nullptr(f"{name} is a null pointer")
+            return Check("no null pointer", nullptr(f"{name} is a null pointer"))
+    args, wrong = _described_all(found, params)
+    if wrong is not None:
+        return Check("parameters", wrong)
+    return next((check for check in found.checks(args, target) if check.status is not None), None)
+
+
+def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments as checks get them: tensors described, attributes as C sees them."""
+    return _described_all(op, params)[0]
+
+
+def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, Any], Status | None]:
+    """The arguments, and the answer to the first that is none."""
     args: dict[str, Any] = {}
     wrong = None
-    for parameter in found.parameters:
-        value = params.get(parameter.name)
+    for parameter in op.parameters:
         describe = _attribute if parameter.kind == "attr" else _described
-        args[parameter.name], problem = describe(parameter, value)
+        args[parameter.name], problem = describe(parameter, params.get(parameter.name))
         wrong = wrong or problem
-    if wrong is not None:
-        return wrong
-    return first_failure(found.checks(args, target))
+    return args, wrong
 
 
 def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:

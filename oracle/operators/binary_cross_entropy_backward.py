@@ -34,8 +34,10 @@ from .checks import (
     is_empty,
     max_rank,
     not_null,
+    same_dtype,
     same_format,
     same_shape,
+    source_only,
 )
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
@@ -77,9 +79,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield max_rank(a, "out")
     for name in ("self", "gradOutput", "target", "out", *(["weightOptional"] if weighted else [])):
         yield dtype_in(a, name, float_types(platform))
-    yield same_format(a, "target", "self")
+    yield source_only(same_format(a, "target", "self"))
     if weighted:
-        yield same_format(a, "weightOptional", "self")
+        yield source_only(same_format(a, "weightOptional", "self"))
     if not is_empty(a["self"]):
         yield same_shape(a, "out", "self")
         yield broadcasts_to(a, "target", "self")
@@ -96,6 +98,18 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return str(promoted(*(str(t.dtype) for t in given if t is not None)))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    given = [n for n in ("gradOutput", "target", "weightOptional") if a[n] is not None]
+    for name in (*given, "out"):
+        yield same_dtype(a, name, "self")
+    for name in ("self", *given):
+        yield max_rank(a, name)
+    yield same_shape(a, "out", "self")
+    for name in given:
+        yield broadcasts_to(a, name, "self")
+
+
 OPERATOR = Operator(
     name="aclnnBinaryCrossEntropyBackward",
     parameters=(
@@ -107,7 +121,9 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="loss/binary_cross_entropy_grad/op_api/aclnn_binary_cross_entropy_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("self",),
     computes=Elementwise(
         formula,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..model.authority import DOCUMENT, SOURCE
 from ..model.call import TensorSpec
 from ..model.dtypes import DTYPES, DType
 from ..model.platforms import Platform
@@ -24,18 +25,20 @@ MAX_RANK = 8
 
 
 class Check(NamedTuple):
-    """One check of a call: its name, and its answer, None if it has nothing to say against the call."""
+    """One check of a call: its name, its answer, None if it has nothing to say against the call, and on whose authority
+    it stands."""
 
     name: str
     status: Status | None
+    authority: str = DOCUMENT
 
 
 Checks = Iterator[Check]
 
 
-def first_failure(checks: Checks) -> Status:
-    """Run the checks in order; the first answer decides, none is success."""
-    return next((check.status for check in checks if check.status is not None), SUCCESS)
+def source_only(made: Check) -> Check:
+    """A check that the source makes and no document tells of."""
+    return made._replace(authority=SOURCE)
 
 
 def check(name: str, problem: str | None) -> Check:
@@ -157,6 +160,12 @@ def max_rank(a: Args, name: str) -> Check:
     rank = a[name].rank
     problem = f"{name} has rank {rank}; at most {MAX_RANK} is supported"
     return check(f"rank of {name}", None if rank <= MAX_RANK else problem)
+
+
+def has_axes(a: Args, *names: str) -> Check:
+    """Rank 0 is not among a document's ranks."""
+    without = next((name for name in names if not a[name].rank), None)
+    return check("rank of at least 1", None if without is None else f"{without} has rank 0; the document begins with 1")
 
 
 def broadcasts_to(a: Args, name: str, target: str) -> Check:

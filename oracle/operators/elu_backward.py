@@ -85,6 +85,7 @@ OPERATOR = Operator(
         output("gradInput"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/elu_grad_v2/op_api/aclnn_elu_backward.cpp",
     checks=checks,
     empty=("gradOutput",),
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_last": gradient_last}),

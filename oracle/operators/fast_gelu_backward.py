@@ -67,6 +67,7 @@ OPERATOR = Operator(
     name="aclnnFastGeluBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b"),
+    source="activation/fast_gelu_grad/op_api/aclnn_fast_gelu_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
     computes=Elementwise(

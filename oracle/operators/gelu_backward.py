@@ -82,6 +82,7 @@ OPERATOR = Operator(
     name="aclnnGeluBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/gelu_grad/op_api/aclnn_gelu_backward.cpp",
     checks=checks,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_950, "tbe_910": Form(kernel_910, departs=True)}),

@@ -27,6 +27,7 @@ from .checks import (
     max_rank,
     not_null,
     promotes,
+    same_dtype,
 )
 from .operator import Arguments, Aten, KernelName, Operator
 from .parameters import MAIN, MUTUAL, number, output, tensor
@@ -62,6 +63,12 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "gradInput", "self")
+
+
 OPERATOR = Operator(
     name="aclnnHardshrinkBackward",
     parameters=(
@@ -71,7 +78,9 @@ OPERATOR = Operator(
         output("gradInput"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="activation/hard_shrink_grad/op_api/aclnn_hardshrink_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(
         formula, {"950": Form(formula, native=("float16",)), "tbe": Form(kernel_tbe, native=("float16",))}

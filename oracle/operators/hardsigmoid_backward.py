@@ -67,6 +67,7 @@ OPERATOR = Operator(
     name="aclnnHardsigmoidBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/hard_sigmoid_grad/op_api/aclnn_hardsigmoid_backward.cpp",
     checks=checks,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": kernel_950, "tbe": Form(formula, native=("float16",))}),

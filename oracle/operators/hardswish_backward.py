@@ -48,6 +48,7 @@ OPERATOR = Operator(
     name="aclnnHardswishBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="activation/hard_swish_grad/op_host/op_api/aclnn_hardswish_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
     computes=Elementwise(

@@ -15,7 +15,18 @@ from __future__ import annotations
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, ratio, where
 from ..numerics.graphs import Elementwise
-from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
+from .checks import (
+    Args,
+    Checks,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    has_axes,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
 from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, SAME, output, tensor
 
@@ -44,11 +55,18 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "gradOutput", "self")
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, "gradOutput", "self", "out")
+
+
 OPERATOR = Operator(
     name="aclnnHardswishBackwardV2",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="activation/hard_swish_grad_v2/op_host/op_api",
     checks=checks,
+    demands=demands,
     empty=("gradOutput", "self"),
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "quotient": quotient}),
     points={"x": (-3.0, -1.5, 3.0)},

@@ -72,6 +72,7 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/hardtanh_grad/op_api/aclnn_hardtanh_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
     computes=Elementwise(formula, {"950": formula, "tbe_a2": kernel_tbe, "tbe_910": Form(kernel_910, departs=True)}),

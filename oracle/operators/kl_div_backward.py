@@ -34,8 +34,10 @@ from .checks import (
     dtype_in,
     ends_if_empty,
     float_types,
+    in_range,
     max_rank,
     not_null,
+    same_dtype,
     same_shape,
 )
 from .operator import Arguments, Aten, KernelName, Operator, torch_npu
@@ -101,6 +103,12 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
     return terms.broadcast_to(common(t)).sum_to_size(t["self"].shape)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_dtype(a, "out", "self")
+    yield in_range(a, "reduction", 0, 3)
+
+
 OPERATOR = Operator(
     name="aclnnKlDivBackward",
     parameters=(
@@ -112,7 +120,9 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b"),
+    source="loss/kl_div_loss_grad/op_api/aclnn_kl_div_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("self",),
     computes=Elementwise(formula, {"950": formula, "tbe": Form(formula, native=("float16",)), "quotient": quotient}),
     kernel_type=kernel_type,

@@ -25,10 +25,12 @@ from .checks import (
     can_cast_promoted,
     ends_if_empty,
     float_types,
+    has_axes,
     in_range,
     max_rank,
     not_null,
     promotes,
+    same_dtype,
 )
 from .operator import Arguments, Aten, KernelName, Operator, common_size, torch_npu
 from .parameters import MAIN, MEAN, MUTUAL, output, reduction, tensor
@@ -68,6 +70,13 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, "gradOutput", "self", "target", "gradInput")
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "target", "self")
+
+
 OPERATOR = Operator(
     name="aclnnL1LossBackward",
     parameters=(
@@ -78,7 +87,9 @@ OPERATOR = Operator(
         output("gradInput"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="loss/l1_loss_grad/op_api/aclnn_l1_loss_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True), "quotient": quotient}),
     kernel_type=kernel_type,

@@ -29,6 +29,7 @@ from .checks import (
     max_rank,
     not_null,
     scalar_in,
+    source_only,
 )
 from .operator import Arguments, Aten, KernelName, Operator
 from .parameters import MAIN, MUTUAL, flag, number, output, tensor
@@ -62,7 +63,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     negative = a["selfIsResult"] and float(a["negativeSlope"]) < 0
     problem = f"negativeSlope is {a['negativeSlope']}; with selfIsResult it must not be negative"
     yield check("negativeSlope of a forward result", problem if negative else None)
-    yield can_cast_promoted(a, INPUTS, "out")
+    yield source_only(can_cast_promoted(a, INPUTS, "out"))
     yield ends_if_empty(a, "self")
 
 
@@ -81,6 +82,7 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/leaky_relu_grad/op_api/aclnn_leaky_relu_backward.cpp",
     checks=checks,
     empty=("self",),
     computes=Elementwise(

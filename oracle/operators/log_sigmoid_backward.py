@@ -16,7 +16,18 @@ from __future__ import annotations
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, log, where
 from ..numerics.graphs import Elementwise
-from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, not_null, same_dtype, same_shape
+from .checks import (
+    Args,
+    Checks,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    has_axes,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
 from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, UNREAD, output, tensor
 
@@ -64,6 +75,14 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "gradOutput", "self")
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, "gradOutput", "self", "gradInput")
+    yield max_rank(a, "self")
+    yield same_dtype(a, "buffer", "self")
+    yield same_shape(a, "buffer", "self")
+
+
 OPERATOR = Operator(
     name="aclnnLogSigmoidBackward",
     parameters=(
@@ -73,7 +92,9 @@ OPERATOR = Operator(
         output("gradInput"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/logsigmoid_grad/op_api/aclnn_logsigmoid_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("gradOutput", "self"),
     computes=Elementwise(
         formula,

@@ -133,6 +133,7 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/log_softmax_grad/op_api/aclnn_logsoftmax_backward.cpp",
     checks=checks,
     empty=("gradOutput", "output"),
     computes=LogSoftmax(),

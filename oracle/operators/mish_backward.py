@@ -27,6 +27,8 @@ from .checks import (
     float_types,
     max_rank,
     not_null,
+    same_dtype,
+    same_shape,
 )
 from .operator import Arguments, Aten, KernelName, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
@@ -87,11 +89,20 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return str(promoted(str(a["self"].dtype), str(a["gradOutput"].dtype)))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_shape(a, "gradOutput", "self")
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "gradInput", "self")
+
+
 OPERATOR = Operator(
     name="aclnnMishBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/mish_grad/op_api/aclnn_mish_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("self", "gradOutput"),
     computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe, "torch": kernel_torch}),
     kernel_type=kernel_type,

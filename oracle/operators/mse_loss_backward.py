@@ -68,6 +68,7 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p"),
+    source="loss/mse_loss_grad_v2/op_host/op_api/aclnn_mse_loss_backward.cpp",
     checks=checks,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),

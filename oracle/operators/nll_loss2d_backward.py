@@ -99,6 +99,7 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="loss/nll_loss_grad/op_api/aclnn_nll_loss2d_backward.cpp",
     checks=checks,
     empty=("self",),
     computes=NegativeLogLikelihood("aclnnNLLLoss2dBackward"),

@@ -108,6 +108,16 @@ def gradient_shape(a: Args) -> Check:
     return check("shape of gradOutput", problem)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_dtype(a, "out", "self")
+    total, target, self = a["totalWeight"], a["target"], a["self"]
+    problem = f"totalWeight has shape {total.shape}; the document says (1,)"
+    yield check("shape of totalWeight", None if total.shape == (1,) else problem)
+    problem = f"target of shape {target.shape} beside self of shape {self.shape}; the document says (N) or ()"
+    yield check("a target for each sample", None if target.rank == self.rank - 1 else problem)
+
+
 OPERATOR = Operator(
     name="aclnnNLLLossBackward",
     parameters=(
@@ -121,7 +131,9 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="loss/nll_loss_grad/op_api/aclnn_nll_loss_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("self",),
     computes=NegativeLogLikelihood("aclnnNLLLossBackward"),
     kernel_type=kernel_type,

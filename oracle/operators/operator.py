@@ -116,7 +116,8 @@ class Operator:
     divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
     otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
-    ``changed``: the versions of CANN since which a check answers otherwise.
+    ``changed``: the versions of CANN since which a check answers otherwise. ``demands``: what the document demands and
+    the host does not check. ``source``: the file of the host's checks.
     """
 
     name: str
@@ -133,6 +134,8 @@ class Operator:
     undefined: Callable[[Arguments], str | None] | None = None
     terms: Callable[[Arguments], Shape] | None = None
     changed: tuple[str, ...] = ()
+    demands: Callable[[Args, Platform], Checks] | None = None
+    source: str = ""
     kernel: KernelName | None = None
     aten: Aten | None = None
     mindspore: MindSpore | None = None

@@ -54,6 +54,7 @@ OPERATOR = Operator(
     name="aclnnSeluBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("result", "y", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/selu_grad/op_api/aclnn_selu_backward.cpp",
     checks=checks,
     empty=("gradOutput", "result"),
     computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, native=("float16",), departs=True)}),

@@ -24,6 +24,7 @@ from .checks import (
     can_cast_promoted,
     dtype_in,
     ends_if_empty,
+    has_axes,
     max_rank,
     not_null,
     promotes,
@@ -60,11 +61,18 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, "gradOutput", "output", "gradInput")
+
+
 OPERATOR = Operator(
     name="aclnnSigmoidBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("output", "y", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/sigmoid_grad/op_api/aclnn_sigmoid_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula),
     kernel_type=kernel_type,

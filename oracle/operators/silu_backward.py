@@ -24,6 +24,7 @@ from .checks import (
     check,
     dtype_in,
     ends_if_empty,
+    has_axes,
     max_rank,
     not_null,
     same_dtype,
@@ -78,11 +79,18 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, "gradOutput", "self", "gradInput")
+
+
 OPERATOR = Operator(
     name="aclnnSiluBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="activation/silu_grad/op_api/aclnn_silu_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
     kernel_type=kernel_type,

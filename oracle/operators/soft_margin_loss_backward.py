@@ -80,6 +80,7 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="loss/soft_margin_loss_grad/op_api/aclnn_soft_margin_loss_backward.cpp",
     checks=checks,
     empty=("self",),
     computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe, "mean_first": mean_first}),

@@ -26,6 +26,7 @@ from .checks import (
     Args,
     Checks,
     bfloat16_where_supported,
+    check,
     dtype_in,
     ends_if_empty,
     in_range,
@@ -128,6 +129,20 @@ class Softmax:
             return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, total))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    kind = a["out"].dtype
+    told = f"out has dtype {a['out'].dtype_name}; the document names floating and complex types"
+    yield check("dtype of out", None if kind is not None and kind.kind in ("float", "complex") else told)
+    yield dtype_in(a, "gradOutput", ("float32", "float16", "bfloat16"))
+    yield same_dtype(a, "output", "gradOutput")
+    yield max_rank(a, "gradOutput")
+    rank = max(1, a["gradOutput"].rank)
+    yield in_range(a, "dim", -rank, rank - 1)
+    yield same_shape(a, "output", "gradOutput")
+    yield same_shape(a, "out", "gradOutput")
+
+
 def composed(ms: Any, t: Arguments) -> Any:
     """The operations by which MindSpore differentiates its softmax where there is no kernel for it: along the last
     axis, to which it brings the reduced one."""
@@ -147,7 +162,9 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/softmax_grad/op_api/aclnn_softmax_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("gradOutput", "output"),
     computes=Softmax(),
     changed=("master",),

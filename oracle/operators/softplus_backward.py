@@ -17,7 +17,7 @@ from __future__ import annotations
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, where
 from ..numerics.graphs import Elementwise
-from .checks import Args, Checks, dtype_in, ends_if_empty, max_rank, not_null, same_shape
+from .checks import Args, Checks, dtype_in, ends_if_empty, max_rank, not_null, same_dtype, same_shape
 from .operator import Arguments, Aten, KernelName, Operator
 from .parameters import MAIN, SAME, number, output, tensor
 
@@ -58,6 +58,12 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return one if one == other else "float32"
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "gradInput", "self")
+
+
 OPERATOR = Operator(
     name="aclnnSoftplusBackward",
     parameters=(
@@ -68,7 +74,9 @@ OPERATOR = Operator(
         output("gradInput"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="activation/softplus_v2_grad/op_api/aclnn_softplus_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=TENSORS[:2],
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "factor": factor}),
     kernel_type=kernel_type,

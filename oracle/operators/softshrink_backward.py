@@ -77,6 +77,7 @@ OPERATOR = Operator(
         output("gradInput"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/soft_shrink_grad/op_api/aclnn_softshrink_backward.cpp",
     checks=checks,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True)}),

@@ -74,6 +74,7 @@ OPERATOR = Operator(
         output("gradInput"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/swish_grad/op_api/aclnn_swish_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
     computes=Elementwise(formula, {"950": kernel_950, "tbe": formula}),

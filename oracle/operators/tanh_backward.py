@@ -23,9 +23,11 @@ from .checks import (
     broadcast_together,
     dtype_in,
     ends_if_empty,
+    has_axes,
     max_rank,
     not_null,
     same_dtype,
+    same_shape,
 )
 from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
@@ -61,11 +63,19 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, "gradOutput", "output", "gradInput")
+    yield same_shape(a, "gradOutput", "output")
+
+
 OPERATOR = Operator(
     name="aclnnTanhBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("output", "y", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="math/tanh_grad/op_api/aclnn_tanh_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe}),
     points={"y": (-1.0, 0.0, 1.0)},

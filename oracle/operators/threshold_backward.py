@@ -81,6 +81,7 @@ OPERATOR = Operator(
         output("out"),
     ),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/threshold_grad_v2_d/op_api/aclnn_threshold_backward.cpp",
     checks=checks,
     empty=INPUTS,
     computes=Elementwise(

@@ -79,6 +79,7 @@ class RunHeader:
     command: str = field(metadata=TEXT)
     cann: str = field(default="", metadata=TEXT)
     gate: tuple[str, ...] = field(default=(), metadata=WORDS)
+    authority: str = field(default="", metadata=TEXT)
     started: str = field(default="", metadata=TEXT)
     planned: int = field(default=0, metadata=COUNT)
     changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))
@@ -187,7 +188,7 @@ class CaseRecord:
     by, over what a right kernel may lose. Of a case whose values were judged: ``elements`` of the output, ``reduced``:
     how many of them enter one result, where that is more than one, ``magnitude``: the largest finite absolute value of
     the golden, ``ulps``: how many elements lie how many ULPs from it. ``notes``: what the device changed in the process
-    it ran in.
+    it ran in. ``authority``: on whose authority the broken rule stands, or else the case.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -212,6 +213,7 @@ class CaseRecord:
     ulps: Mapping[str, Number] = field(default_factory=dict, metadata=beside("elements", NUMBER_MAP))
     notes: tuple[str, ...] = field(default=(), metadata=beside("notes", WORDS))
     kernel_share: Number | None = field(default=None, metadata=beside("kernel_share", NUMBER))
+    authority: str = field(default="", metadata=beside("authority", TEXT))
 
     @property
     def ok(self) -> bool:

@@ -27,11 +27,11 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 NOT_RECORDED = "(planned cases without a line)"
 COLUMNS = (
     "backend", "soc", "standard", "seed", "id", "op", "family", "dtype", "status", "layer", "reason", "budget_used",
-    "kernel_share", "duration_s", "golden_s", "backend_s", "worker", "device", "rule", "pattern", "cause", "bad",
-    "total", "replay",
+    "kernel_share", "duration_s", "golden_s", "backend_s", "worker", "device", "authority", "rule", "pattern", "cause",
+    "bad", "total", "replay",
 )  # fmt: skip
 _OF_CASE = ("id", "op", "family", "dtype", "status", "reason", "budget_used", "duration_s", "golden_s", "backend_s",
-            "worker", "device")  # fmt: skip
+            "worker", "device", "authority")  # fmt: skip
 _OF_DETAIL = ("rule", "pattern", "cause", "bad", "total")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet knows that a cell is a formula
 
@@ -156,7 +156,12 @@ def account(case: CaseRecord, record: Record) -> str:
     lines = [case.reason] if case.reason else []
     detail = case.detail
     if detail is not None:
-        told = {"rule": detail.rule, "pattern": detail.pattern, "likely cause": detail.cause}
+        told = {
+            "rule": detail.rule,
+            "on the authority of": case.authority,
+            "pattern": detail.pattern,
+            "likely cause": detail.cause,
+        }
         lines += [f"{name}: {value}" for name, value in told.items() if value]
         lines += [
             f"{detail.output}{index(w.index)}: expected {figure(w.expected)} ({w.expected_hex}), actual "

@@ -142,6 +142,7 @@ class Writer:
         causes = escape(", ".join(say(Phrase(cause)) for cause in cluster.causes[:3]))
         told = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
+            say(_("On the authority of: {whose}", whose=escape(case.authority))) if case.authority else "",
             say(_("Likely cause: {causes}", causes=causes)) if causes else "",
             say(_("Simplest: {case}", case=code(case.id))),
             self.worst(case),

@@ -360,6 +360,7 @@ class Summary:
             (_("standard"), head.standard),
             (_("layers"), ", ".join(head.layers)),
             (_("gate"), ", ".join(head.gate) if head.gate != head.layers else ""),
+            (_("rules of"), head.authority if head.authority == "document" else ""),
             (_("overflow"), head.overflow),
             (_("third party"), head.third_party or ""),
             (_("tier"), head.tier),

@@ -73,6 +73,11 @@ class Bench:
             record = expected.counted(record)
         return record
 
+    def restart(self) -> None:
+        """Give the next case a fresh child process; a backend in this process stays."""
+        if self._child is not None:
+            self._child.kill()
+
     def close(self) -> None:
         """Release the backend and end the child. Raises OracleError where that goes wrong."""
         if self.elsewhere is not None:

@@ -258,6 +258,8 @@ def _text(record: CaseRecord) -> Iterator[str]:
     yield f"  reason   {record.reason}"
     if detail.rule:
         yield f"  rule     {detail.rule}" + (f"   (output {detail.output})" if detail.output else "")
+    if record.authority:
+        yield f"  on the authority of  {record.authority}"
     for layer, verdict in record.verdicts.items():
         if not verdict.passed and verdict.reason not in record.reason:
             yield f"  {layer:<9}{verdict.reason}"

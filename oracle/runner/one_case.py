@@ -45,11 +45,15 @@ def _device_of(backend: Backend) -> str:
 
 
 def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, custody: Custody) -> Outcome:
-    memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
+    with watch("golden_s"):
+        kept = Prepared.kept(case, settings)
+    memory = kept.memory if kept else Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
     if reason := unsupported(backend, memory.call, custody.device):
         return Outcome("skip", reason)
     with watch("golden_s"):
-        prepared = Prepared.make(case, settings, memory)
+        prepared = kept or Prepared.make(case, settings, memory)
+        if kept is None:
+            prepared.keep()
     if reason := uninformative(prepared):
         return Outcome("error", reason)
     return outcome_of(prepared, judge(prepared, execute(prepared, backend, watch, custody.device)))

@@ -77,6 +77,8 @@ OPTIONS: tuple[Option, ...] = (
     _value("layers", "LIST", "layers that are judged (default: structure,standard,strict)"),
     _value("gate", "LIST", "of these the layers that decide a case's status, e.g. standard; structure always does "
            "(default: all that are judged)"),
+    _value("authority", "WHOSE", "document: only what the user's documents demand is planned, and the strict bound "
+           "does not decide unless --gate says so; source (default): everything"),
     _value("overflow", "MODE", "inf_nan or saturate, instead of the SoC's own mode"),
     _value("determinism", "N", "run every case N times and compare bit for bit (costs N times the device time)"),
     _flag("invariance", "non-contiguous must equal contiguous, and a slice of the batch the batch, bit for bit (costs "
@@ -101,6 +103,8 @@ OPTIONS: tuple[Option, ...] = (
            "case is an error (runs the cases in a child process, as --isolate does; Linux)", verdict=False),
     _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",
            verdict=False),
+    _value("golden-cache", "DIR", "keep inputs, goldens and bounds in this folder for later runs (at most 8 GiB; many "
+           "processes may share it)", verdict=False),
     _value("cluster", "ADDRESS", "run the cases on the workers of this Dask scheduler, e.g. tcp://head:8786 (backend "
            "cpu; extra cluster)", verdict=False),
     _value("max-elements", "N", "leave out cases of ATK and TTK files with a tensor of more elements (default: 2^24)",

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..catalogue.authority import authority_of
 from ..catalogue.case import Case
+from ..model.authority import PROJECT, told
 from ..model.errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
@@ -96,6 +98,13 @@ def outcome_of_error(error: BaseException, where: str = "") -> Outcome:
     return Outcome("error", reason, detail=Detail(traceback=readable(trace)[-LONGEST_TRACEBACK:]))
 
 
+def _authority(case: Case, settings: Settings, outcome: Outcome) -> str:
+    """On whose authority the rule stands that a case broke; of one that broke none the case."""
+    failed = next((n for n in settings.gate if n in outcome.layers and not outcome.layers[n].passed), "")
+    kind = PROJECT if failed == "strict" else authority_of(case, settings.soc, settings.cann)
+    return told(kind, OPERATORS[case.op].source)
+
+
 def record_of(
     case: Case, settings: Settings, outcome: Outcome, seconds: Mapping[str, float] | None = None, *, device: str = ""
 ) -> CaseRecord:
@@ -122,6 +131,7 @@ def record_of(
         golden_s=round(spent.get("golden_s", 0.0), 6),
         backend_s=round(spent.get("backend_s", 0.0), 6),
         **outcome.measures,
+        authority=_authority(case, settings, outcome),
         worker=settings.worker,
         device=device or ("" if settings.device is None else str(settings.device)),
         detail=detail,

@@ -8,6 +8,7 @@ from .. import verdict
 from ..catalogue.case import Case
 from ..operators import Reference
 from ..operators import reference as reference_of
+from .golden_cache import cache_of
 from .memory import Memory
 from .settings import Settings
 
@@ -30,6 +31,19 @@ class Prepared:
         memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
         computes = case.computes(settings.soc, settings.cann)
         return cls(case, settings, memory, reference_of(memory.call) if computes else None)
+
+    @classmethod
+    def kept(cls, case: Case, settings: Settings) -> Prepared | None:
+        """Return the case as an earlier run made it, None where it is not in --golden-cache."""
+        kept = cache_of(case, settings)
+        found = None if kept is None else kept.load(case, settings)
+        return None if found is None else cls(case, settings, *found)
+
+    def keep(self) -> None:
+        """Keep the case for later runs, before a device has it."""
+        kept = cache_of(self.case, self.settings)
+        if kept is not None and self.reference is not None:
+            kept.store(self.case, self.settings, self.memory, self.reference)
 
     def again(self) -> Prepared:
         """Return the same case with its inputs restored and a new output, for another device."""

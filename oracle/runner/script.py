@@ -15,7 +15,7 @@ import numpy as np
 from ..backends import home_of
 from ..catalogue.case import TensorPlan
 from ..catalogue.inputs import stored_shape
-from ..catalogue.layout import arrange
+from ..catalogue.layout import GUARD_BYTES, arrange
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..operators import Reference
@@ -28,20 +28,23 @@ _INLINE = 4096  # numbers; more are written packed
 _DETERMINISM = "bitwise equal"  # the rule of --determinism begins so
 
 
-def script(shrunk: ShrunkCase) -> str:
-    """Return the file's text."""
+def script(shrunk: ShrunkCase, proof: str = "") -> str:
+    """Return the file's text. ``proof``: how a run of it ended, told in its head."""
     case, settings = shrunk.case, shrunk.settings
     (name, plan), = case.outputs.items()  # fmt: skip
     memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
     reference = _reference(shrunk, memory)
     template = Template(resources.files(__package__).joinpath("standalone.py.txt").read_text("utf-8"))
     plans = {**case.inputs, **case.outputs}
-    special = any(p is not None and not hasattr(np, p.dtype) for p in plans.values())
+    expected = _expected(reference)
+    special = any(p is not None and not hasattr(np, p.dtype) for p in plans.values()) or "bf" in expected["coarser"]
     return template.substitute(
         title=f"{case.op}: a failure of the backend {settings.backend}.",
         original=shrunk.original.id,
         rule=shrunk.rule,
-        reason=" ".join(str(shrunk.record.reason).split())[:200].replace("\\", "/").replace('"""', "'''"),
+        reason=_comment(shrunk.record.reason),
+        proof=_comment(proof) or "not run before it was handed over",
+        guard=GUARD_BYTES,
         imports=_imports(settings, special),
         backend=repr(home_of(settings.backend)),
         options=repr(dict(settings.backend_options)),
@@ -56,8 +59,13 @@ def script(shrunk: ShrunkCase) -> str:
         specs="".join(_spec(n, s) for n, s in memory.call.specs.items()),
         null=repr(sorted(case.null)),
         largest=repr(_largest(plan) if settings.saturates else None),
-        **_expected(reference),
+        **expected,
     )
+
+
+def _comment(text: str) -> str:
+    """A text as a line that can stand in a docstring."""
+    return " ".join(text.split())[:200].replace("\\", "/").replace('"', "'")
 
 
 def _reference(shrunk: ShrunkCase, memory: Memory) -> Reference | None:
@@ -112,14 +120,19 @@ def _spec(name: str, spec: TensorSpec) -> str:
 
 def _expected(reference: Reference | None) -> dict[str, str]:
     if reference is None:
-        return {"value": "None", "bound": "None", "free": "None"}
+        return {"value": "None", "bound": "None", "free": "None", "coarser": "''"}
     shape = reference.golden.shape
     free = np.zeros(shape, bool) if reference.unspecified is None else reference.unspecified
     bound = np.broadcast_to(reference.bound, shape)
     if reference.zeros is not None:
         bound = np.where(reference.zeros, 0.0, bound)
+    value = np.broadcast_to(reference.value, shape)
+    if reference.exact is not None:
+        value = np.where(reference.exact, reference.golden.astype(np.float64), value)
+        bound = np.where(reference.exact, 0.0, bound)
     return {
-        "value": _numbers(np.broadcast_to(reference.value, shape), "float64"),
+        "value": _numbers(value, "float64"),
+        "coarser": repr(reference.coarser if reference.coarser != str(reference.golden.dtype) else ""),
         "bound": _numbers(np.ascontiguousarray(bound, np.float64), "float64"),
         "free": repr(False) if not free.any() else _numbers(free.astype(np.uint8), "uint8"),
     }

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ..catalogue import digest, load, load_all, select
+from ..catalogue.authority import demanded
 from ..catalogue.case import Case
 from ..catalogue.loader import operator_of
 from ..catalogue.reading import display
 from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
+from ..model.authority import DOCUMENT
 from ..model.errors import OracleError
 from ..record.notes import told_of_changes
 from ..record.types import SCHEMA, CaseRecord, RunHeader
@@ -71,7 +73,10 @@ class Run:
             self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
         every_tier |= self.settings.volume is not None or self._failed is not None
         cases = select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
-        return [case for case in cases if not self.settings.only or case.op in self.settings.only]
+        cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
+        if self.settings.authority == DOCUMENT and not every_tier:
+            cases = list(demanded(cases, self.settings.soc, self.settings.cann))
+        return cases
 
     def foreign(self, file: Path) -> Loaded:
         """Return what another tool's catalogue file holds; how many of its cases cannot be run is said at the end."""
@@ -194,6 +199,7 @@ class Run:
             soc=settings.soc,
             cann=settings.cann,
             gate=settings.gate,
+            authority=settings.authority,
             standard=settings.standard,
             seed=settings.seed,
             tier=settings.tier,

@@ -6,10 +6,12 @@ import ast
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
+from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
 from ..operators.registry import operator_named, register
@@ -43,6 +45,7 @@ class Settings:
     seed: int = 0
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
+    authority: str = SOURCE
     overflow: str | None = None
     determinism: int = 1
     invariance: bool = False
@@ -53,6 +56,7 @@ class Settings:
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
+    golden_cache: str | None = None  # a folder
     cluster: str | None = None  # a Dask scheduler's address: cases run on its workers
     max_elements: int | None = None
     worker: str = "main"
@@ -123,7 +127,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
         layers=_layers(text.get("layers")),
-        gate=_gate(text.get("gate"), _layers(text.get("layers"))),
+        gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
+        authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
@@ -134,6 +139,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         record_outputs=text.get("record-outputs"),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
+        golden_cache=text.get("golden-cache") and str(Path(text["golden-cache"]).resolve()),
         cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
@@ -269,9 +275,11 @@ def _layers(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in LAYERS if name in names)
 
 
-def _gate(text: str | None, judged: tuple[str, ...]) -> tuple[str, ...]:
-    """The layers that decide a case's status: those that are judged, or those of --gate; structure always does."""
-    chosen = judged if text is None else _layers(text)
+def _gate(text: str | None, judged: tuple[str, ...], authority: str | None) -> tuple[str, ...]:
+    """The layers that decide a case's status: those that are judged (of the document's rules not the project's own
+    bound), or those of --gate; structure always does."""
+    whole = tuple(name for name in judged if name != "strict" or authority != DOCUMENT)
+    chosen = whole if text is None else _layers(text)
     for name in chosen:
         if name not in judged:
             raise OracleError(f"--gate {text}: layer {name} is not judged; --layers says {','.join(judged)}")

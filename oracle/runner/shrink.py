@@ -92,10 +92,18 @@ def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUN
     state = State(case, arrays)
     if not search.keeps(state):
         raise OracleError(
-            f"{case.id}: with the same data written out it no longer fails; the device is not deterministic"
+            f"{case.id}: run again it no longer fails: the device is not deterministic, or an earlier call left a state"
         )
     state = search.smallest(state)
     return ShrunkCase(case, state.ready(), search.record, key[1] or key[0], search.made + 1, settings)
+
+
+def whole(case: Case, record: CaseRecord, settings: Settings, *, runs: int) -> ShrunkCase:
+    """Return a case as it is, with its data written out, in the place of a reduced one."""
+    inputs, _ = make_inputs(case, seed=settings.seed)
+    arrays = {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()}
+    key = _key(record)
+    return ShrunkCase(case, State(case, arrays).ready(), record, (key and key[1]) or record.status, runs, settings)
 
 
 def _key(record: CaseRecord) -> Key | None:

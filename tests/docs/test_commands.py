@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from oracle.emulator import environment
+from oracle.emulator.toolkit import find_compiler
 
 ROOT = Path(__file__).parents[2]
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")
@@ -39,12 +40,24 @@ ELSEWHERE = {
     "soft_clip_backward": "tests/docs/test_adding_an_operator.py",
 }
 BARE_POWER = "aclnn-oracle power"  # hours; as it stands in .ci/run --full
-MENTIONED = ("aclnn-oracle diff", "aclnn-oracle history DIR")  # by name, in the text
+MENTIONED = ("aclnn-oracle diff", "aclnn-oracle merge", "aclnn-oracle history DIR")  # by name, in the text
 FEW = "--op aclnnLogSigmoidBackward --tier smoke -k first_look -q"
+LIBRARY = """  // what the page's my_kernels.py loads
+#include <cstdint>
+extern "C" void softmax_grad(const float* g, const float* y, float* out, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; r++, g += n, y += n, out += n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += static_cast<double>(g[i]) * y[i];
+    for (int64_t i = 0; i < n; i++) out[i] = static_cast<float>((g[i] - sum) * y[i]);
+  }
+}
+"""
 CASE = "'log_sigmoid_backward/first_look[float16-7x33-real]'"
 # What a reader writes instead of a placeholder, in this order.
 FILLED = (
-    (r"\$\{\{ matrix\.operator \}\}|\$OPERATOR", "log_sigmoid_backward"),
+    (r"\$CI_NODE_INDEX/\$CI_NODE_TOTAL", "2/4"),
+    (r"\$\{\{ matrix\.part \}\}|\$CI_NODE_INDEX", "1"),
+    (r"records/\*\.jsonl", "part-*.jsonl"),
     (r"\$day", "today"),
     (r"'CASE-ID'|\bID\b", CASE),
     (r" \[.*", ""),  # optional words
@@ -60,7 +73,14 @@ FILLED = (
     (r"COMMAND --help", "run --help"),
     (r"pytest cases ", f"pytest cases/log_sigmoid_backward.yaml {FEW} "),
 )
-FAILS = ("golden_py", "numerics=native", "failure.py", "#5=nan", "power FILE")  # may end with 1: they find something
+FAILS = (
+    "golden_py",
+    "numerics=native",
+    "failure.py",
+    "#5=nan",
+    "power FILE",
+    "merge --partial",
+)  # may end with 1: they find something
 
 
 def commands(page: Path) -> Iterator[str]:
@@ -82,7 +102,8 @@ def filled(command: str) -> str:
     for place, words in FILLED:
         command = re.sub(place, words, command)
     if "aclnn-oracle run" in command and "--help" not in command:
-        command = command.replace("-n auto", "-n 2") + f" {FEW}"
+        few = FEW.replace("LogSigmoid", "Softmax") if "my_kernels" in command else FEW
+        command = command.replace("-n auto", "-n 2") + f" {few}"
     if "aclnn-oracle golden" in command and "--verify" not in command:
         command += " --tier smoke -k first_look"
     if "aclnn-oracle sweep" in command:
@@ -102,9 +123,11 @@ def prepare(desk: Path, factor: str = "") -> None:
     for name, source in (("atk_aclnnX.json", "atk_small.json"), ("ttk_x.csv", "ttk_aclnn_small.csv"),
                          ("golden.py", "golden_small.py")):  # fmt: skip
         shutil.copy(ROOT / "tests" / "data" / source, desk / name)
-    page = (ROOT / "docs" / "adding-a-backend.md").read_text("utf-8")
-    device = next(text for language, text in BLOCK.findall(page) if language == "python")
-    (desk / "my_device.py").write_text(device.replace("= g * np", f"= {factor}g * np"))
+    for language, text in BLOCK.findall((ROOT / "docs" / "adding-a-backend.md").read_text("utf-8")):
+        if language == "python" and text.startswith("# my_"):
+            (desk / text[2 : text.index("\n")]).write_text(text.replace("= g * np", f"= {factor}g * np"))
+    (desk / "kernels.cpp").write_text(LIBRARY)
+    subprocess.run([find_compiler(), "-O1", "-shared", "-fPIC", "kernels.cpp", "-o", "libmykernels.so"], cwd=desk)
     (desk / "train_on_npu.py").write_text("print('trained')\n")
     for name in ("G", "A", "GOLDEN", "ACTUAL"):
         np.save(desk / f"{name}.npy", np.ones(5, "f8" if name.startswith("G") else "f4"))
@@ -131,7 +154,7 @@ def test_every_command_is_run_here_or_by_ci() -> None:
         assert (ROOT / where).exists()
     ci = (ROOT / ".ci" / "run").read_text("utf-8")
     assert all(f"\n  {command}\n" in ci for command in (BARE_POWER, f"{BARE_POWER} --tier smoke --seeds 0"))
-    short = {re.sub(r"\w+='.*' |\S*/\S*|\w+\.\w+|'.*'", "", filled(c)) for c in every if not elsewhere(c)}
+    short = {re.sub(r"\w+='.*' |^\w+=\S+ |\S*/\S*|\w+\.\w+|'.*'", "", filled(c)) for c in every if not elsewhere(c)}
     assert [c for c in short if re.search(r"\b[A-Z]{2,}\b|\.\.\.", c)] == [], "placeholders without a stand-in"
 
 

@@ -44,7 +44,8 @@ def test_every_option_reaches_the_settings():
     words = shlex.split(
         "--backend replay --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch "
         "--tier full --seed 7 --layers strict,structure "
-        "--cann master --gate structure --shard 1/2 --overflow saturate --determinism 2 --invariance --isolate "
+        "--cann master --gate structure --shard 1/2 --authority document --overflow saturate --determinism 2 "
+        "--invariance --isolate "
         "--timeout-per-case 1.5 --timeout-backend 60 --max-memory 1.5G --record-outputs O --devices 2,0 --emulate "
         "--max-elements 9 --volume L0 "
         f"--op softmax_backward --operator {OUTSIDE}"
