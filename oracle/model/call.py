@@ -123,7 +123,8 @@ class Call:
     ``outputs`` in place.
     ``specs`` says what an array cannot (format, storage shape); ``null`` names null ``workspaceSize``/``executor``.
     ``case_id``: the catalogue's id of a call made from a case; only a recording needs it. ``cann``: the version of CANN
-    whose rules apply; the newest release where it is empty.
+    whose rules apply; the newest release where it is empty. ``subnormals``: ``keep``, ``flush`` or ``either``, instead
+    of what the SoC's instructions do.
     """
 
     op: str
@@ -135,6 +136,7 @@ class Call:
     null: frozenset[str] = frozenset()
     case_id: str = ""
     cann: str = ""
+    subnormals: str = ""
 
     @property
     def has_data(self) -> bool:

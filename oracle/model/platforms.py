@@ -13,6 +13,10 @@ from .errors import unknown
 
 CANN = ("8.5", "9.0", "9.1", "9.2", "master")  # versions whose rules are known, in their order (9.2 as 9.2.0-beta.1)
 NEWEST = CANN[-2]  # the newest release
+# Instructions of ascend950 whose subnormal results are 0 unless a kernel asks for a mode that keeps them, which no
+# public one does; its division reads subnormal operands as 0 too (asc-devkit, Reg Exp and Div). As formulas name them.
+FLUSHING = frozenset({"/", "exp", "log", "sqrt"})
+SUBNORMALS = ("keep", "flush", "either")
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Platform:
     saturates: bool  # overflow gives the largest finite value instead of an infinity
     kernel: str  # which public kernel form computes: "950", "tbe_a2" or "tbe_910"
     device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one; a file names the first
+    flushes: frozenset[str] = frozenset()  # operations whose subnormal float32 results may be 0
     cann: str = NEWEST  # the version whose host code answers
 
     def since(self, version: str) -> bool:
@@ -53,7 +58,7 @@ PLATFORMS: dict[str, Platform] = {
         ),
         Platform(
             "ascend950", "Ascend 950PR / 950DT", "DAV_3510", True, True, False, "950",
-            ("Ascend950", "Ascend910_95"),
+            ("Ascend950", "Ascend910_95"), FLUSHING,
         ),
     )
 }  # fmt: skip
@@ -68,6 +73,21 @@ def platform(soc: str, cann: str | None = None) -> Platform:
     if found is None:
         raise unknown("SoC", soc, PLATFORMS)
     return found if not cann or cann == found.cann else _under(found, cann_version(cann))
+
+
+def with_subnormals(found: Platform, rule: str) -> Platform:
+    """Return a platform whose instructions keep subnormal numbers, or flush them (``either`` allows that), instead of
+    what its own do; as it is for an empty rule."""
+    if not rule:
+        return found
+    if rule not in SUBNORMALS:
+        raise unknown("rule for subnormal numbers", rule, SUBNORMALS)
+    return _with_flushes(found, frozenset() if rule == "keep" else FLUSHING)
+
+
+@lru_cache(maxsize=64)
+def _with_flushes(found: Platform, flushes: frozenset[str]) -> Platform:
+    return replace(found, flushes=flushes)
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ from . import double_double, enclosures, fractions64
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, table
-from .errorbounds import FLOAT32, FLOAT32_FLUSHING, SECOND_ORDER, Arithmetic
+from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
 from .expressions import ZERO, Expression, is_rational
 from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
 from .programs import loaded, program, release, simulate
@@ -29,6 +29,7 @@ from .rounding import widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
 
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
+VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 
 
@@ -36,14 +37,19 @@ NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and an
 
 
 def evaluate(
-    scheme: Elementwise, operands: Operands, sink: Sink, *, rank: int = 0, soc: str = "", flushes: bool = False
+    scheme: Elementwise,
+    operands: Operands,
+    sink: Sink,
+    *,
+    rank: int = 0,
+    soc: str = "",
+    flushes: frozenset[str] = frozenset(),
 ) -> None:
     """Fill the sink. ``rank``: of the output, which a mean's divisor may be made from dim by dim. ``soc``: whose kernel
-    is judged. ``flushes``: the device's exp and division answer 0 for subnormal results."""
+    is judged. ``flushes``: operations of the device that may answer 0 for subnormal results."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     engine = compiled_engine(sink)
-    device = FLOAT32_FLUSHING if flushes else FLOAT32
-    work = _Work(graphs, operands, sink.kernel, device, (4 + 2 * rank) * UNIT if COUNT in operands else 0.0)
+    work = _Work(graphs, operands, sink.kernel, float32(flushes), (4 + 2 * rank) * UNIT if COUNT in operands else 0.0)
 
     def fill(index: Index) -> None:
         part = work.at(index)
@@ -142,7 +148,7 @@ class _Work:
         bound = self._bound(value, ranges)
         unspecified = np.zeros(value.shape, bool)
         inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges)
-        if not inside or not np.isfinite(bound.max()):
+        if not inside or not bound.max() < NO_BOUND / 2:
             self._overflows(value, bound, unspecified)
         self._departs(value, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
@@ -162,20 +168,26 @@ class _Work:
         else:
             bound *= (lost.relative + self.mean) * SECOND_ORDER
             running = (lost.running(abs(self.graphs.value)),)
-        for more in (*running, lost.underflow):
-            if more is not ZERO and not (more is lost.underflow and self._vanishes(more, ranges, bound)):
-                (found,) = program(more)(self.operands, value.shape)
-                bound += found
-                release(found)
+        for more in (more for more in running if more is not ZERO):
+            (found,) = program(more)(self.operands, value.shape)
+            bound += found
+            release(found)
+        if lost.underflow is not ZERO:
+            self._add_underflow(lost.underflow, ranges, bound)
         return bound
 
-    def _vanishes(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> bool:
-        """Add what underflows to a bound as one number where it is far below every element's; else say no."""
+    def _add_underflow(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> None:
+        """Add what underflows to a bound, at least VANISHING of it: so that the sum is the same number whether it was
+        looked at element by element or, where it is far below every element's, not at all."""
         most = np.inf if ranges is None else largest(underflow, ranges)
-        if not most * 2.0**30 <= bound.min():
-            return False
-        bound += most
-        return True
+        if most <= bound.min() * VANISHING:
+            bound *= 1 + VANISHING
+            return
+        (found,) = program(underflow)(self.operands, bound.shape)
+        above = ~(found <= bound * VANISHING)  # NaN is
+        bound += np.where(above, found, 0)
+        bound[~above] *= 1 + VANISHING
+        release(found)
 
     def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where the SoC's kernel is known to answer something else, also by computing in float16 (by more than an ULP),
@@ -197,19 +209,25 @@ class _Work:
         (reach,) = program(self.graphs.reach)(self.operands, value.shape)
         native = self.graphs.native
         most = LARGEST if native is None else FORMATS[self.graphs.dtype].max
-        odd = ~(np.asarray(reach) < most * (1 - NEAR)) | ~np.isfinite(bound)
+        odd = ~(np.asarray(reach) < most * (1 - NEAR)) | ~(bound < NO_BOUND / 2)
         release(reach)
         if not odd.any():
             return
         few = cast(pick(self.operands, odd), np.float32)
         orders = self.graphs.orders
-        answers = [simulate(order, few, np.float32, largest=end) for order in orders for end in _ENDS]
+        modes = dict.fromkeys((frozenset[str](), self.device.flushing))
+        answers = [
+            simulate(order, few, np.float32, largest=end, flushing=mode)
+            for order in orders
+            for mode in modes
+            for end in _ENDS
+        ]
         if native is not None:
             answers.append(simulate(native, cast(few, self.dtype), self.dtype).astype(np.float32))
         value = value[odd]
         answers = [np.broadcast_to(answer, value.shape) for answer in answers]
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
-        own = np.where(np.isfinite(bound[odd]), bound[odd], 0)
+        own = np.where(bound[odd] < NO_BOUND / 2, bound[odd], 0)
         bound[odd] = np.where(np.isfinite(apart), apart + own, own)
         unspecified[odd] = classes_differ([*answers, value.astype(np.float32)])
 
@@ -222,7 +240,10 @@ class _Work:
         if not ties.size:
             return None
         flat = changed(self.operands, lambda v: v.reshape(-1)[ties])
-        likely = simulate(self.graphs.orders[0], cast(flat, np.float32), np.float32) == value.reshape(-1)[ties]
+        single, wanted = cast(flat, np.float32), value.reshape(-1)[ties]
+        likely = simulate(self.graphs.orders[0], single, np.float32) == wanted
+        for order in self.graphs.orders if self.device.flushing else ():  # what may be flushed is not exact
+            likely &= simulate(order, single, np.float32, flushing=self.device.flushing) == wanted
         exact = np.zeros(value.size, bool)
         exact[ties[likely]] = fractions64.is_exact_in(self.graphs.orders, pick(flat, likely), FORMATS["float32"])
         return np.asarray(exact.reshape(value.shape))
@@ -286,13 +307,21 @@ def cast(operands: Operands, dtype: Any) -> Operands:
 # ---- what a device answers -------------------------------------------------------------------------------------------
 
 
-def kernel(scheme: Elementwise, operands: Operands, form: str, compute: Any, stored: str = "") -> Array:
+def kernel(
+    scheme: Elementwise,
+    operands: Operands,
+    form: str,
+    compute: Any,
+    flushing: frozenset[str] = frozenset(),
+    stored: str = "",
+) -> Array:
     """Return what a SoC's public kernel computes, every intermediate in a type: in the one that it stores (the
-    operands', unless it is told), if it does not widen that."""
+    operands', unless it is told), if it does not widen that. ``flushing``: operations whose subnormal float32 results
+    become 0."""
     if not stored:
         kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
         stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
     graphs = graphs_of(scheme, operands, form, stored)
     if graphs.native is not None:
         compute = graphs.dtype
-    return simulate(graphs.form(form), cast(operands, compute), compute)
+    return simulate(graphs.form(form), cast(operands, compute), compute, flushing=flushing)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from .expressions import (
     ONE,
@@ -66,8 +67,14 @@ FLOAT64 = Arithmetic(
 # A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
 _DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
 FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
-# ascend950: Exp, Ln, Sqrt and Div answer 0 for subnormal results unless a kernel asks for others (device documents).
-FLOAT32_FLUSHING = replace(FLOAT32, tiny=2.0**-126, flushing=frozenset({"/", "exp", "log", "sqrt"}))
+NO_BOUND = 2.0**300  # an error beyond float32: what a quotient whose divisor is read as 0 may lose
+
+
+@lru_cache(maxsize=16)
+def float32(flushing: frozenset[str]) -> Arithmetic:
+    """Return float32 on a device some of whose operations answer 0 for subnormal results; its division then reads
+    subnormal operands as 0 too."""
+    return replace(FLOAT32, tiny=2.0**-126, flushing=flushing) if flushing else FLOAT32
 
 
 _ROUNDED = dict.fromkeys(_DEVICE, 1.01)  # computed in float32 and rounded
@@ -232,7 +239,26 @@ class _Rules:
 
         absolute = scaled(one.absolute, other.absolute)
         underflow = plus(scaled(one.underflow, other.underflow), self.quantum(node))
+        underflow = plus(underflow, self._read_as_zero(node, a, b))
         return Loss(relative, absolute, underflow, _together(one.scaled, other.scaled))
+
+    def _read_as_zero(self, node: Expression, a: Expression, b: Expression) -> Expression:
+        """What a division loses that reads subnormal operands as 0."""
+        if node.op not in self.arithmetic.flushing:
+            return ZERO
+        lost, tiny = ZERO, constant(self.arithmetic.tiny * SECOND_ORDER)
+        for operand, size in ((a, self.size(node)), (b, constant(NO_BOUND))):
+            if not self._is_normal(operand):
+                lost = plus(lost, where(self.size(operand) < tiny, size, ZERO))
+        return lost
+
+    def _is_normal(self, node: Expression) -> bool:
+        """Whether a node is known to be no subnormal number, as 1 + e^x and what is clamped from below."""
+        if node.is_constant or (node.op == "symbol" and node.value in self.scalars):
+            return True
+        if node.op == "+":
+            return all(self.facts.sign(part) > 0 for part in node.args) and any(map(self._is_normal, node.args))
+        return node.op == "max" and any(map(self._is_normal, node.args))
 
     def _same(self, node: Expression, a: Expression) -> Loss:
         """Exact operations of one operand."""

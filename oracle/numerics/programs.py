@@ -164,13 +164,22 @@ def program(*roots: Expression) -> Program:
 # ---- a device's arithmetic -------------------------------------------------------------------------------------------
 
 
-def simulate(root: Expression, operands: Mapping[str, Values], compute: Any, *, largest: float = np.inf) -> Array:
+def simulate(
+    root: Expression,
+    operands: Mapping[str, Values],
+    compute: Any,
+    *,
+    largest: float = np.inf,
+    flushing: frozenset[str] = frozenset(),
+) -> Array:
     """Run a graph with every operation rounded to a type, as a device does.
 
     ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what lies at or beyond it
-    becomes infinite (a device whose last digit differs may overflow a little earlier). Integer operands stay integers.
+    becomes infinite (a device whose last digit differs may overflow a little earlier). ``flushing``: operations whose
+    subnormal float32 results become 0; a division then reads subnormal operands as 0. Integer operands stay integers.
     """
     kind = np.dtype(compute)
+    flushing = flushing if kind == np.float32 else frozenset()
     with np.errstate(all="ignore"):
         values: dict[int, Any] = {}
         for node in walk(root):
@@ -180,11 +189,16 @@ def simulate(root: Expression, operands: Mapping[str, Values], compute: Any, *, 
                 given = operands[str(node.value)]
                 values[id(node)] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
             else:
-                found = _simulated(node.op, [values[id(a)] for a in node.args], kind)
+                found = _simulated(node.op, [values[id(a)] for a in node.args], kind, node.op in flushing)
                 if largest < np.inf and not node.is_condition:
                     found = np.where(np.abs(found) >= largest, np.copysign(kind.type(np.inf), found), found)
                 values[id(node)] = found
     return np.asarray(values[id(root)])
+
+
+def flushed(values: Any) -> Any:
+    """Return float32 values with zeros of their signs for subnormal ones."""
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -192,7 +206,9 @@ def _rounded(node: Expression, dtype: str) -> float:
     return round_constant(node, dtype)
 
 
-def _simulated(op: str, args: list[Any], kind: np.dtype[Any]) -> Any:
+def _simulated(op: str, args: list[Any], kind: np.dtype[Any], flushes: bool = False) -> Any:
+    if flushes:
+        return flushed(_simulated(op, [flushed(a) for a in args] if op == "/" else args, kind))
     if op == "where":
         return np.where(*args)
     if op in ("erf", "erfc"):  # NumPy has none: the device's is taken for accurate

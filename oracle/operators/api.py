@@ -11,7 +11,7 @@ import numpy as np
 from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform
+from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import elementwise, sums
 from ..numerics.blocks import convert
@@ -239,10 +239,10 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     part = sink.at((None,)) if out.ndim == 0 else sink
     if isinstance(op.computes, Elementwise):
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
-        if shape == op.output_shape(ready):
-            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel)
-        else:
+        if shape != op.output_shape(ready):
             sums.evaluate(op.computes, operands, shape, sink, soc=target.kernel)
+        else:
+            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
     else:
         op.computes.evaluate(ready, target, part)
     return sink
@@ -263,7 +263,7 @@ def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
 @ieee_arithmetic
 def reference(call: Call) -> Reference:
     """Return golden, unrounded value and strict bound of a call that must succeed."""
-    op, target = operator(call.op), platform(call.soc, call.cann)
+    op, target = operator(call.op), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     if op.ends_early(args):
@@ -291,9 +291,11 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     """Return what a device of the call's SoC would write, in the output's dtype.
 
     ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same with every intermediate
-    rounded to the kernel type. Then the host's rounding, the cast to the output, and the SoC's overflow mode.
+    rounded to the kernel type. Elementwise kernels flush subnormal numbers where the SoC's instructions do. Then the
+    host's rounding, the cast to the output, and the SoC's overflow mode.
     """
     op, target = operator(call.op), platform(call.soc, call.cann)
+    flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     served(op, args)
@@ -305,22 +307,24 @@ def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
     args = _ready(op, args)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32)
+    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32, flushing)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
     return out
 
 
-def device_kernel(op: Operator, args: Arguments, form: str, compute: Any) -> Array:
-    """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store."""
+def device_kernel(
+    op: Operator, args: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()
+) -> Array:
+    """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
+    ``flushing``: operations of an elementwise kernel whose subnormal results become 0."""
     if isinstance(op.computes, Elementwise):
-        operands, shape = op.formula_operands(args), op.terms_shape(args)
-        out = op.output_shape(args)
+        operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, next((p for p in PLATFORMS.values() if p.kernel == form), PLATFORMS[DEFAULT_SOC]))
         if shape != out:
             return sums.kernel(op.computes, operands, (shape, out), form, compute, DTYPES[stored].numpy)
-        return elementwise.kernel(op.computes, operands, form, compute, stored)
+        return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
     return op.computes.kernel(args, form, compute)
 
 

@@ -107,7 +107,9 @@ class Glu:
     def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
         """Fill the sink, one half after the other."""
         for scheme, place, operands in self.halves(a):
-            elementwise.evaluate(scheme, operands, sink.at(place), rank=a["self"].ndim, soc=platform.kernel)
+            elementwise.evaluate(
+                scheme, operands, sink.at(place), rank=a["self"].ndim, soc=platform.kernel, flushes=platform.flushes
+            )
 
     def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
         """The public kernels, every intermediate in ``compute``; in bfloat16 where the chain rounds every step."""

@@ -85,8 +85,9 @@ def samples_of(op: str, a: Arguments) -> Samples:
     )
 
 
-def values(grad: Array, weight: Array, total: Any, sink: Sink) -> Sink:
-    """Return proved values of the formula for pairs of gradient and weight, in a sink of their own."""
+def values(grad: Array, weight: Array, total: Any, sink: Sink, flushes: bool = False) -> Sink:
+    """Return proved values of the formula for pairs of gradient and weight, in a sink of their own. ``flushes``: the
+    device's division may."""
     table = sink.vector(grad.size)
 
     def work(block: Index) -> None:
@@ -102,13 +103,14 @@ def values(grad: Array, weight: Array, total: Any, sink: Sink) -> Sink:
             region.put_relative((Ellipsis,), v.values, 0.0 if total is ONE else RELATIVE)
             region.finish(exact)
             if sink.judged:
-                region.sink.put_bound((Ellipsis,), v.values, *kernel_error(g.values, w.values, total, v.values))
+                freedom = kernel_error(g.values, w.values, total, v.values, flushes)
+                region.sink.put_bound((Ellipsis,), v.values, *freedom)
 
     run_blocks(blocks(grad.shape, block_size()), work)
     return table
 
 
-def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array, Array]:
+def kernel_error(g: Array, w: Array, total: Any, v: Array, flushes: bool = False) -> tuple[Array, Array, Array]:
     """What a right float32 kernel may lose: three roundings, either quotient or the product first (docs/bounds.md).
 
     Nothing is lost where totalWeight is a power of two and quotients, product and result are float32 numbers.
@@ -120,9 +122,13 @@ def kernel_error(g: Array, w: Array, total: Any, v: Array) -> tuple[Array, Array
     steps = np.maximum(np.maximum(scale, weighed), np.abs(g * w))
     odd = (steps >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
     odd |= np.isinf(w) & (scale < TINY)  # infinity times a quotient that may underflow to zero
-    odd |= np.isinf(g) & (weighed < TINY) & (total is not ONE)
+    odd |= np.isinf(g) & (weighed > 0) & (weighed < TINY) & (total is not ONE)
     error[~finite] = 0
     exact = single(scale) & single(weighed) & single(g * w) & single(v)
+    if flushes and total is not ONE:  # a quotient, or an operand of it, that is subnormal is 0
+        small = (scale < TINY) | (np.abs(g) < TINY)
+        error, exact = error + np.where(small & np.isfinite(v), np.abs(v), 0), exact & ~small
+        odd |= (0 < np.abs(total) < TINY) | (small & np.isinf(w))
     exact &= np.abs(np.frexp(np.float64(total))[0]) == 0.5
     return error, odd, exact
 
@@ -175,12 +181,13 @@ class NegativeLogLikelihood:
         sink.clear()
         if len(a["self"].shape) > 1:
             sink = sink.moved(1)
+        flushes = "/" in platform.flushes
         shared = grad.strides == (0,) and samples.count > weight.size  # one gradient: the values form a table by class
-        table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink) if shared else None
+        table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink, flushes) if shared else None
         for start in range(0, samples.count, ROWS):
             rows, classes = samples.chosen(start, min(start + ROWS, samples.count))
             if table is None:
-                sink.scatter(rows, classes, values(grad[rows], weight[classes], total, sink), slice(None))
+                sink.scatter(rows, classes, values(grad[rows], weight[classes], total, sink, flushes), slice(None))
             else:
                 sink.scatter(rows, classes, table, classes)
 

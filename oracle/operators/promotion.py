@@ -5,7 +5,10 @@ from __future__ import annotations
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("bool", "uint8", "int8", "int16", "int32", "int64")
 _COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
-_UNSIGNED = ("uint16", "uint32", "uint64")
+# The table has no initialisers for these: zero, which is float32 (inferred).
+_BEYOND = (
+    "float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu", "float6_e3m2fn", "float6_e2m3fn", "float4_e2m1fn",
+)  # fmt: skip
 # Pairs whose reversed order has no common type.
 _ONE_WAY = {
     ("uint16", "complex64"): "complex64", ("uint32", "complex64"): "complex64", ("uint64", "complex64"): "complex128",
@@ -28,6 +31,8 @@ def _of_two(a: str, b: str) -> str | None:
     if (a, b) in _ONE_WAY:
         return _ONE_WAY[a, b]
     known = (*FLOATING, *INTEGERS, *_COMPLEX)
+    if (a in _BEYOND and b in (*known, *_BEYOND)) or (b in _BEYOND and a in known):
+        return "float32"
     if a not in known or b not in known:
         return None
     if a in _COMPLEX or b in _COMPLEX:

@@ -43,9 +43,9 @@ def run_right(share: Share, answer: Answer) -> None:
 
 
 def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
-    """Judge one case. A reference depends on the SoC by the kernel type alone, and is made once for each."""
+    """Judge one case. A reference depends on the SoC by kernel type and by what is flushed, and is made once."""
     inputs, specs = make_inputs(case, seed=share.settings.seed)
-    references: dict[str, Reference] = {}
+    references: dict[Any, Reference] = {}
     computed = None
     for soc in (s for s in share.socs if not case.soc or s in case.soc):
         settings = replace(share.settings, soc=soc)
@@ -54,10 +54,11 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue
         kind = kernel_type(memory.call, {**memory.call.inputs, **memory.call.attrs})
-        if kind not in references:
-            references[kind] = reference(memory.call)
+        made_for = kind, platform(soc).flushes
+        if made_for not in references:
+            references[made_for] = reference(memory.call)
         computed = computed or Computed(memory.call)
-        _judge_values(Prepared(case, settings, memory, references[kind]), computed, kind, answer)
+        _judge_values(Prepared(case, settings, memory, references[made_for]), computed, kind, answer)
 
 
 class Computed:

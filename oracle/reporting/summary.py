@@ -362,6 +362,7 @@ class Summary:
             (_("gate"), ", ".join(head.gate) if head.gate != head.layers else ""),
             (_("rules of"), head.authority if head.authority == "document" else ""),
             (_("overflow"), head.overflow),
+            (_("subnormal numbers"), head.subnormals),
             (_("third party"), head.third_party or ""),
             (_("tier"), head.tier),
             (_("seed"), "" if head.seed is None else str(head.seed)),

@@ -13,7 +13,7 @@ from ..catalogue.case import TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, NEWEST, cann_of, cann_version, platform
+from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_version, platform
 from ..operators.registry import operator_named, register
 from .options import OPTIONS, spell
 from .shards import Shard
@@ -43,10 +43,12 @@ class Settings:
     volume: Volume | None = None  # generated cases instead of a tier's
     shard: Shard | None = None  # None: all of them
     seed: int = 0
+    shuffle: int | None = None  # the order's seed; None: as the files have them
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
     authority: str = SOURCE
     overflow: str | None = None
+    subnormals: str = ""
     determinism: int = 1
     invariance: bool = False
     isolate: bool = False
@@ -61,12 +63,13 @@ class Settings:
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
+    place: int | None = None  # of a worker among those of its host, which share the host's devices
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
 
     @property
     def under(self) -> dict[str, str]:
         """What a call's rules depend on beside its SoC, by the call's names."""
-        return {"cann": self.cann}
+        return {"cann": self.cann, "subnormals": self.subnormals}
 
     @property
     def saturates(self) -> bool:
@@ -80,11 +83,11 @@ class Settings:
             return self.volume
         return replace(self.volume, cases=self.volume.cases * 8 // 5)
 
-    def for_worker(self, name: str) -> Settings:
-        """Return the settings of a worker ("gw1"; "main" without workers): its name, its device of --devices."""
-        number = name.removeprefix("gw")
-        turn = int(number) % len(self.devices) if self.devices and number.isdigit() else 0
-        return replace(self, worker=name, device=self.devices[turn] if self.devices else self.device)
+    def for_worker(self, name: str, place: int | None = None) -> Settings:
+        """Return the settings of a worker ("gw1"; "main" without workers) at a place among those of its host: its
+        name, its device of --devices."""
+        device = self.devices[(place or 0) % len(self.devices)] if self.devices else self.device
+        return replace(self, worker=name, place=place, device=device)
 
     @property
     def chosen(self) -> list[str]:
@@ -126,10 +129,14 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         volume=Volume.of(text["volume"]) if "volume" in text else None,
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
+        shuffle=_integer("--shuffle", text["shuffle"], low=0) if "shuffle" in text else None,
         layers=_layers(text.get("layers")),
         gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
         authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
         overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
+        subnormals=_one_of("rule for subnormal numbers", text["subnormals"], SUBNORMALS)
+        if "subnormals" in text
+        else "",
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
         isolate=_isolated(given, text.get("backend", "cpu")),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from oracle.backends.cpu import Backend
-from oracle.catalogue import Case, files, load, load_all, operator_of_file
+from oracle.catalogue import Case, files, load, load_all, operator_of
 from oracle.catalogue.asked import SOCS, Asker, arguments
 from oracle.catalogue.attributes import values, words
 from oracle.catalogue.loader import default_dir
@@ -232,7 +232,7 @@ def test_a_case_of_a_class_survives_json() -> None:
 def test_the_operator_of_a_file_is_found_without_reading_all_of_it(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("aclnn_oracle: 1\noperator: 'aclnnThirdBackward'  # ours\nfamilies: {}\n")
-    assert operator_of_file(path) == "aclnnThirdBackward"
+    assert operator_of(path) == "aclnnThirdBackward"
 
 
 def test_the_catalogue_of_an_operator_from_outside_lies_beside_its_module(

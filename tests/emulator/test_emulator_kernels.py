@@ -169,7 +169,9 @@ def random_call(op, rng):
     dtype = rng.choice(DTYPE_NAMES)
     params = {}
     for p in OPERATORS[op].parameters:
-        if p.kind == "attr":
+        if p.role == "choice":
+            params[p.name] = str(rng.choice([*p.words, "NONE", ""]))
+        elif p.kind == "attr":
             params[p.name] = int(rng.integers(-4, 5))
         else:
             params[p.name] = TensorSpec(shape, dtype)

@@ -145,7 +145,8 @@ def test_the_first_and_last_line_say_what_was_planned_and_what_came_of_it(tmp_pa
     first, _, last = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     assert list(first) == [
         "type", "schema", "backend", "backend_options", "soc", "standard", "seed", "tier", "layers", "overflow",
-        "third_party", "replay_arguments", "versions", "catalogue_sha256", "command", "cann", "gate", "authority",
+        "third_party", "replay_arguments", "versions", "catalogue_sha256", "command", "cann", "gate",
+        "authority", "subnormals",
         "started", "planned",
     ]  # fmt: skip
     assert list(last) == ["type", *STATUSES, "duration_s"]

@@ -1,0 +1,63 @@
+"""What a SoC's instructions flush is allowed there, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle import validate
+from oracle.backends.cpu import Backend as Cpu
+from oracle.catalogue import default_dir, load
+from oracle.model.platforms import PLATFORMS, platform, with_subnormals
+from oracle.operators.api import device_kernel, operator
+from oracle.runner import Settings, run_case
+
+SLUG = "log_sigmoid_backward"
+FLUSHES = PLATFORMS["ascend950"].flushes
+
+
+class Flushing:
+    """The SoC's own kernel, whose exp and division answer 0 for subnormal results."""
+
+    name = "flushing"
+
+    def run(self, call):
+        status = validate(call)
+        (name,) = call.outputs
+        if status.ok and call.outputs[name].size:
+            arguments = {**call.inputs, **call.attrs}
+            found = device_kernel(operator(call.op), arguments, platform(call.soc).kernel, np.float32, FLUSHES)
+            call.outputs[name][...] = found.astype(call.outputs[name].dtype)
+        return status
+
+
+def cases():
+    """Those whose e^self or quotient is subnormal in float32."""
+    found = [c for c in load(default_dir() / f"{SLUG}.yaml") if c.id.startswith(f"{SLUG}/float32_sweep[float32-131072")]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("soc", "rule", "device", "passes"),
+    [
+        ("ascend950", "", Flushing(), True),
+        ("ascend950", "", Cpu(numerics="kernel"), True),  # which flushes there
+        ("ascend950", "keep", Flushing(), False),
+        ("ascend950", "keep", Cpu(numerics="kernel"), True),  # which keeps then
+        ("ascend910b", "", Flushing(), False),
+        ("ascend910b", "", Cpu(numerics="kernel"), True),
+        ("ascend910b", "flush", Flushing(), True),
+        ("ascend910b", "either", Flushing(), True),
+        ("ascend910b", "either", Cpu(numerics="exact"), True),
+    ],
+)
+def test_flushing_is_right_where_the_soc_flushes_and_noticed_elsewhere(soc, rule, device, passes):
+    lines = [run_case(case, device, Settings(soc=soc, subnormals=rule)) for case in cases()]
+    assert {line.status for line in lines} == {"pass"} if passes else "fail" in {line.status for line in lines}
+
+
+def test_only_ascend950_flushes_unless_a_run_says_otherwise():
+    assert {soc for soc, found in PLATFORMS.items() if found.flushes} == {"ascend950"}
+    assert not with_subnormals(platform("ascend950"), "keep").flushes
+    assert with_subnormals(platform("ascend910"), "either").flushes == FLUSHES
