@@ -77,15 +77,14 @@ class MindSpore:
 
     ``primitive``: called with the module of its generated primitives and the call's tensors and attributes by aclnn
     name; None where it has no such gradient primitive. ``composed``: called with the package ``mindspore`` where the
-    device has no kernel for that primitive: how MindSpore's own differentiation goes there. ``expanded``: inputs that
-    its kernels want in the main operand's shape; they read past the end of a smaller one. ``index_types``: dtypes of
-    class indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
+    device has no kernel for that primitive: how MindSpore's own differentiation goes there. Both get inputs that
+    broadcast in the output's shape: a CPU kernel reads past the end of a smaller one. ``index_types``: dtypes of class
+    indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
     reads one value of the gradient under a reduction. ``ranks``: those of the main operand that it knows; None: all.
     """
 
     primitive: Callable[[Any, Mapping[str, Any]], Any] | None = None
     composed: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    expanded: tuple[str, ...] = ()
     index_types: tuple[str, ...] = ("int32", "int64")
     mixed: bool = False
     scalar_gradient: bool = False
