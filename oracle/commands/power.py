@@ -15,7 +15,7 @@ from ..catalogue.case import TIERS, Case
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
-from ..power.render import html, markdown, text, text_of_kernels
+from ..power.render import aligned, html, markdown, text, text_of_kernels
 from ..power.summary import Data, passed, summarise
 from ..power.supplied import score_on
 from ..reporting.save import save
@@ -23,6 +23,7 @@ from ..runner.settings import LAYERS, Settings, settings_of
 from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
+PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # what the diagnosis and the shrinker must reach
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
 RENDERERS: dict[str, Callable[[Data], str]] = {
     ".json": lambda data: json.dumps(data, indent=1, ensure_ascii=False) + "\n",
@@ -37,6 +38,7 @@ examples:
   aclnn-oracle power --only N02 --seeds 0     which case notices one defect
   aclnn-oracle power --right-only --seeds 200 look for false alarms alone; --seeds 57..199 goes on from there
   aclnn-oracle power --full-matrix            every case against every wrong kernel: which cases are redundant
+  aclnn-oracle power --sample 7               750 kernels per operator that nobody has looked at, another 750 with 8
   aclnn-oracle power --kernels past_bugs:KERNELS
                                               kernels of your own: an iterable of backends with op and name, with
                                               wrong = False for those that must not be flagged, with soc for those of
@@ -70,6 +72,11 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--jobs", type=_whole, default=0, metavar="N", help="processes (default: the cores)")
     add_cluster(parser)
     parser.add_argument("--only", default="", metavar="ID", help="wrong kernels whose id contains or matches this")
+    parser.add_argument(
+        "--sample", type=_whole, metavar="SEED",
+        help="instead of the registry's kernels some that are wrong where three conditions meet, drawn by this number: "
+        "a new one is a new blind test",
+    )  # fmt: skip
     parser.add_argument("--full-matrix", action="store_true", help="do not stop a wrong kernel at its first detection")
     parser.add_argument("--require", type=_share, metavar="PERCENT", help="fail below this share (see the examples)")
     parser.add_argument("--limit", type=_whole, default=LIMIT, metavar="N", help=f"largest foreign tensor ({LIMIT})")
@@ -82,7 +89,22 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="module:ATTRIBUTE",
         help="score the cases on kernels of your own, instead of the registry's",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="with --kernels: where to write the score as JSON")
+    parser.add_argument(
+        "--diagnosis", action="store_true",
+        help="score the likely causes: what is claimed of a sample of wrong kernels whose fault is known",
+    )  # fmt: skip
+    parser.add_argument(
+        "--scripts", action="store_true",
+        help="score the shrinker: how many failures of a sample of wrong kernels become a script that fails",
+    )  # fmt: skip
+    parser.add_argument(
+        "--per-class", type=_whole, default=5, metavar="N",
+        help="with --diagnosis and --scripts: wrong kernels of every class (5); the first of --seeds draws them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE",
+        help="with --kernels, --diagnosis and --scripts: where to write the score as JSON",
+    )  # fmt: skip
     parser.set_defaults(run=show_power)
 
 
@@ -118,6 +140,8 @@ def show_power(args: argparse.Namespace) -> int:
     _check_combination(args)
     if args.kernels is not None:
         return _show_kernels(args, _selected(args, tier))
+    if args.diagnosis or args.scripts:
+        return _show_sample(args, _selected(args, args.tier or ("full" if args.files else "smoke")))
     outputs = args.output or [Path("reports") / f"power-{_label(args.files, tier)}{suffix}" for suffix in RENDERERS]
     for path in outputs:
         if path.suffix not in RENDERERS:
@@ -138,21 +162,26 @@ def show_power(args: argparse.Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         save(path, RENDERERS[path.suffix](data))
     print(f"written: {', '.join(map(str, outputs))}")
-    require = args.require if args.require is not None else 0.0 if args.files else TARGETS[tier]
+    ungraded = bool(args.files) or args.sample is not None
+    require = args.require if args.require is not None else 0.0 if ungraded else TARGETS[tier]
     return 0 if passed(data, require) else 1
 
 
 def _check_combination(args: argparse.Namespace) -> None:
     """Refuse options that mean nothing beside others. Raises OracleError."""
-    if args.kernels is None:
+    ways = [f"--{name}" for name in ("kernels", "diagnosis", "scripts") if getattr(args, name)]
+    if len(ways) > 1:
+        raise OracleError(f"{' and '.join(ways)}: give one of them")
+    if not ways:
         if args.json is not None:
-            raise OracleError(f"--json {args.json}: it goes with --kernels; -o FILE.json writes the registry's score")
+            told = "it goes with --kernels, --diagnosis or --scripts; -o FILE.json writes the registry's score"
+            raise OracleError(f"--json {args.json}: {told}")
         return
-    names = ("right-only", "full-matrix", "require", "cluster")
+    names = ("right-only", "sample", "full-matrix", "require", "cluster")
     given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
     for option, value in {**given, "-o": args.output}.items():
-        if value:
-            raise OracleError(f"--kernels and {option}: {option} is of the registry's kernels; leave it out")
+        if value is not None and value is not False and value != []:
+            raise OracleError(f"{ways[0]} and {option}: {option} is of the registry's whole score; leave it out")
 
 
 def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
@@ -162,11 +191,38 @@ def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
         progress=_progress(),
     )  # fmt: skip
     print(text_of_kernels(result, len(cases)))
-    if args.json is not None:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        save(args.json, json.dumps(result.to_json(), indent=1, ensure_ascii=False) + "\n")
-        print(f"written: {args.json}")
+    _write_json(args.json, result.to_json())
     return 0 if result.passed else 1
+
+
+def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
+    """Score the diagnosis, or the shrinker, on the failures of a sample; return the exit status."""
+    from ..power import diagnosis, failures, scripts
+
+    operators = sorted({case.op for case in cases})
+    wrong = failures.chosen(operators, args.per_class, args.seeds.start, args.soc)
+    wrong = [defect for defect in wrong if args.only in defect.id]
+    found = failures.failures(wrong, cases, _settings(args), each=1 if args.scripts else 2, soc=args.soc)
+    if args.scripts:
+        rate = scripts.rate_of(found)
+        print(f"{rate.failing} of {rate.tried} failures ({100 * rate.share:.1f} %) become a script that fails")
+        print("".join(f"  {f.defect.op} {f.defect.id}: {f.case.id}: {why}\n" for f, why in rate.lost), end="")
+        _write_json(args.json, rate.to_json())
+        return 0 if rate.share >= SCRIPTS else 1
+    matrix = diagnosis.matrix_of(found)
+    print(f"{len(wrong)} wrong kernels of {len(operators)} operators, drawn by seed {args.seeds.start}")
+    print(aligned(*diagnosis.table(matrix)))
+    print(diagnosis.sentence(matrix))
+    print("".join(f"  wrong: {f.defect.op} {f.defect.id}: {f.case.id}: {cause}\n" for f, cause in matrix.wrong), end="")
+    _write_json(args.json, matrix.to_json())
+    return 0 if matrix.precision >= PRECISION and matrix.recall >= RECALL else 1
+
+
+def _write_json(path: Path | None, data: Data) -> None:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        print(f"written: {path}")
 
 
 def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
@@ -191,6 +247,7 @@ def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
         cluster=args.cluster,
         only=args.only,
         full_matrix=args.full_matrix,
+        sample=args.sample,
     )
 
 
@@ -232,6 +289,7 @@ def _command(args: argparse.Namespace) -> str:
     words += ["--standard", args.standard] if args.standard != "mixed" else []
     seeds = args.seeds
     span = str(seeds.stop) if seeds.start == 0 else f"{seeds.start}..{seeds.stop - 1}"
+    words += ["--sample", str(args.sample)] if args.sample is not None else []
     words += ["--seeds", span] if seeds != range(5) else []
     words += [f"--{name.replace('_', '-')}" for name in ("full_matrix", "right_only") if getattr(args, name)]
     return shlex.join(words)
