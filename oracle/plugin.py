@@ -63,6 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options at once where any was given: a wrong one is refused before anything runs."""
     if any(_given(config, option.dest) for option in OPTIONS):
         run_of(config)
+        from .runner.hosts import limit_restarts
+
+        limit_restarts(config)
 
 
 def _given(config: pytest.Config, dest: str) -> bool:
@@ -100,8 +103,12 @@ def pytest_collect_file(
 
 
 def _collector(parent: pytest.Collector, path: Path) -> pytest.Collector:
-    """Outside rootdir pytest's node ids lose the folder; a process with workers finds the file by its node id."""
+    """Outside rootdir pytest's node ids lose the folder; a process with workers finds the file by its node id.
+
+    On another host every worker begins where xdist copied its folders to."""
     nodeid = None if path.is_relative_to(parent.config.rootpath) else path.as_posix()
+    if getattr(parent.config, "workerinput", {}).get(PROPERTY, {}).get("elsewhere"):
+        nodeid = path.relative_to(Path.cwd()).as_posix()
     return CatalogueFile.from_parent(parent, path=path, nodeid=nodeid)
 
 
@@ -278,17 +285,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """As xdist's controller, load the backend once before the workers do: a wrong one is refused once."""
     config = session.config
     if _RUN in config.stash and not _is_worker(config) and config.pluginmanager.hasplugin("dsession"):
+        from .runner.hosts import all_elsewhere
+
         with _usage_errors():
-            run = run_of(config)
-            run.open()
-            run.bench.close()
+            run_of(config).try_backend(required=not all_elsewhere(config.option.tx or ()))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell the workers what the controller knows of the run."""
     if _RUN in node.config.stash:
-        node.workerinput[PROPERTY] = node.config.stash[_RUN].for_workers()
+        node.workerinput[PROPERTY] = node.config.stash[_RUN].for_worker(node)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -335,15 +342,16 @@ def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: b
 def _cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, str]]:
     """Pick the (file, case id) pairs of this project out of all node ids."""
     ours: dict[str, bool] = {}
+    hosts = config.stash[_RUN].hosts if _RUN in config.stash else None
     for nodeid in ids:
         file, separator, name = nodeid.partition("::")
         if not separator or not file.endswith(SUFFIXES + FOREIGN):
             continue
+        path = config.rootpath / file if hosts is None else hosts.file(config.rootpath, file)
         if file not in ours:
-            path = config.rootpath / file
             ours[file] = _is_foreign(path) if file.endswith(FOREIGN) else _is_catalogue(path)
         if ours[file]:
-            yield config.rootpath / file, name
+            yield path, name
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -376,6 +384,8 @@ def pytest_testnodedown(node: Any) -> None:
     problem = getattr(node, "workeroutput", {}).get(PROPERTY)
     if problem:
         run_of(node.config).problems.append(f"{node.gateway.id}: {problem}")
+    if _RUN in node.config.stash:
+        node.config.stash[_RUN].hosts.leave(node)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -75,6 +75,19 @@ def record_of(path: Path):
 # collecting -----------------------------------------------------------------------------------------------------------
 
 
+def test_a_shuffled_run_says_so_and_runs_every_case_in_the_order_of_its_seed(project):
+    orders = []
+    for words in ((), ("--shuffle", "0"), ("--shuffle", "0"), ("--shuffle", "1")):
+        assert run(project, "--record", "run.jsonl", *words).ret == 0
+        header, cases, _ = record_of(project.path / "run.jsonl")
+        assert header.get("shuffle", "") == "".join(words[1:])
+        orders.append([case["id"] for case in cases])
+        (project.path / "run.jsonl").unlink()
+    plain, zero, again, one = orders
+    assert zero == again != plain
+    assert sorted(zero) == sorted(one) == sorted(plain)
+
+
 def test_cases_are_items_named_by_their_ids(project):
     result = project.runpytest("--co", "-q")
     result.stdout.fnmatch_lines_random([f"log_sigmoid_backward.yaml::{i}".replace("[", "[[]") for i in [*IDS, LARGER]])

@@ -40,15 +40,20 @@ class Dimension:
     name: str
     needed: tuple[Point, ...]
     seen: set[Point] = field(default_factory=set)
+    between: str = " "  # the parts of a point, as it is told
 
     @property
     def holes(self) -> list[str]:
-        return [" ".join(map(str, point)) for point in self.needed if point not in self.seen]
+        return [self.between.join(map(str, point)) for point in self.needed if point not in self.seen]
 
     @property
     def percent(self) -> float:
         """The share of needed points that are seen; less than 100 while there is a hole."""
-        return 100.0 * (len(self.needed) - len(self.holes)) / len(self.needed)
+        return 100.0 * self.covered / len(self.needed)
+
+    @property
+    def covered(self) -> int:
+        return sum(point in self.seen for point in self.needed)
 
 
 def coverage(cases: Iterable[Case]) -> list[Dimension]:

@@ -17,16 +17,17 @@ from . import attributes, generators, planning
 from .asked import Asker
 from .case import Case
 from .chosen import Chosen, chosen
+from .covering import covering
 from .ecosystem import Design, Row, Volume
 from .layers import Draft, Layer, Reader
 from .layout import parse
-from .pairwise import pairs
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, shapes_in
 from .turns import Turns, Values, as_layer, combinations
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
+STRENGTHS = {"pairs": 2, "triples": 3}  # how many axes' values meet under each word of cover
 ASKED = "validate"  # expect: the status that oracle.validate answers
 _BY_RULE = (
     "values by the commercial standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
@@ -115,7 +116,7 @@ class _Expander:
             yield from self.generated(self.layered())
             return
         axes = self.axes(family.keys.get("variants"), (*place, "variants"))
-        ways = {None: self.multiplied, "pairs": self.covered, "each": self.in_turn}
+        ways = {None: self.multiplied, "pairs": self.covered, "triples": self.covered, "each": self.in_turn}
         expanded = ways[family.keys.get("cover")](family, axes)
         found = False
         for case in expanded:
@@ -153,7 +154,7 @@ class _Expander:
                 raise self.error(f"family {self.name} has no {key}", layer, ())
 
     def covered(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-        """Yield few combinations in which every pair of values of two axes occurs; the variants hold no axes here."""
+        """Yield few combinations in which all values of any two (or three) axes meet; variants hold no axes here."""
         for layer in chain(*axes):
             for key in ("dtype", "shape", "attrs"):
                 if key in layer.keys:
@@ -163,12 +164,13 @@ class _Expander:
         shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
         values = [listed(whole.keys["attrs"][a]) for a in shown]
         sizes = [len(self.dtypes(whole)), shapes_in(whole.keys["shape"]), *map(len, values), *map(len, axes)]
-        self.require_few(math.prod(sorted(sizes)[-2:]), family)
+        strength = STRENGTHS[family.keys["cover"]]
+        self.require_few(math.prod(sorted(sizes)[-strength:]), family)
         dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
         if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
             dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
         free: list[list[Any]] = [dtypes, shapes, *values, *axes]
-        for row in pairs([len(axis) for axis in free]):
+        for row in covering([len(axis) for axis in free], strength):
             dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
             chosen = dict(zip(shown, rest, strict=False))
             layer = self.combined(family, rest[len(shown) :])

@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any
 
 from .case import Case
+from .covering import place, skips_of, turns
 from .layers import Layer
-from .pairwise import place, skips_of, turns
 from .shapes import main_shapes
 from .written import listed
 

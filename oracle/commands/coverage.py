@@ -26,7 +26,8 @@ def add_parser(subparsers: Subparsers) -> None:
         help="show what the catalogue covers of the ecosystem standard, and the holes by name",
         description="Compare the cases with the ecosystem standard's generation rules: dtypes, ranks, attributes, "
         "sizes, value distributions, special scenes, views. With --information: the share of golden elements that are "
-        "distinct, finite and above the tolerance.",
+        "distinct, finite and above the tolerance. With --interactions: the share of conditions of a call (dtype, "
+        "rank, size, layouts, attributes) that meet in some case, alone, in twos and in threes.",
     )
     parser.add_argument(
         "cases", nargs="*", type=Path, metavar="CASES", help="files or folders (default: the built-in catalogue)"
@@ -36,6 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--format", choices=("text", "md", "json"), default="text")
     parser.add_argument("--require", type=float, metavar="PERCENT", help="exit 1 if a line is below it")
     parser.add_argument("--information", action="store_true", help="measure the goldens instead")
+    parser.add_argument("--interactions", action="store_true", help="tell which conditions meet in some case instead")
     parser.add_argument(
         "--max-elements",
         type=int,
@@ -48,17 +50,18 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def show_coverage(args: argparse.Namespace) -> int:
     """Print the table; exit status 1 where --require is not met."""
-    from ..catalogue.coverage import coverage
+    from ..catalogue.coverage import NOT_GENERATED, coverage
     from ..catalogue.information import information
+    from ..power.interactions import interactions
 
     cases = _cases(args.cases, args.tier, args.volume)
     if args.information:
         print(_information(information(cases, limit=args.max_elements), args.format))
         return 0
-    table = coverage(cases)
+    table = interactions(cases) if args.interactions else coverage(cases)
     if not table:
         raise OracleError("no case of an operator that the built-in catalogue generates cases for")
-    print(_table(table, args.format))
+    print(_table(table, args.format, () if args.interactions else NOT_GENERATED))
     return int(args.require is not None and any(row.percent < args.require for row in table))
 
 
@@ -78,22 +81,17 @@ def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
     return select(cases, tier=None if wanted else tier)
 
 
-def _table(table: list[Dimension], form: str) -> str:
-    from ..catalogue.coverage import NOT_GENERATED
-
+def _table(table: list[Dimension], form: str, not_generated: Sequence[str]) -> str:
     if form == "json":
         rows = [
             {"op": d.op, "dimension": d.name, "needed": len(d.needed), "percent": d.percent, "holes": d.holes}
             for d in table
         ]
-        return json.dumps({"coverage": rows, "not_generated": NOT_GENERATED}, indent=1)
-    cells = [
-        (d.op, d.name, f"{len(d.needed) - len(d.holes)}/{len(d.needed)}", f"{_floor(d.percent)} %", _holes(d))
-        for d in table
-    ]
+        return json.dumps({"coverage": rows, "not_generated": not_generated}, indent=1)
+    cells = [(d.op, d.name, f"{d.covered}/{len(d.needed)}", f"{_floor(d.percent)} %", _holes(d)) for d in table]
     title = ("operator", "dimension", "covered", "percent", "holes")
-    left_out = "\n".join(f"not generated, not counted: {text}" for text in NOT_GENERATED)
-    return f"{_grid(title, cells, form)}\n\n{left_out}"
+    left_out = "\n".join(f"not generated, not counted: {text}" for text in not_generated)
+    return f"{_grid(title, cells, form)}\n\n{left_out}".rstrip()
 
 
 def _floor(percent: float) -> str:

@@ -24,7 +24,23 @@ if TYPE_CHECKING:
     from ..runner.settings import Settings
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
-_TAKE_VALUE = ("-k", "-m", "-p", "-n", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--junitxml", "--dist")
+_TAKE_VALUE = (
+    "-k",
+    "-m",
+    "-p",
+    "-n",
+    "-c",
+    "-o",
+    "-W",
+    "-r",
+    "--tb",
+    "--maxfail",
+    "--tx",
+    "--rsyncdir",
+    "--rootdir",
+    "--junitxml",
+    "--dist",
+)
 
 INTERRUPTED = 130  # Ctrl-C, as every other command answers it
 
@@ -171,6 +187,8 @@ def _default_catalogue(rest: Sequence[str]) -> list[str]:
 
     folder = default_dir()
     outside = not folder.is_relative_to(Path.cwd())
+    if any(word.startswith("--tx") or "ssh=" in word for word in rest):  # xdist copies it to the other hosts
+        return [str(folder), *([] if any(word.startswith("--rsyncdir") for word in rest) else [f"--rsyncdir={folder}"])]
     own_root = any(word.startswith(("--rootdir", "-c")) for word in rest)
     return [str(folder), *(["--rootdir", str(Path.cwd())] if outside and not own_root else [])]
 

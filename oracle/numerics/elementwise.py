@@ -29,6 +29,7 @@ from .rounding import widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
 
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
+VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 
 
@@ -167,20 +168,26 @@ class _Work:
         else:
             bound *= (lost.relative + self.mean) * SECOND_ORDER
             running = (lost.running(abs(self.graphs.value)),)
-        for more in (*running, lost.underflow):
-            if more is not ZERO and not (more is lost.underflow and self._vanishes(more, ranges, bound)):
-                (found,) = program(more)(self.operands, value.shape)
-                bound += found
-                release(found)
+        for more in (more for more in running if more is not ZERO):
+            (found,) = program(more)(self.operands, value.shape)
+            bound += found
+            release(found)
+        if lost.underflow is not ZERO:
+            self._add_underflow(lost.underflow, ranges, bound)
         return bound
 
-    def _vanishes(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> bool:
-        """Add what underflows to a bound as one number where it is far below every element's; else say no."""
+    def _add_underflow(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> None:
+        """Add what underflows to a bound, at least VANISHING of it: so that the sum is the same number whether it was
+        looked at element by element or, where it is far below every element's, not at all."""
         most = np.inf if ranges is None else largest(underflow, ranges)
-        if not most * 2.0**30 <= bound.min():
-            return False
-        bound += most
-        return True
+        if most <= bound.min() * VANISHING:
+            bound *= 1 + VANISHING
+            return
+        (found,) = program(underflow)(self.operands, bound.shape)
+        above = ~(found <= bound * VANISHING)  # NaN is
+        bound += np.where(above, found, 0)
+        bound[~above] *= 1 + VANISHING
+        release(found)
 
     def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where the SoC's kernel is known to answer something else, also by computing in float16 (by more than an ULP),

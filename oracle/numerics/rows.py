@@ -230,7 +230,7 @@ class Rows:
         size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
         for start in range(0, g.shape[-1], CHUNK):
             part = (Ellipsis, slice(start, start + CHUNK))
-            p = np.abs(self.terms(part, g, y))
+            p = np.ascontiguousarray(np.abs(self.terms(part, g, y)))  # a sum's order follows the layout
             size += p.sum(axis=-1, keepdims=True)
             np.maximum(largest, p.max(axis=-1, keepdims=True), out=largest)
             np.minimum(smallest, p.min(axis=-1, keepdims=True), out=smallest)

@@ -58,7 +58,7 @@ class RunHeader:
 
     ``replay_arguments``: the options that ``aclnn-oracle replay ID`` needs to do the same; ``changed``: what loading
     the backend changed in its process; ``shard``: ``K/N`` of a run that was shared out; ``chosen``: by which options
-    some of the catalogue's cases were chosen; ``extra`` holds whatever else a record says.
+    some of the catalogue's cases were chosen; ``shuffle``: the seed of their order; ``extra``: whatever else it says.
     """
 
     TYPE: ClassVar[str] = "run"
@@ -86,6 +86,7 @@ class RunHeader:
     changed: tuple[str, ...] = field(default=(), metadata=beside("changed", WORDS))
     shard: str = field(default="", metadata=beside("shard", TEXT))
     chosen: str = field(default="", metadata=beside("chosen", TEXT))
+    shuffle: str = field(default="", metadata=beside("shuffle", TEXT))
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

@@ -16,7 +16,7 @@ from ..catalogue.cost import cost
 from ..interop import is_foreign_catalogue
 from ..operators import OPERATORS
 from .session import Run
-from .shards import longest_first
+from .shards import longest_first, shuffled
 
 
 class ChoosingHooks:
@@ -27,18 +27,24 @@ class ChoosingHooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep the cases that this process is to run, once ``-k`` and ``-m`` have chosen; sort them for ``-n``."""
+        """Keep the cases that this process is to run, once ``-k`` and ``-m`` have chosen; order them as ``--shuffle``
+        says, or for ``-n``."""
         wanted = self.run.chosen([case for case in map(case_of, items) if case is not None])
         left_out = [item for item in items if (case := case_of(item)) is not None and case.id not in wanted]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             gone = set(map(id, left_out))
             items[:] = [item for item in items if id(item) not in gone]
+        ordered = iter(self._ordered(config, [item for item in items if case_of(item) is not None]))
+        items[:] = [item if case_of(item) is None else next(ordered) for item in items]
+
+    def _ordered(self, config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
+        """Return the cases' items in the order in which they run."""
+        seed = self.run.settings.shuffle
+        if seed is not None:
+            return shuffled(items, seed, lambda item: item.case.id)
         workers = int(getattr(config, "workerinput", {}).get("workercount", 0))
-        if workers:
-            ours = [item for item in items if case_of(item) is not None]
-            ordered = iter(longest_first(ours, workers, lambda item: cost(item.case)))
-            items[:] = [item if case_of(item) is None else next(ordered) for item in items]
+        return longest_first(items, workers, lambda item: cost(item.case)) if workers else items
 
 
 def case_of(item: Any) -> Case | None:

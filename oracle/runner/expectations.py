@@ -1,13 +1,13 @@
 """What is known to fail: ``expectations/<backend>.yaml`` beside a catalogue.
 
-    - id: "binary_cross_entropy_backward/clamp[float16-*]"     # * and ? only; brackets stand for themselves
+    - id: "binary_cross_entropy_backward/clamp[float16-*]"     # or a list; * and ? only, [ ] mean themselves
       status: fail                                             # fail, error, crash, timeout or skip
       reason: PyTorch computes in float16, whose 1e-12 is 0
       link: https://...                                        # optional
       soc: [ascend910b]                                        # optional, as is dtype: [float16]
       cann: ["8.5", "9.0.1"]                                   # optional: these releases only, by how they begin
       expires: "2026-12-31"                                    # optional: from the next day on it fails again
-      may: true                                                # optional: the bits depend on the machine
+      may: true                                                # optional: the bits depend on the machine; or those ids
       measured: 0 to 3 of 1024 elements outside the bound      # required with may
 
 Strict: a case that passes although an entry expects otherwise is ``xpass`` and fails the run, unless the entry says
@@ -18,10 +18,11 @@ is an error. The first entry that matches a case counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +36,17 @@ from ..model.platforms import PLATFORMS
 from ..record.types import CaseRecord
 
 _NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+_PATTERN = {"type": "string", "minLength": 1}
 SCHEMA: dict[str, Any] = {
     "type": "array",
     "items": {
         "type": "object",
         "properties": {
-            "id": {"type": "string", "minLength": 1},
+            "id": {"oneOf": [_PATTERN, {**_NAMES, "items": _PATTERN}]},
             "status": {"enum": ["fail", "error", "crash", "timeout", "skip"]},
             "reason": {"type": "string", "minLength": 1},
             "link": {"type": "string", "pattern": "^https?://"},
-            "may": {"type": "boolean"},
+            "may": {"oneOf": [{"type": "boolean"}, {**_NAMES, "items": _PATTERN}]},
             "measured": {"type": "string", "minLength": 1},
             "soc": {**_NAMES, "items": {"enum": list(PLATFORMS)}},
             "dtype": {**_NAMES, "items": {"enum": list(DTYPES)}},
@@ -159,24 +161,33 @@ def load_expectations(path: Path) -> Expectations:
     error = jsonschema.Draft202012Validator(SCHEMA)
     for problem in sorted(error.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
         raise document.error(problem.message, tuple(problem.absolute_path))
-    return Expectations(tuple(_entry(document, i, entry) for i, entry in enumerate(document.data)))
+    found = (_entries(document, i, entry) for i, entry in enumerate(document.data))
+    return Expectations(tuple(chain.from_iterable(found)))
 
 
-def _entry(document: Document, index: int, entry: dict[str, Any]) -> Expectation:
+def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[Expectation]:
+    """Yield what an entry expects, once for each of its ids."""
     if entry.get("may") and "measured" not in entry:
         raise document.error("may: true needs measured: what was seen, and on which machines", (index, "may"))
     if "measured" in entry and not entry.get("may"):
         raise document.error("measured: belongs to may: true", (index, "measured"))
-    return Expectation(
-        pattern=entry["id"],
-        status=entry["status"],
-        reason=entry["reason"],
-        where=document.where((index, "id"), (index,)),
-        link=entry.get("link", ""),
-        may=entry.get("may", False),
-        measured=entry.get("measured", ""),
-        soc=tuple(entry.get("soc", ())),
-        dtype=tuple(entry.get("dtype", ())),
-        cann=tuple(entry.get("cann", ())),
-        expires=entry.get("expires", ""),
-    )
+    patterns = [entry["id"]] if isinstance(entry["id"], str) else entry["id"]
+    some = entry.get("may", False)
+    for pattern in some if isinstance(some, list) else ():
+        if pattern not in patterns:
+            raise document.error(f"may: {pattern!r} is none of the entry's ids", (index, "may"))
+    for number, pattern in enumerate(patterns):
+        may = pattern in some if isinstance(some, list) else some
+        yield Expectation(
+            pattern=pattern,
+            status=entry["status"],
+            reason=entry["reason"],
+            where=document.where((index, "id", number), (index, "id"), (index,)),
+            link=entry.get("link", ""),
+            may=may,
+            measured=entry.get("measured", "") if may else "",
+            soc=tuple(entry.get("soc", ())),
+            dtype=tuple(entry.get("dtype", ())),
+            cann=tuple(entry.get("cann", ())),
+            expires=entry.get("expires", ""),
+        )

@@ -33,8 +33,10 @@ def _load(settings: Settings) -> Backend:
         _emulate_outside(settings)
     backend = load(settings.backend, dict(settings.backend_options))
     _check_devices(backend, settings)
+    use_device = getattr(backend, "use_device", None)
+    if settings.device is None and settings.place is not None and "device" not in dict(settings.backend_options):
+        _share_devices(backend, settings.place)
     if settings.device is not None:
-        use_device = getattr(backend, "use_device", None)
         if use_device is None:
             raise OracleError(f"--devices: backend {settings.backend} has no devices to choose from")
         use_device(settings.device)
@@ -43,6 +45,13 @@ def _load(settings: Settings) -> Backend:
         raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
     getattr(backend, "versions", None)  # a device that does not open says so now
     return backend
+
+
+def _share_devices(backend: Backend, place: int) -> None:
+    """Give a worker that was given no device one of those that its host has."""
+    use_device, devices = getattr(backend, "use_device", None), getattr(backend, "devices", None)
+    if use_device is not None and devices is not None and (count := devices()):
+        use_device(place % count)
 
 
 def _emulate_outside(settings: Settings) -> None:

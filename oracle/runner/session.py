@@ -26,6 +26,7 @@ from ..interop import load as load_foreign
 from ..model.authority import DOCUMENT
 from ..model.errors import OracleError
 from ..model.platforms import platform
+from ..parallel import code_digest
 from ..record.notes import told_of_changes
 from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter
@@ -33,6 +34,7 @@ from ..reporting.language import ENGLISH, Language
 from .bench import Bench
 from .earlier import Earlier
 from .expectations import Expectation, Expectations, expectations_file, load_expectations
+from .hosts import Hosts, host_of
 from .outcome import Outcome, record_of
 from .settings import Settings
 from .spread import Spread
@@ -50,6 +52,7 @@ class Run:
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
+    refusal: str = ""  # why a worker on another host runs nothing
     earlier: Earlier | None = None  # the run that this one resumes, or whose failed cases it repeats
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
     changed: tuple[str, ...] = ()  # of the process, when the backend was loaded
@@ -58,6 +61,8 @@ class Run:
         self.bench = Bench(self.settings)
         self.recorder = RecordWriter(self.record)
         self._active = False
+        self._given = self.settings.devices  # by --devices
+        self.hosts = Hosts()
         self.told: list[str] = []  # at the end, of an earlier run
         self._cases: dict[Path, list[Case]] = {}
         self._foreign: dict[Path, Loaded] = {}
@@ -92,6 +97,17 @@ class Run:
         self.backend_name, self.versions, self.changed = about.name, about.versions, about.changed
         self.settings = replace(self.settings, devices=self.bench.shares)
 
+    def try_backend(self, *, required: bool) -> None:
+        """Load the backend before workers do. Raises OracleError where it cannot be and is ``required``: this machine
+        may have no device where all workers are on others."""
+        try:
+            self.open()
+            self.bench.close()
+        except OracleError as error:
+            if required:
+                raise
+            self.told.append(f"this machine hands out only: {error}")
+
     def spread(self, cases: Sequence[Case]) -> None:
         """Have these cases, in this order, run on the cluster where there is one."""
         if self.settings.cluster is not None:
@@ -123,24 +139,34 @@ class Run:
     def _failed(self) -> frozenset[str] | None:
         return None if self.earlier is None else self.earlier.failed
 
-    def for_workers(self) -> dict[str, Any]:
-        """Return what the workers of -n must know: the backend's own name, by which expectations go, the devices they
-        share, and what an earlier run leaves to do."""
-        earlier = self.earlier or Earlier()
-        failed = None if earlier.failed is None else sorted(earlier.failed)
-        devices = list(self.settings.devices)
-        return {"backend": self.backend_name, "devices": devices, "ended": sorted(earlier.ended), "failed": failed}
+    def for_worker(self, node: Any) -> dict[str, Any]:
+        """Return what a worker of xdist must know: the backend's own name, by which expectations go, the devices that
+        it shares with others and its place among them, and what an earlier run leaves to do.
+
+        On another host the devices are those given, else those that are visible there."""
+        earlier, elsewhere = self.earlier or Earlier(), bool(host_of(node.gateway.spec))
+        return {
+            "backend": self.backend_name,
+            "devices": list(self._given if elsewhere else self.settings.devices),
+            "place": self.hosts.join(node),
+            "elsewhere": elsewhere,
+            "code": code_digest() if elsewhere else "",
+            "ended": sorted(earlier.ended),
+            "failed": None if earlier.failed is None else sorted(earlier.failed),
+        }
 
     # running ---------------------------------------------------------------------------------------------------------
 
     def run_case(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
         """Run one case and return its record."""
+        if self.refusal:
+            return record_of(case, self.settings, Outcome("error", self.refusal))
         return self.bench.run_case(case, None if ignore_expectations else self._expected(case, folder))
 
     def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> CaseRecord:
         """Return the record of a case whose worker died."""
         case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
-        settings = self.settings.for_worker(worker)
+        settings = self.settings.for_worker(worker, self.hosts.places.get(worker))
         record = record_of(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
         expected = None if ignore_expectations else self._expected(case, file.parent)
         return record if expected is None else expected.counted(record)
@@ -204,6 +230,7 @@ class Run:
             subnormals=settings.subnormals or ("flush" if platform(settings.soc).flushes else "keep"),
             standard=settings.standard,
             seed=settings.seed,
+            shuffle="" if settings.shuffle is None else str(settings.shuffle),
             tier=settings.tier,
             layers=settings.layers,
             overflow="saturate" if settings.saturates else "inf_nan",

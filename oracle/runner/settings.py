@@ -43,6 +43,7 @@ class Settings:
     volume: Volume | None = None  # generated cases instead of a tier's
     shard: Shard | None = None  # None: all of them
     seed: int = 0
+    shuffle: int | None = None  # the order's seed; None: as the files have them
     layers: tuple[str, ...] = LAYERS
     gate: tuple[str, ...] = LAYERS
     authority: str = SOURCE
@@ -62,6 +63,7 @@ class Settings:
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
+    place: int | None = None  # of a worker among those of its host, which share the host's devices
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
 
     @property
@@ -81,11 +83,11 @@ class Settings:
             return self.volume
         return replace(self.volume, cases=self.volume.cases * 8 // 5)
 
-    def for_worker(self, name: str) -> Settings:
-        """Return the settings of a worker ("gw1"; "main" without workers): its name, its device of --devices."""
-        number = name.removeprefix("gw")
-        turn = int(number) % len(self.devices) if self.devices and number.isdigit() else 0
-        return replace(self, worker=name, device=self.devices[turn] if self.devices else self.device)
+    def for_worker(self, name: str, place: int | None = None) -> Settings:
+        """Return the settings of a worker ("gw1"; "main" without workers) at a place among those of its host: its
+        name, its device of --devices."""
+        device = self.devices[(place or 0) % len(self.devices)] if self.devices else self.device
+        return replace(self, worker=name, place=place, device=device)
 
     @property
     def chosen(self) -> list[str]:
@@ -127,6 +129,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         volume=Volume.of(text["volume"]) if "volume" in text else None,
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
+        shuffle=_integer("--shuffle", text["shuffle"], low=0) if "shuffle" in text else None,
         layers=_layers(text.get("layers")),
         gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
         authority=_one_of("authority", text.get("authority", SOURCE), PLANS),

@@ -68,6 +68,11 @@ def _choices(case_id: str, count: int) -> Iterator[int]:
         yield int.from_bytes(digest[start : start + 4], "big") % count
 
 
+def shuffled(things: Sequence[T], seed: int, name: Callable[[Any], str]) -> list[T]:
+    """Return things in an order that follows from a seed and their names: the same wherever some are left out."""
+    return sorted(things, key=lambda thing: hashlib.sha256(f"{seed}/{name(thing)}".encode()).digest())
+
+
 def longest_first(things: Sequence[T], workers: int, cost: Callable[[Any], float]) -> list[T]:
     """Return things in the order in which xdist's workers end at about the same time.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from ..backends import require_known
 from ..model.errors import OracleError, unknown
+from ..parallel import code_digest
 from ..reporting.formats import format_of
 from ..reporting.language import LANGUAGES, Language
 from ..reporting.save import require_other
@@ -25,7 +27,8 @@ def start(config: pytest.Config) -> Run:
     given = vars(config.option)
     told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
     settings = settings_of(given)
-    require_known(settings.backend)
+    if told is None:
+        require_known(settings.backend)  # a worker that does not know it answers so for every case
     language, path = _language(given), report_path(config)
     if path is not None:
         format_of(path)
@@ -40,11 +43,14 @@ def start(config: pytest.Config) -> Run:
         return Run(settings, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
     settings = replace(settings, devices=settings.devices or tuple(told["devices"]))
-    settings = settings.for_worker(str(worker.workerinput["workerid"]))
+    settings = settings.for_worker(str(worker.workerinput["workerid"]), told["place"])
     failed = None if told["failed"] is None else frozenset(told["failed"])
-    return Run(
+    run = Run(
         settings, backend_name=told["backend"], language=language, earlier=Earlier(frozenset(told["ended"]), failed)
     )
+    if told["code"] and told["code"] != code_digest():
+        run.refusal = f"{os.uname().nodename} has another version of aclnn-oracle than the machine that hands out"
+    return run
 
 
 def report_path(config: pytest.Config) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.backends import load
-from oracle.catalogue import default_dir, load_all, select
+from oracle.catalogue import load_all, select
 from oracle.operators import compute, reference, writes
 from oracle.runner.memory import Memory
 
@@ -13,11 +13,11 @@ from oracle.runner.memory import Memory
 EXACT = ("aclnnBinaryCrossEntropyBackward", "aclnnNLLLossBackward")
 
 
-def test_on_the_catalogue_s_smoke_tier(emulator):
+def test_on_some_of_the_catalogue_s_smoke_tier(emulator):
     device = load("aclnn")
     judged, apart = 0, []
     try:
-        for case in select(load_all(default_dir()), tier="smoke", soc="ascend910b"):
+        for case in select(load_all(), tier="smoke", soc="ascend910b")[::7]:
             call = Memory.make(case, soc="ascend910b", seed=0).call
             if case.expected("ascend910b") != "ACLNN_SUCCESS" or not writes(call):
                 continue
@@ -38,5 +38,5 @@ def test_on_the_catalogue_s_smoke_tier(emulator):
                 apart.append(case.id)
     finally:
         device.close()
-    assert judged > 100
+    assert judged > 100, "a seventh of the tier"
     assert not apart

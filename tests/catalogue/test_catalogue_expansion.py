@@ -153,7 +153,7 @@ ERRORS = [
     (family(variants="[]"), 9, "expands to nothing"),
     (family(shape="[{product: [[]]}]"), 9, "expands to nothing"),
     (family(cover="pairs", variants="[]"), 9, "expands to nothing"),
-    (family(cover="triples"), 9, "unknown value 'triples'"),
+    (family(cover="fours"), 9, "unknown value 'fours'"),
     (family(cover="pairs", variants="{a: {attrs: {dim: 0}}}"), 9, "attrs stands in the family alone"),
     (family(shape="[[4], [4]]"), 9, "already used at"),
     (family(attrs="{dims: 1}"), 9, "unknown attribute of aclnnSoftmaxBackward 'dims'"),

@@ -25,9 +25,12 @@ from oracle.operators import OPERATORS
 HERE = Path(__file__).parent
 
 
-def compile_program(tree: Path, source: Path, out: Path, *flags: str) -> Path:
+NEW_AND_SPLIT = ("ascendcl", "nnopbase", "opapi_nn")
+RENAMED_AND_WHOLE = ("acl_rt", "nnopbase", "opapi")  # the runtime's newer name, and the operators of CANN 8.x
+
+
+def compile_program(tree: Path, source: Path, out: Path, *flags: str, libraries: Iterable[str] = NEW_AND_SPLIT) -> Path:
     """Compile one C++ file as the documents say: -I include, -L lib64, three libraries."""
-    libraries = ["-lascendcl", "-lnnopbase", "-lopapi_nn"]
     command = [
         find_compiler(),
         "-std=c++17",
@@ -38,7 +41,7 @@ def compile_program(tree: Path, source: Path, out: Path, *flags: str) -> Path:
         str(out),
         f"-L{tree}/lib64",
     ]
-    subprocess.run([*command, *libraries, "-pthread"], check=True)
+    subprocess.run([*command, *(f"-l{name}" for name in libraries), "-pthread"], check=True)
     return out
 
 

@@ -49,6 +49,7 @@ def test_a_million_random_calls_under_sanitizers(sanitized, monkeypatch):
     tree, programs = sanitized
     for variable, value in OPTIONS.items():
         monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("TSAN_OPTIONS", f"{OPTIONS['TSAN_OPTIONS']}:suppressions={HERE}/programs/races.txt")
     for seed in range(10):
         done = run_program(tree, programs["fuzz"], str(seed), "100000", timeout=1200, MEMORY_MB="256")
         assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", ""), seed

@@ -175,31 +175,46 @@ def just_in_time_off() -> None:
 
 
 def autograd_in_low_precision() -> None:
-    """The losses in float16, bfloat16 and under autocast, on two streams: as exact as the type allows."""
+    """The losses in float16, bfloat16 and under autocast, of views too, on two streams: as exact as the type allows."""
     torch.manual_seed(2)
-    x, classes = torch.rand(SHAPE) * 0.8 + 0.1, torch.randint(0, SHAPE[1], SHAPE[:1])
+    x, label, weight = torch.rand(SHAPE) * 0.8 + 0.1, torch.rand(SHAPE), torch.rand(SHAPE)
+    classes = torch.randint(0, SHAPE[1], SHAPE[:1])
+
+    def like(a: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        """A constant as the leaf's type holds it; the CPU's double has what the device has."""
+        return value.to(low).to(a.device, a.dtype)
+
     losses = (
         lambda a: F.logsigmoid(a).sum(),
         lambda a: torch.sigmoid(a).sum(),
+        lambda a: torch.sigmoid(a.t()).sum(),
+        lambda a: F.logsigmoid(a.t()[1:]).sum(),
+        lambda a: (F.softmax(a, 1) * like(a, weight)).sum(),
+        lambda a: (F.softmax(a.t(), 1) * like(a, weight).t()).sum(),
         lambda a: F.cross_entropy(a, classes.to(a.device)),
+        lambda a: F.nll_loss(a, classes.to(a.device), weight=like(a, weight[0]), reduction="sum"),
+        lambda a: F.binary_cross_entropy(a, like(a, label), weight=like(a, weight)),  # last: autocast refuses it
     )
     stream = torch.npu.Stream()
-    for dtype, rtol in ((torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
-        for loss in losses:
-            wanted = x.to(dtype).double().requires_grad_()
+    for low, rtol in ((torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
+        for number, loss in enumerate(losses):
+            wanted = x.to(low).double().requires_grad_()
             loss(wanted).backward()
-            leaves = [x.to(dtype).npu().requires_grad_() for _ in range(2)]
+            leaves = [x.to(low).npu().requires_grad_() for _ in range(2)]
             loss(leaves[0]).backward()
             with torch.npu.stream(stream):
                 stream.wait_stream(torch.npu.default_stream())
                 loss(leaves[1]).backward()
             stream.synchronize()
+            if number + 1 < len(losses):
+                with torch.autocast("npu", dtype=low):
+                    leaves.append(x.to(low).float().npu().requires_grad_())
+                    loss(leaves[2]).backward()
+                assert leaves[2].grad.dtype == torch.float32
             for leaf in leaves:
-                torch.testing.assert_close(leaf.grad.cpu().double(), wanted.grad, rtol=rtol, atol=rtol)
-        with torch.autocast("npu", dtype=dtype):
-            leaf = x.npu().requires_grad_()
-            losses[0](leaf).backward()
-        assert leaf.grad.dtype == torch.float32
+                told = f"loss {number} in {low}"
+                actual = leaf.grad.cpu().double()
+                torch.testing.assert_close(actual, wanted.grad, rtol=rtol, atol=rtol, msg=lambda m, t=told: f"{t}: {m}")
 
 
 def unserved() -> None:

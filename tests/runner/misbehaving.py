@@ -225,6 +225,21 @@ class Dies(Device):
             time.sleep(600)
 
 
+class Allocates(Device):
+    """Asks for 8 GiB on cases whose id says so."""
+
+    def spoil(self, call: Call, out: Any) -> None:
+        if "/large" in call.case_id:
+            np.ones(1 << 30)
+
+
+class LoadsForEver(Device):
+    @property
+    def versions(self) -> dict[str, str]:
+        time.sleep(600)
+        return {}
+
+
 class Breaks(Device):
     """A fault on cases whose id says so, after which this process's device is of no use."""
 

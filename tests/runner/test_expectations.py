@@ -160,3 +160,16 @@ def test_the_file_takes_releases_and_a_date(tmp_path):
     )
     (found,) = load_expectations(tmp_path / "e.yaml").entries
     assert (found.cann, found.expires) == (("8.5",), "2026-12-31")
+
+
+def test_one_statement_holds_for_several_patterns_some_of_which_may_pass(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        '- id: ["log*", "soft*"]\n  status: fail\n  reason: known\n  may: ["soft*"]\n  measured: 1 of 2 pass\n', "utf-8"
+    )
+    first, second = load_expectations(path).entries
+    assert (first.pattern, first.may, first.explanation) == ("log*", False, "known")
+    assert (second.pattern, second.may, second.explanation) == ("soft*", True, "known (measured: 1 of 2 pass)")
+    path.write_text(path.read_text("utf-8").replace('may: ["soft*"]', 'may: ["nll*"]'), "utf-8")
+    with pytest.raises(OracleError, match=r"x\.yaml:4: may: 'nll\*' is none of the entry's ids"):
+        load_expectations(path)

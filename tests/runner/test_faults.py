@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from faults import FAULTS
+from faults import FAULTS, SLEEPER
 from misbehaving import log_sigmoid
 
 from oracle.numerics.environment import State
@@ -76,7 +76,7 @@ def test_in_a_process_of_its_own_a_fault_is_a_status_of_its_case_and_nothing_of_
 def _is_ours(environ: Path) -> bool:
     """Whether a process is one that a fault has left behind."""
     try:
-        return f"{COOKIE}=".encode() in environ.read_bytes() and b"time.sleep(600)" in (
+        return f"{COOKIE}=".encode() in environ.read_bytes() and SLEEPER[-1].encode() in (
             environ.with_name("cmdline").read_bytes()
         )
     except OSError:

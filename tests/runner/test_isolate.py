@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -75,6 +76,23 @@ def test_a_process_that_dies_while_it_ends_is_told():
     bench.open()
     with pytest.raises(OracleError, match=r"ended with signal 9 \(SIGKILL\) after closing"):
         bench.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process may allocate")
+def test_a_case_that_needs_more_memory_than_allowed_is_an_error_and_the_others_run():
+    bench = Bench(Settings(backend="misbehaving:Allocates", max_memory=2 << 30))
+    try:
+        lines = [bench.run_case(log_sigmoid(name)) for name in ("one", "large", "two")]
+    finally:
+        bench.close()
+    assert [line.status for line in lines] == ["pass", "error", "pass"]
+    assert "MemoryError" in lines[1].reason
+
+
+def test_a_backend_that_is_not_loaded_in_time_is_told():
+    bench = Bench(Settings(backend="misbehaving:LoadsForEver", isolate=True, backend_timeout=2.0))
+    with pytest.raises(OracleError, match=r"LoadsForEver was not loaded within 2 s \(--timeout-backend\)"):
+        bench.open()
 
 
 def test_close_ends_a_child_that_is_idle_at_once():

@@ -47,12 +47,12 @@ def test_every_option_reaches_the_settings():
         "--cann master --gate structure --shard 1/2 --authority document --overflow saturate --determinism 2 "
         "--invariance --isolate --subnormals keep "
         "--timeout-per-case 1.5 --timeout-backend 60 --max-memory 1.5G --record-outputs O --devices 2,0 --emulate "
-        "--max-elements 9 --volume L0 "
+        "--max-elements 9 --volume L0 --golden-cache G "
         f"--op softmax_backward --operator {OUTSIDE}"
     )
     got = settings_of(parsed(*words))
     default = Settings()
-    set_by = set(vars(got)) - {"worker", "device", "replay_arguments", "standard_options"}
+    set_by = set(vars(got)) - {"worker", "device", "place", "replay_arguments", "standard_options", "cluster"}
     assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
     assert got.soc == "ascend950"
     assert got.layers == ("structure", "strict")

@@ -9,7 +9,7 @@ from misbehaving import log_sigmoid, plan
 
 from oracle.catalogue.cost import cost
 from oracle.model.errors import OracleError
-from oracle.runner.shards import Shard, deal, longest_first
+from oracle.runner.shards import Shard, deal, longest_first, shuffled
 
 
 def case(number: int, size: int = 64):
@@ -60,3 +60,11 @@ def test_workers_begin_with_the_longest_cases_and_end_at_about_the_same_time(wor
         part = order[at : at + max(2, (len(order) - at) // workers // 2)]
         free[worker], at = free[worker] + sum(part), at + len(part)
     assert max(free) <= 1.1 * sum(order) / workers
+
+
+def test_a_shuffled_order_follows_from_the_seed_and_the_names_alone():
+    names = [c.id for c in CASES]
+    one, other = shuffled(names, 1, str), shuffled(names, 2, str)
+    assert sorted(one) == sorted(other) == sorted(names)
+    assert one != other != names
+    assert shuffled(names[::-3], 1, str) == [name for name in one if name in set(names[::-3])]

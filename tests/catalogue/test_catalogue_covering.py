@@ -1,4 +1,4 @@
-"""Covering arrays: every pair of values occurs, in few rows, the same ones every time."""
+"""Covering arrays: the values of every two, or three, axes meet, in few rows, the same ones every time."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ from itertools import combinations, islice, product
 
 import pytest
 
-from oracle.catalogue.pairwise import pairs, turns
+from oracle.catalogue.covering import covering, turns
 
 SIZES = [(), (1,), (5,), (2, 3), (1, 1, 4), (3, 3, 3, 3), (2,) * 10, (18, 3, 3, 6, 4, 6, 8, 3), (3, 24, 2, 7)]
 
 
+@pytest.mark.parametrize("strength", [2, 3])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_every_pair_occurs(sizes: tuple[int, ...]) -> None:
-    rows = pairs(sizes)
+def test_all_values_of_so_many_axes_meet(sizes: tuple[int, ...], strength: int) -> None:
+    rows = covering(sizes, strength)
     assert all(0 <= k < n for row in rows for k, n in zip(row, sizes, strict=True))
-    for i, j in combinations(range(len(sizes)), 2):
-        assert {(row[i], row[j]) for row in rows} == set(product(range(sizes[i]), range(sizes[j])))
-    for i, n in enumerate(sizes):
-        assert {row[i] for row in rows} == set(range(n))
+    for axes in combinations(range(len(sizes)), min(strength, len(sizes))):
+        assert {tuple(row[i] for i in axes) for row in rows} == set(product(*(range(sizes[i]) for i in axes)))
 
 
 def test_few_rows() -> None:
-    """No array has fewer rows than its two longest axes have pairs, and none of ten axes of two fewer than six."""
-    assert 18 * 8 <= len(pairs((18, 3, 3, 6, 4, 6, 8, 3))) <= 1.5 * 18 * 8
-    assert len(pairs((2,) * 10)) <= 16
+    """No array has fewer rows than its longest axes have combinations, and none of ten axes of two fewer than six."""
+    sizes = (18, 3, 3, 6, 4, 6, 8, 3)
+    assert 18 * 8 <= len(covering(sizes, 2)) <= 1.5 * 18 * 8
+    assert 18 * 8 * 6 <= len(covering(sizes, 3)) <= 1.5 * 18 * 8 * 6
+    assert len(covering((2,) * 10, 2)) <= 16
 
 
 def test_an_empty_axis_leaves_nothing() -> None:
-    assert pairs((3, 0)) == []
+    assert covering((3, 0), 2) == []
 
 
 def test_the_same_rows_every_time() -> None:
-    assert pairs((4, 3, 3)) == pairs((4, 3, 3))
+    assert covering((4, 3, 3), 3) == covering((4, 3, 3), 3)
 
 
 @pytest.mark.parametrize("sizes", [sizes for sizes in SIZES if sizes])

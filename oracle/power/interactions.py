@@ -1,0 +1,97 @@
+"""Which conditions of a call meet in some case: alone, in twos and in threes.
+
+The conditions are the values of the factors whose pairs kernels are made wrong by (:mod:`oracle.defects.pairs`): dtype,
+rank and size, the form in memory of each operand, attributes. Two conditions are feasible unless an operator's class
+says why no call meets them; three are where every two of them are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, product
+
+import numpy as np
+
+from ..catalogue.case import Case, TensorPlan
+from ..catalogue.coverage import Dimension
+from ..catalogue.inputs import make_buffer
+from ..catalogue.layout import arrange
+from ..defects.pairs import Condition, Factor, factors_of, impossible
+from ..model.call import Array, Call
+from ..model.dtypes import dtype_of
+from ..model.platforms import DEFAULT_SOC
+from ..operators import OPERATORS
+from ..operators.operator import Operator
+
+Combination = tuple[Condition, ...]
+KINDS = ("one condition", "two conditions", "a dtype and two conditions", "three conditions")
+
+
+def interactions(cases: Iterable[Case]) -> list[Dimension]:
+    """Return four lines per operator of the cases: conditions alone, in twos, a dtype and two others, in threes."""
+    by_op: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.computes(DEFAULT_SOC) and all(plan and 0 not in plan.shape for plan in case.outputs.values()):
+            by_op.setdefault(case.op, []).append(case)
+    return [line for name, op in OPERATORS.items() if name in by_op for line in _of(op, by_op[name])]
+
+
+def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
+    factors = factors_of(op)
+    known = {name: set(values) for name, _, values in factors}
+    rows = [
+        Dimension(op.name, kind, tuple(map(_told, found)), between=" with ")
+        for kind, found in zip(KINDS, _feasible(op, factors), strict=True)
+    ]
+    for case in cases:
+        call = _described(op, case)
+        labels = [(name, label(call)) for name, label, _ in factors]
+        here = _told(tuple((name, value) for name, value in labels if value in known[name]))
+        for row, count in zip(rows, (1, 2, 3, 3), strict=True):
+            row.seen.update(combinations(here, count))
+    return [row for row in rows if row.needed]
+
+
+def _told(met: Combination) -> tuple[str, ...]:
+    return tuple(map(" ".join, met))
+
+
+def _feasible(op: Operator, factors: Sequence[Factor]) -> tuple[list[Combination], ...]:
+    """Return what can meet, for each of KINDS, in the order of the factors."""
+    conditions = [[(name, value) for value in values] for name, _, values in factors]
+    apart = {
+        frozenset((one, two))
+        for these, those in combinations(conditions, 2)
+        for one, two in product(these, those)
+        if impossible(op, one, two)
+    }
+
+    def meeting(count: int) -> Iterator[Combination]:
+        for chosen in combinations(conditions, count):
+            for each in product(*chosen):
+                if not any(frozenset(two) in apart for two in combinations(each, 2)):
+                    yield each
+
+    threes = list(meeting(3))
+    with_dtype = [each for each in threes if each[0][0] == "dtype"]
+    rest = [each for each in threes if each[0][0] != "dtype"]
+    return list(meeting(1)), list(meeting(2)), with_dtype, rest
+
+
+def _described(op: Operator, case: Case) -> Call:
+    """Return a case's call for labels, which look at shapes, strides and dtypes; class indices alone hold values."""
+    inputs = {
+        name: None if plan is None else _laid_out(case, name, plan, op.by_name[name].holds("classes"))
+        for name, plan in case.inputs.items()
+    }
+    outputs = {name: _laid_out(case, name, plan, False) for name, plan in case.outputs.items() if plan is not None}
+    return Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), dict(outputs))
+
+
+def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:
+    """A tensor as it lies in memory, without the memory where its values do not matter."""
+    if valued:
+        return make_buffer(plan, case.id, name, seed=0).view
+    one = np.empty(1, dtype_of(plan.dtype).numpy)
+    strides = [stride * one.itemsize for stride in arrange(plan.shape, plan.view).strides]
+    return np.lib.stride_tricks.as_strided(one, plan.shape, strides, writeable=False)
