@@ -29,6 +29,7 @@ from ..model.errors import OracleError
 from ..model.status import Status
 from ..operators import OPERATORS
 from ..operators.operator import Operator
+from ..operators.parameters import BROADCAST, MAIN, MUTUAL
 
 Function = Callable[[Mapping[str, Any]], Any]
 
@@ -126,11 +127,12 @@ def _dtypes(op: Operator, call: Call) -> list[str]:
 
 def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a declaration's functions are called with: tensors and attributes by aclnn name."""
-    assert op.mindspore is not None
-    given = dict(tensors)
-    for name in op.mindspore.expanded:
-        if given[name] is not None and given[name].shape != given[op.main].shape:
-            given[name] = mindspore.mint.broadcast_to(given[name], given[op.main].shape)
+    given, shape = dict(tensors), op.output_shape(tensors)
+    mutual = op.inputs(MAIN, MUTUAL) if op.inputs(MUTUAL) else ()
+    for parameter in (*op.inputs(BROADCAST), *mutual):
+        tensor = given[parameter.name]
+        if tensor is not None and tensor.shape != shape:
+            given[parameter.name] = mindspore.mint.broadcast_to(tensor, shape)
     for name in op.names("attr"):
         given[name] = op.by_name[name].plain if attributes[name] is None else attributes[name]
     return given
@@ -172,7 +174,7 @@ def _not_implemented(op: Operator, way: Function, dtype: str) -> str | None:
             tensor.asnumpy()
     except (RuntimeError, TypeError, AttributeError) as error:
         lines = (line.strip("-. ") for line in str(error).splitlines())
-        words = next(filter(None, lines), type(error).__name__)
+        words = next((line for line in lines if line and not line.endswith(":")), type(error).__name__)
         if isinstance(error, RuntimeError) and not any(absent in words for absent in _ABSENT):
             raise
         return words

@@ -15,7 +15,7 @@ from ..catalogue.case import TIERS, Case
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
-from ..power.render import html, markdown, text, text_of_kernels
+from ..power.render import aligned, html, markdown, text, text_of_kernels
 from ..power.summary import Data, passed, summarise
 from ..power.supplied import score_on
 from ..reporting.save import save
@@ -23,6 +23,7 @@ from ..runner.settings import LAYERS, Settings, settings_of
 from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
+PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # what the diagnosis and the shrinker must reach
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
 RENDERERS: dict[str, Callable[[Data], str]] = {
     ".json": lambda data: json.dumps(data, indent=1, ensure_ascii=False) + "\n",
@@ -82,7 +83,22 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="module:ATTRIBUTE",
         help="score the cases on kernels of your own, instead of the registry's",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="with --kernels: where to write the score as JSON")
+    parser.add_argument(
+        "--diagnosis", action="store_true",
+        help="score the likely causes: what is claimed of a sample of wrong kernels whose fault is known",
+    )  # fmt: skip
+    parser.add_argument(
+        "--scripts", action="store_true",
+        help="score the shrinker: how many failures of a sample of wrong kernels become a script that fails",
+    )  # fmt: skip
+    parser.add_argument(
+        "--per-class", type=_whole, default=5, metavar="N",
+        help="with --diagnosis and --scripts: wrong kernels of every class (5); the first of --seeds draws them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE",
+        help="with --kernels, --diagnosis and --scripts: where to write the score as JSON",
+    )  # fmt: skip
     parser.set_defaults(run=show_power)
 
 
@@ -118,6 +134,8 @@ def show_power(args: argparse.Namespace) -> int:
     _check_combination(args)
     if args.kernels is not None:
         return _show_kernels(args, _selected(args, tier))
+    if args.diagnosis or args.scripts:
+        return _show_sample(args, _selected(args, args.tier or ("full" if args.files else "smoke")))
     outputs = args.output or [Path("reports") / f"power-{_label(args.files, tier)}{suffix}" for suffix in RENDERERS]
     for path in outputs:
         if path.suffix not in RENDERERS:
@@ -144,15 +162,19 @@ def show_power(args: argparse.Namespace) -> int:
 
 def _check_combination(args: argparse.Namespace) -> None:
     """Refuse options that mean nothing beside others. Raises OracleError."""
-    if args.kernels is None:
+    ways = [f"--{name}" for name in ("kernels", "diagnosis", "scripts") if getattr(args, name)]
+    if len(ways) > 1:
+        raise OracleError(f"{' and '.join(ways)}: give one of them")
+    if not ways:
         if args.json is not None:
-            raise OracleError(f"--json {args.json}: it goes with --kernels; -o FILE.json writes the registry's score")
+            told = "it goes with --kernels, --diagnosis or --scripts; -o FILE.json writes the registry's score"
+            raise OracleError(f"--json {args.json}: {told}")
         return
     names = ("right-only", "full-matrix", "require", "cluster")
     given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
     for option, value in {**given, "-o": args.output}.items():
         if value:
-            raise OracleError(f"--kernels and {option}: {option} is of the registry's kernels; leave it out")
+            raise OracleError(f"{ways[0]} and {option}: {option} is of the registry's whole score; leave it out")
 
 
 def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
@@ -162,11 +184,38 @@ def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
         progress=_progress(),
     )  # fmt: skip
     print(text_of_kernels(result, len(cases)))
-    if args.json is not None:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        save(args.json, json.dumps(result.to_json(), indent=1, ensure_ascii=False) + "\n")
-        print(f"written: {args.json}")
+    _write_json(args.json, result.to_json())
     return 0 if result.passed else 1
+
+
+def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
+    """Score the diagnosis, or the shrinker, on the failures of a sample; return the exit status."""
+    from ..power import diagnosis, failures, scripts
+
+    operators = sorted({case.op for case in cases})
+    wrong = failures.chosen(operators, args.per_class, args.seeds.start, args.soc)
+    wrong = [defect for defect in wrong if args.only in defect.id]
+    found = failures.failures(wrong, cases, _settings(args), each=1 if args.scripts else 2, soc=args.soc)
+    if args.scripts:
+        rate = scripts.rate_of(found)
+        print(f"{rate.failing} of {rate.tried} failures ({100 * rate.share:.1f} %) become a script that fails")
+        print("".join(f"  {f.defect.op} {f.defect.id}: {f.case.id}: {why}\n" for f, why in rate.lost), end="")
+        _write_json(args.json, rate.to_json())
+        return 0 if rate.share >= SCRIPTS else 1
+    matrix = diagnosis.matrix_of(found)
+    print(f"{len(wrong)} wrong kernels of {len(operators)} operators, drawn by seed {args.seeds.start}")
+    print(aligned(*diagnosis.table(matrix)))
+    print(diagnosis.sentence(matrix))
+    print("".join(f"  wrong: {f.defect.op} {f.defect.id}: {f.case.id}: {cause}\n" for f, cause in matrix.wrong), end="")
+    _write_json(args.json, matrix.to_json())
+    return 0 if matrix.precision >= PRECISION and matrix.recall >= RECALL else 1
+
+
+def _write_json(path: Path | None, data: Data) -> None:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        print(f"written: {path}")
 
 
 def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:

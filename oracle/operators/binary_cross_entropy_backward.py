@@ -147,7 +147,6 @@ OPERATOR = Operator(
         lambda primitives, t: primitives.BinaryCrossEntropyGrad(REDUCTIONS[t["reduction"]])(
             t["self"], t["target"], t["gradOutput"], t["weightOptional"]
         ),
-        expanded=("gradOutput", "target", "weightOptional"),
         scalar_gradient=True,
     ),
 )

@@ -37,8 +37,8 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .operator import Arguments, Aten, KernelName, Operator, torch_npu
-from .parameters import BROADCAST, MAIN, MEAN, SAME, output, reduction, tensor
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, torch_npu
+from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, output, reduction, tensor
 from .promotion import promoted
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
@@ -132,5 +132,15 @@ OPERATOR = Operator(
             t["gradOutput"], t["self"], t["target"], t["weightOptional"], t["posWeightOptional"], t["reduction"]
         ),
         mixed=True,
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.BinaryCrossEntropyWithLogitsBackward()(
+            t["gradOutput"],
+            t["self"],
+            t["target"],
+            t["weightOptional"],
+            t["posWeightOptional"],
+            REDUCTIONS[t["reduction"]],
+        )
     ),
 )

@@ -29,7 +29,7 @@ from .checks import (
     same_format,
     same_shape,
 )
-from .operator import KernelName, Operator
+from .operator import KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, output, tensor
 
 SLOPE = ratio(1702, 1000)
@@ -75,4 +75,5 @@ OPERATOR = Operator(
     ),
     points={"x": (-0.7511543, 0.0)},
     kernel=KernelName("fast_gelu_grad", ("gradOutput", "self")),
+    mindspore=MindSpore(lambda primitives, t: primitives.FastGeLUGrad()(t["gradOutput"], t["self"])),
 )

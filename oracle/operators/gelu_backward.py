@@ -28,7 +28,7 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
 from .promotion import promoted
 
@@ -90,4 +90,5 @@ OPERATOR = Operator(
     points={"x": (-0.7524614, 0.0)},
     kernel=KernelName("gelu_grad", INPUTS),
     aten=Aten(lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate="tanh"), mixed=True),
+    mindspore=MindSpore(lambda primitives, t: primitives.GeLUGrad()(t["gradOutput"], t["self"], t["self"])),
 )

@@ -21,7 +21,7 @@ from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
 from .checks import Args, Checks, broadcast_together, check, ends_if_empty, not_null, promotes
 from .gelu_backward import INPUTS, TYPES, kernel_type
-from .operator import Aten, KernelName, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, choice, output, tensor
 from .promotion import promoted
 
@@ -89,4 +89,5 @@ OPERATOR = Operator(
         ),
         mixed=True,
     ),
+    mindspore=MindSpore(lambda primitives, t: primitives.GeluGradExt()(t["gradOutput"], t["self"], t["approximate"])),
 )

@@ -29,7 +29,7 @@ from .checks import (
     promotes,
     same_dtype,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, number, output, tensor
 from .promotion import promoted
 
@@ -89,4 +89,5 @@ OPERATOR = Operator(
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("hard_shrink_grad", INPUTS, {"lambd": ("lambd", 0.5)}),
     aten=Aten(lambda aten, t: aten.hardshrink_backward(t["gradOutput"], t["self"], t["lambd"]), mixed=True),
+    mindspore=MindSpore(lambda primitives, t: primitives.HShrinkGrad(t["lambd"])(t["gradOutput"], t["self"])),
 )

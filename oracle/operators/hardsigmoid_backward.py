@@ -27,7 +27,7 @@ from .checks import (
     not_null,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, output, tensor
 from .promotion import promoted
 
@@ -75,4 +75,5 @@ OPERATOR = Operator(
     points={"x": (-3.0, 3.0)},
     kernel=KernelName("hard_sigmoid_grad", INPUTS),
     aten=Aten(lambda aten, t: aten.hardsigmoid_backward(t["gradOutput"], t["self"]), mixed=True),
+    mindspore=MindSpore(lambda primitives, t: primitives.HSigmoidGrad()(t["gradOutput"], t["self"])),
 )

@@ -16,7 +16,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, is_nan, ratio, where
 from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
-from .operator import Aten, KernelName, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, output, tensor
 
 
@@ -57,4 +57,5 @@ OPERATOR = Operator(
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad", ("gradOutput", "self")),
     aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"])),
+    mindspore=MindSpore(lambda primitives, t: primitives.HSwishGrad()(t["gradOutput"], t["self"])),
 )

@@ -32,8 +32,8 @@ from .checks import (
     promotes,
     same_dtype,
 )
-from .operator import Arguments, Aten, KernelName, Operator, common_size, torch_npu
-from .parameters import MAIN, MEAN, MUTUAL, output, reduction, tensor
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, common_size, torch_npu
+from .parameters import MAIN, MEAN, MUTUAL, REDUCTIONS, output, reduction, tensor
 from .promotion import promoted
 
 INPUTS = ("gradOutput", "self", "target")
@@ -104,5 +104,10 @@ OPERATOR = Operator(
         ),
         npu=lambda aten, t: torch_npu("l1_loss_backward")(t["gradOutput"], t["self"], t["target"], t["reduction"]),
         mixed=True,
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.L1LossBackwardExt()(
+            t["gradOutput"], t["self"], t["target"], REDUCTIONS[t["reduction"]]
+        )
     ),
 )

@@ -31,7 +31,7 @@ from .checks import (
     scalar_in,
     source_only,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, flag, number, output, tensor
 from .promotion import promoted
 
@@ -100,5 +100,10 @@ OPERATOR = Operator(
     aten=Aten(
         lambda aten, t: aten.leaky_relu_backward(t["gradOutput"], t["self"], t["negativeSlope"], t["selfIsResult"]),
         mixed=True,
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.LeakyReLUGradExt()(
+            t["gradOutput"], t["self"], t["negativeSlope"], t["selfIsResult"]
+        )
     ),
 )

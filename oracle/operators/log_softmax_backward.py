@@ -39,7 +39,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
 
 SMALLEST = 2.0**-126  # e^output below it may be flushed to zero
@@ -142,4 +142,5 @@ OPERATOR = Operator(
     aten=Aten(
         lambda aten, t: aten._log_softmax_backward_data(t["gradOutput"], t["output"], t["dim"], t["gradOutput"].dtype)
     ),
+    mindspore=MindSpore(lambda primitives, t: primitives.LogSoftmaxGrad(t["dim"])(t["output"], t["gradOutput"])),
 )

@@ -28,8 +28,8 @@ from .checks import (
     not_null,
     same_dtype,
 )
-from .operator import Aten, KernelName, Operator
-from .parameters import MAIN, MUTUAL, output, reduction, tensor
+from .operator import Aten, KernelName, MindSpore, Operator
+from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")
 
@@ -75,4 +75,9 @@ OPERATOR = Operator(
     points={"x": (0.0,)},
     kernel=KernelName("mse_loss_grad", ("self", "target", "gradOutput"), {"reduction": ("reduction", 1)}),
     aten=Aten(lambda aten, t: aten.mse_loss_backward(t["gradOutput"], t["self"], t["target"], t["reduction"])),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.MSELossGradExt()(
+            t["gradOutput"], t["self"], t["target"], REDUCTIONS[t["reduction"]]
+        )
+    ),
 )

@@ -77,15 +77,14 @@ class MindSpore:
 
     ``primitive``: called with the module of its generated primitives and the call's tensors and attributes by aclnn
     name; None where it has no such gradient primitive. ``composed``: called with the package ``mindspore`` where the
-    device has no kernel for that primitive: how MindSpore's own differentiation goes there. ``expanded``: inputs that
-    its kernels want in the main operand's shape; they read past the end of a smaller one. ``index_types``: dtypes of
-    class indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
+    device has no kernel for that primitive: how MindSpore's own differentiation goes there. Both get inputs that
+    broadcast in the output's shape: a CPU kernel reads past the end of a smaller one. ``index_types``: dtypes of class
+    indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
     reads one value of the gradient under a reduction. ``ranks``: those of the main operand that it knows; None: all.
     """
 
     primitive: Callable[[Any, Mapping[str, Any]], Any] | None = None
     composed: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    expanded: tuple[str, ...] = ()
     index_types: tuple[str, ...] = ("int32", "int64")
     mixed: bool = False
     scalar_gradient: bool = False
@@ -132,6 +131,7 @@ class Operator:
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
     like: str = ""
     undefined: Callable[[Arguments], str | None] | None = None
+    terms: Callable[[Arguments], Shape] | None = None
     changed: tuple[str, ...] = ()
     demands: Callable[[Args, Platform], Checks] | None = None
     source: str = ""
@@ -268,10 +268,14 @@ class Operator:
         """Whether an empty tensor makes the host return before the kernel."""
         return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
 
+    def terms_shape(self, a: Arguments) -> Shape:
+        """Return the shape of the formula's values: the output's, or a larger one whose values are summed."""
+        return self.output_shape(a) if self.terms is None else self.terms(a)
+
     def formula_operands(self, a: Arguments) -> dict[str, Any]:
-        """Return a formula's operands by symbol: arrays in the output's shape, numbers, the mean's divisor."""
+        """Return a formula's operands by symbol: arrays in its values' shape, numbers, the mean's divisor."""
         assert isinstance(self.computes, Elementwise)
-        shape = self.output_shape(a)
+        shape = self.terms_shape(a)
         found: dict[str, Any] = {}
         for parameter in self.parameters:
             value = a.get(parameter.name)

@@ -20,7 +20,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, dtype_in, ends_if_empty, not_null, same_dtype, same_shape
-from .operator import Aten, KernelName, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, output, tensor
 
 SCALE = Fraction("1.0507009873554804934193349852946")
@@ -64,4 +64,5 @@ OPERATOR = Operator(
         # PyTorch differentiates selu by elu_backward.
         lambda aten, t: aten.elu_backward(t["gradOutput"], float(ALPHA), float(SCALE), 1, True, t["result"])
     ),
+    mindspore=MindSpore(lambda primitives, t: primitives.SeluGrad()(t["gradOutput"], t["result"])),
 )

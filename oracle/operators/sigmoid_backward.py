@@ -29,7 +29,7 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
 from .promotion import promoted
 
@@ -79,4 +79,5 @@ OPERATOR = Operator(
     points={"y": (0.0, 0.5, 1.0)},
     kernel=KernelName("sigmoid_grad", ("output", "gradOutput")),
     aten=Aten(lambda aten, t: aten.sigmoid_backward(t["gradOutput"], t["output"]), mixed=True),
+    mindspore=MindSpore(lambda primitives, t: primitives.SigmoidGrad()(t["output"], t["gradOutput"])),
 )

@@ -30,7 +30,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
 from .promotion import promoted
 
@@ -97,4 +97,5 @@ OPERATOR = Operator(
     points={"x": (-1.2784645, 0.0)},
     kernel=KernelName("silu_grad", INPUTS),
     aten=Aten(lambda aten, t: aten.silu_backward(t["gradOutput"], t["self"]), mixed=True),
+    mindspore=MindSpore(lambda primitives, t: primitives.SiLUGrad()(t["gradOutput"], t["self"])),
 )

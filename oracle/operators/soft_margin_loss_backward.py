@@ -19,7 +19,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, is_finite, where
 from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, broadcast_together, dtype_in, ends_if_empty, float_types, max_rank, not_null
-from .operator import Arguments, Aten, KernelName, Operator, common_size
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, common_size
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
 from .promotion import promoted
 
@@ -94,5 +94,10 @@ OPERATOR = Operator(
             *aten.broadcast_tensors([t[name] for name in INPUTS]), t["reduction"]
         ),
         mixed=True,
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.SoftMarginLossGrad(REDUCTIONS[t["reduction"]])(
+            t["self"], t["target"], t["gradOutput"]
+        )
     ),
 )

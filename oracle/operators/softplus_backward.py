@@ -18,7 +18,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, where
 from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, max_rank, not_null, same_dtype, same_shape
-from .operator import Arguments, Aten, KernelName, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, number, output, tensor
 
 TENSORS = ("gradOutput", "self", "gradInput")
@@ -84,5 +84,8 @@ OPERATOR = Operator(
     kernel=KernelName("softplus_v2_grad", TENSORS[:2], {"beta": ("beta", 1.0), "threshold": ("threshold", 20.0)}),
     aten=Aten(
         lambda aten, t: aten.softplus_backward(t["gradOutput"], t["self"], t["beta"], t["threshold"]), mixed=True
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.SoftplusGradExt()(t["gradOutput"], t["self"], t["beta"], t["threshold"])
     ),
 )

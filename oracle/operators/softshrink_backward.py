@@ -28,7 +28,7 @@ from .checks import (
     max_rank,
     not_null,
 )
-from .operator import Arguments, Aten, KernelName, Operator, float32
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("gradOutput", "self")
@@ -86,4 +86,5 @@ OPERATOR = Operator(
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("soft_shrink_grad", INPUTS, {"lambd": ("lambda", 0.5)}),
     aten=Aten(lambda aten, t: aten.softshrink_backward(t["gradOutput"], t["self"], t["lambda"]), mixed=True),
+    mindspore=MindSpore(lambda primitives, t: primitives.SoftShrinkGrad(t["lambda"])(t["gradOutput"], t["self"])),
 )

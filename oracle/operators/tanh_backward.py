@@ -29,7 +29,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Aten, KernelName, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
 
 INPUTS = ("gradOutput", "output")
@@ -81,4 +81,5 @@ OPERATOR = Operator(
     points={"y": (-1.0, 0.0, 1.0)},
     kernel=KernelName("tanh_grad", ("output", "gradOutput")),
     aten=Aten(lambda aten, t: aten.tanh_backward(t["gradOutput"], t["output"])),
+    mindspore=MindSpore(lambda primitives, t: primitives.TanhGrad()(t["output"], t["gradOutput"])),
 )

@@ -28,7 +28,7 @@ from .checks import (
     not_null,
     same_dtype,
 )
-from .operator import Aten, KernelName, Operator, float32
+from .operator import Aten, KernelName, MindSpore, Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("self", "gradOutput")
@@ -96,4 +96,5 @@ OPERATOR = Operator(
     points={"x": (0.0, 1.0)},
     kernel=KernelName("threshold_grad_v2_d", ("gradOutput", "self"), {"threshold": ("threshold", 0.0)}),
     aten=Aten(lambda aten, t: aten.threshold_backward(t["gradOutput"], t["self"], t["threshold"])),
+    mindspore=MindSpore(lambda primitives, t: primitives.ThresholdGrad()(t["gradOutput"], t["self"], t["threshold"])),
 )

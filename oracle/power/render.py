@@ -131,7 +131,7 @@ def _tables(data: Data) -> tuple[Callable[[Data], Table], ...]:
 
 def text(data: Data) -> str:
     """The score for a terminal."""
-    parts = [sentence(data), *(_aligned(*made(data)) for made in _tables(data))]
+    parts = [sentence(data), *(aligned(*made(data)) for made in _tables(data))]
     for title, made in SECTIONS:
         if lines := made(data):
             parts.append("\n".join([f"{title}:", *(f"  {line}" for line in _few(lines))]))
@@ -148,7 +148,8 @@ def _few(lines: Sequence[str]) -> list[str]:
     return [*lines[:SHOWN], *([f"... and {left} more"] if left > 0 else [])]
 
 
-def _aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose columns line up."""
     grid = [list(head), *map(list, rows)]
     widths = [max(len(row[k]) for row in grid) for k in range(len(head))]
     return "\n".join(
@@ -184,7 +185,7 @@ def text_of_kernels(result: Result, cases: int) -> str:
     parts = ["; ".join(told) + "."]
     if result.noticed:
         rows = [[f.kernel.name, f.kernel.op, f.kernel.soc, f.case] for f in result.noticed]
-        parts.append(_aligned(["wrong kernel", "operator", "SoC", "first noticed by"], rows))
+        parts.append(aligned(["wrong kernel", "operator", "SoC", "first noticed by"], rows))
     survivors = [f"{f.kernel.name} ({f.kernel.op}, {f.kernel.soc}): {_unnoticed(f)}" for f in result.survivors]
     flagged = [f"{f.kernel.name} ({f.kernel.op}, {f.kernel.soc}): {f.case}: {f.reason}" for f in result.flagged]
     flagged += [

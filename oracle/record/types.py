@@ -115,8 +115,8 @@ class LayerVerdict:
 class WorstElement:
     """One element: its index, the golden, what the device gave, the allowed error, both bit patterns.
 
-    ``budget``: error / allowed error, 1 at the bound. Measured from the unrounded value where the record says so, else
-    from the golden.
+    ``operands``: the inputs that meet there. ``budget``: error / allowed error, 1 at the bound. Measured from the
+    unrounded value where the record says so, else from the golden.
     """
 
     index: tuple[int, ...] = field(metadata=WHOLE_NUMBERS)
@@ -127,6 +127,7 @@ class WorstElement:
     expected_hex: str = field(metadata=TEXT)
     actual_hex: str = field(metadata=TEXT)
     ulp: Number | None = field(metadata=NUMBER)
+    operands: Mapping[str, Number] = field(default_factory=dict, metadata=beside("operands", NUMBER_MAP))
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -173,7 +174,7 @@ class Detail:
     bad: int | None = field(default=None, metadata=beside("total", COUNT))
     total: int | None = field(default=None, metadata=beside("total", COUNT))
     pattern: str = field(default="", metadata=beside("pattern", TEXT))
-    cause: str = field(default="", metadata=beside("pattern", TEXT))
+    cause: str = field(default="", metadata=beside("cause", TEXT))
     error_map: tuple[Number, ...] = field(default=(), metadata=beside("total", NUMBERS))
     error_grid: ErrorGrid | None = field(default=None, metadata=beside("error_grid", object_of(ErrorGrid)))
     traceback: str = field(default="", metadata=beside("traceback", TEXT))

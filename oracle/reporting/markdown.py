@@ -139,7 +139,7 @@ class Writer:
         what = " · ".join(escape(clip(part, 200)) for part in kind if part)
         lines = [f"{cluster.number}. **{len(cluster.cases):,} {say(NAME[cluster.status])}**: {what}"]
         objecting = ", ".join(f"{name} {n:,}/{judged:,}" for name, n, judged in cluster.layers if n)
-        causes = escape(", ".join(say(Phrase(cause)) for cause in cluster.causes[:3]))
+        causes = "".join(escape(f"{say(Phrase(cause))} ({cluster.cause_share})") for cause in cluster.causes)
         told = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
             say(_("On the authority of: {whose}", whose=escape(case.authority))) if case.authority else "",

@@ -116,7 +116,8 @@ def dtype_order(dtypes: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Failures that look alike: one operator, dtype, status, broken rule and pattern of bad elements."""
+    """Failures that look alike: of one operator and status, with one likely cause; without one, of one dtype and
+    broken rule. ``dtype`` names all there are; ``pattern`` is empty where they differ."""
 
     number: int
     op: str
@@ -149,12 +150,23 @@ class Cluster:
         return _("{families} and {more} more", families=words, more=more)
 
     @cached_property
+    def _told(self) -> list[str]:
+        """The likely cause of most of its cases, as each says it; nothing where none has the majority."""
+        told = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
+        found = Counter(map(shape, told)).most_common(1)
+        if not found or 2 * found[0][1] <= self.size:
+            return []
+        return [cause for cause in told if shape(cause) == found[0][0]]
+
+    @property
     def causes(self) -> list[str]:
-        """Likely causes, the most frequent first."""
-        return [
-            cause
-            for cause, _ in Counter(c.detail.cause for c in self.cases if c.detail and c.detail.cause).most_common()
-        ]
+        """The likely cause that the majority of its cases share, if there is one."""
+        return [_shared(self._told)] if self._told else []
+
+    @property
+    def cause_share(self) -> str:
+        """How many of its cases have that cause."""
+        return f"{len(self._told):,} / {self.size:,}"
 
     @cached_property
     def cell(self) -> Cell:
@@ -176,17 +188,25 @@ def _elements(case: CaseRecord) -> float:
 
 def clusters(cases: Iterable[CaseRecord]) -> list[Cluster]:
     """Group everything that went wrong; the most severe status first, then the largest group."""
-    groups: defaultdict[tuple[str, str, str, str, str], list[CaseRecord]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str, str, str], list[CaseRecord]] = defaultdict(list)
     for case in cases:
         if not case.ok:
-            rule, pattern = _kind(case)
-            groups[case.op, case.dtype, case.status, shape(rule), shape(pattern)].append(case)
+            cause = _bug(case.detail.cause) if case.detail else ""
+            dtype, rule = ("", cause) if cause else (case.dtype, shape(_kind(case)[0]))
+            groups[case.op, dtype, case.status, rule].append(case)
     rank = {status: i for i, status in enumerate(ORDER)}
     ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
     return [
-        Cluster(number, op, dtype, status, _common(found, 0), _common(found, 1), found)
-        for number, ((op, dtype, status, _, _), found) in enumerate(ordered, 1)
+        Cluster(
+            number, op, ", ".join(dtype_order(c.dtype for c in found)), status, _rule(found), _pattern(found), found
+        )
+        for number, ((op, _, status, _), found) in enumerate(ordered, 1)
     ]
+
+
+def _bug(cause: str) -> str:
+    """What the causes of one bug have in common: memory that is read wrongly is read so by whatever operand."""
+    return "as if" if " as if " in cause or "strides" in cause else shape(cause)
 
 
 def _kind(case: CaseRecord) -> tuple[str, str]:
@@ -195,9 +215,21 @@ def _kind(case: CaseRecord) -> tuple[str, str]:
     return rule or case.reason.partition("\n")[0][:200] or "no reason recorded", pattern
 
 
-def _common(cases: Sequence[CaseRecord], part: int) -> str:
-    """The text all cases share, with N for each figure that differs between them."""
-    return _shared([_kind(case)[part] for case in cases])
+def _rule(cases: Sequence[CaseRecord]) -> str:
+    """The rule that most cases break, with N for each figure that differs between them."""
+    return _most([_kind(case)[0] for case in cases])[0]
+
+
+def _pattern(cases: Sequence[CaseRecord]) -> str:
+    """The pattern that all cases share, with N for each figure that differs between them; "" if they share none."""
+    told, count = _most([_kind(case)[1] for case in cases])
+    return told if count == len(cases) else ""
+
+
+def _most(texts: Sequence[str]) -> tuple[str, int]:
+    """The most frequent text but for its figures, and how often it is there."""
+    (form, count), *_ = Counter(map(shape, texts)).most_common(1)
+    return _shared([text for text in texts if shape(text) == form]), count
 
 
 def _shared(texts: Sequence[str]) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..catalogue.case import Case, TensorPlan
-from ..model.call import Array
+from ..model.call import Array, Call
 from ..model.dtypes import find
+from ..operators import OPERATORS
 from ..operators.reference import Reference
 from ..record.fields import Number
 from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
-from . import pattern
+from . import diagnosis, pattern
 from .settings import Settings
 
 WORST = 5
@@ -105,11 +107,15 @@ def _inside(file: str, folder: str) -> bool:
     return Path(file).resolve().is_relative_to(Path(folder).resolve())
 
 
-def elements(output: str, rule: str, reference: Reference, actual: Array, bad: Array | None) -> Detail:
-    """Return the detail of an output: worst elements, ULP histogram, pattern, cause.
+def elements(
+    output: str, rule: str, reference: Reference, actual: Array, bad: Array | None, call: Call | None = None
+) -> Detail:
+    """Return the detail of an output: worst elements with their operands, ULP histogram, pattern, cause.
 
-    ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is.
+    ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is. With
+    ``call`` operands are shown, and causes looked for that lie in how they are read.
     """
+    given = actual
     actual, golden, value, bound = _real(actual), _real(reference.golden), reference.value, reference.bound
     judged = np.ones(actual.shape, bool) if reference.unspecified is None else ~reference.unspecified
     score = _score(actual, value, bound)
@@ -121,12 +127,14 @@ def elements(output: str, rule: str, reference: Reference, actual: Array, bad: A
     places, cause = "", ""
     if bad.any():
         places = pattern.describe(bad, ignored_rows(reference))
-        wide_g, wide_a = golden.astype(np.float64), actual.astype(np.float64)
-        cause = pattern.likely_cause(places, wide_g, wide_a, bad)
+        cause = diagnosis.cause_of_values(diagnosis.Findings(reference, given, bad, places, call))
     return Detail(
         rule=rule,
         output=output,
-        worst=tuple(_element(i, actual, golden, bound, distance, score) for i in _worst(score, bad)),
+        worst=tuple(
+            replace(_element(i, actual, golden, bound, distance, score), operands=operands_at(call, actual.shape, i))
+            for i in _worst(score, bad)
+        ),
         ulp_histogram=histogram(distance[judged.reshape(-1)]),
         bad=int(np.count_nonzero(bad)),
         total=actual.size,
@@ -222,6 +230,24 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
     )
 
 
+def operands_at(call: Call | None, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
+    """Return the operands that meet at one element of the output, by name."""
+    if call is None or call.op not in OPERATORS:
+        return {}
+    op, index, found = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
+    for name, array in call.inputs.items():
+        if not isinstance(array, np.ndarray) or op.by_name[name].holds("nothing"):
+            continue
+        axes = op.axes_of(name, shape, array.shape, call.attrs)
+        if len(axes) == array.ndim and all(axis is None or axis < len(shape) for axis in axes):
+            places = zip(axes, array.shape, strict=True)
+            at = tuple(0 if axis is None or n == 1 else int(index[axis]) for axis, n in places)
+            if all(i < n for i, n in zip(at, array.shape, strict=True)) and array.dtype.kind != "c":
+                value = array[at]
+                found[name] = int(value) if array.dtype.kind in "iub" else float(value)
+    return found
+
+
 def _hex(scalar: Any) -> str:
     array = np.asarray(scalar).reshape(1)
     return f"0x{int(array.view(f'u{array.itemsize}')[0]):0{2 * array.itemsize}x}"
@@ -288,6 +314,8 @@ def _table(worst: Sequence[WorstElement]) -> Iterator[str]:
         ulp = "nan" if row.ulp is None else f"{row.ulp:.3g}" if row.ulp > 10**8 else str(row.ulp)
         expected, actual, bound = (_figure(x, n) for x, n in ((row.expected, 9), (row.actual, 9), (row.bound, 3)))
         yield f"  {index:<20}{expected:>17}{actual:>17}{bound:>11}{ulp:>10}  {row.expected_hex} {row.actual_hex}"
+        if row.operands:
+            yield f"  {'':<20}of " + "  ".join(f"{name}={_figure(x, 9)}" for name, x in row.operands.items())
 
 
 def _figure(value: Number | None, digits: int) -> str:

@@ -17,7 +17,7 @@ from ..model.errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
-from . import failure
+from . import diagnosis, failure
 from .custody import Left, readable, reason_of
 from .judge import Judged
 from .prepare import Prepared
@@ -69,13 +69,28 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
         reason = f"outside the gate: {told}" if told else ""
         return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures_of(prepared, judged))
     name, layer = deciding
-    detail = Detail(rule=layer.rule)
-    if prepared.reference is not None and judged.actual is not None:
-        (output,) = prepared.memory.outputs
-        bad = judged.outside if layer.bad is None and name == "standard" else layer.bad
-        detail = failure.elements(output, layer.rule, prepared.reference, judged.actual, bad)
+    detail = _detail(prepared, judged, name, layer)
     reason = f"{name}: {layer.reason}"
     return Outcome("fail", reason, judged.layers, judged.budget_used, detail, measures_of(prepared, judged))
+
+
+def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> Detail:
+    """Explain a failed layer: the worst elements and where they lie, and what would explain the failure."""
+    cause = diagnosis.cause_of_structure(layer.rule, layer.reason, layer.bad)
+    if prepared.reference is None or judged.actual is None:
+        return Detail(rule=layer.rule, cause=cause)
+    (output,) = prepared.memory.outputs
+    call = replace(
+        prepared.memory.call, inputs=dict(prepared.memory.inputs)
+    )  # as it was, whatever the device put there
+    bad = judged.outside if layer.bad is None and name == "standard" else layer.bad
+    if name == "structure" and bad is None:
+        bad = np.zeros(judged.actual.shape, bool)  # no element is to blame: an input was modified, a guard written
+    detail = failure.elements(output, layer.rule, prepared.reference, judged.actual, bad, call)
+    if layer.rule in diagnosis.OF_MEMORY:
+        view, golden = prepared.memory.outputs[output].view, prepared.reference.golden
+        cause = diagnosis.written_otherwise(call, output, view, golden) or cause
+    return replace(detail, cause=cause or detail.cause)
 
 
 def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:

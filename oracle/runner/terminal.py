@@ -159,6 +159,7 @@ def _kind(cluster: Cluster, language: Language) -> str:
     """A kind of failure in a line: how many, of what, which rule, which elements, a likely cause, an example."""
     said = [Phrase(text) for text in (cluster.rule, cluster.pattern, *cluster.causes[:1]) if text]
     told = one_line(language.semicolon.join(language.say(part) for part in said))
+    told += f" ({cluster.cause_share})" if cluster.causes else ""
     return f"{cluster.size:>7,}  {cluster.status}  {cluster.op} {cluster.dtype}: {told}  {cluster.simplest.id}"
 
 

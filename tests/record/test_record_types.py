@@ -106,7 +106,7 @@ def test_the_keys_of_a_case_line_are_the_contracts_in_their_order() -> None:
         (DETAIL,
          ["rule", "output", "worst", "ulp_histogram", "bad", "total", "error_map", "inputs", "attrs", "replay"]),
         (dataclasses.replace(DETAIL, worst=(), pattern="all"),
-         ["rule", "output", "worst", "ulp_histogram", "bad", "total", "pattern", "cause", "error_map", "inputs",
+         ["rule", "output", "worst", "ulp_histogram", "bad", "total", "pattern", "error_map", "inputs",
           "attrs", "replay"]),
     ],
 )  # fmt: skip

@@ -56,19 +56,46 @@ def test_an_expected_failure_does_not_set_the_worst_error(record: Any) -> None:
 
 
 def test_four_hundred_failures_read_as_six(record: Any) -> None:
-    """Same operator, type, rule and pattern are one, whatever the shapes and figures in the words."""
-    kinds = [("float32", "tail from element {} of 20000"), ("float32", "every 8th row from {}"), ("float16", "all")]
+    """Same operator and cause are one; without a cause same operator, type and rule, whatever else is said."""
+    kinds = [("float32", "tail from element {} of 20000", ""), ("float32", "every 8th row from {}", "wrong by {}"),
+             ("float16", "all", "")]  # fmt: skip
     cases = [
-        synthetic.failing(f"{slug}/f{n % 7}[{dtype}-{n}]", pattern=pattern.format(16384 + n))
+        caused(synthetic.failing(f"{slug}/f{n % 7}[{dtype}-{n}]", pattern=pattern.format(16384 + n)), cause.format(n))
         for n in range(400)
         for slug in [("softmax_backward", "nll_loss_backward")[n % 2]]
-        for dtype, pattern in [kinds[n // 2 % 3]]
+        for dtype, pattern, cause in [kinds[n // 2 % 3]]
     ]
     clusters = Summary(record(cases)).clusters
     assert len(clusters) == 6
     assert sum(cluster.size for cluster in clusters) == 400
     assert {cluster.pattern for cluster in clusters} == {"tail from element N of 20000", "every 8th row from N", "all"}
     assert [cluster.number for cluster in clusters] == [1, 2, 3, 4, 5, 6]
+    told = {(tuple(cluster.causes), cluster.cause_share == f"{cluster.size} / {cluster.size}") for cluster in clusters}
+    assert told == {((), False), (("wrong by N",), True)}
+
+
+def caused(case: dict[str, Any], cause: str) -> dict[str, Any]:
+    """A failing case with a likely cause, or none."""
+    case["detail"]["cause"] = cause
+    return case
+
+
+def test_one_bug_is_one_cluster_and_its_cause_needs_the_majority(record: Any) -> None:
+    """Memory misread through whatever operand, in whatever type, under whatever rule and pattern."""
+    read = "{} is read as if it were contiguous: its strides are ignored"
+
+    def clusters_of(names: str) -> Any:
+        kinds = [("float32", "tail from element 3 of 9"), ("float16", "all")]
+        return Summary(record([
+            caused(synthetic.failing(f"softmax_backward/f[{dtype}-{n}]", pattern=pattern), read.format(name))
+            for n, name in enumerate(names) for dtype, pattern in [kinds[n % 2]]
+        ])).clusters  # fmt: skip
+
+    (most,) = clusters_of("ggyg")
+    assert (most.dtype, most.pattern) == ("float32, float16", "")
+    assert (most.causes, most.cause_share) == ([read.format("g")], "3 / 4")
+    (half,) = clusters_of("ggyy")
+    assert half.causes == []
 
 
 def test_crashes_without_detail_cluster_by_what_was_said(record: Any) -> None:

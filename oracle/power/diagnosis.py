@@ -1,0 +1,136 @@
+"""The score of the diagnosis: what it claims of failures whose fault is known.
+
+A claim is right where it is of a family that the kernel's class allows. ``precision``: right claims among all;
+``recall``: right claims among failures for which some family would be right. Where none would be, silence is right; so
+it is of a changed formula, of which a sign, a factor or a zero may truly be told, and need not be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..defects.base import CLASSES, Defect
+from ..runner.diagnosis import FAMILIES, family_of
+from .failures import Failure
+
+NONE = "none"
+# The families that are right of a class of wrong kernel; an empty set: no cause is known, and none may be claimed.
+RIGHT: dict[str, frozenset[str]] = {
+    "IDX": frozenset(),
+    "RED": frozenset({"factor", "sign", "zero"}),
+    "NUM": frozenset({"rounding", "flush"}),
+    "DTY": frozenset({"rounding", "other array"}),
+    "LAY": frozenset({"layout", "outside"}),
+    "TAIL": frozenset({"lost", "zero"}),
+    "BIG": frozenset({"lost", "zero"}),
+    "SPEC": frozenset({"special", "sign"}),
+    "API": frozenset({"check", "changed input", "lost"}),
+    "DET": frozenset(),
+    "FORM": frozenset({"sign", "factor", "zero", "special"}),
+    "COMB": frozenset({"sign"}),
+}
+# What a kernel says of itself decides before its class.
+BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
+    (r"ignoreIndex|ignored class|ignored row", frozenset({"index", "sign"})),
+    (r"off by 2", frozenset({"factor", "rounding"})),
+    (r"wider dtype|flattened|leading axis", frozenset({"other array"})),
+    (r"beyond \d+ are infinite|stays? zero", frozenset({"lost", "zero"})),
+    (r"checker", frozenset({"check"})),
+    (r"number of out\w* wraps|offsets", frozenset({"lost", "outside"})),
+    (r"wraps|again", frozenset()),
+    (r"bits? confused|the other way round", frozenset()),
+    (r"sign is wrong", frozenset({"sign"})),
+    (r"not written|are lost|left over", frozenset({"lost"})),
+    (r"returns? zero", frozenset({"zero", "lost"})),
+    (r"is used as scratch", frozenset({"changed input"})),
+)
+
+
+def right_of(defect: Defect) -> frozenset[str]:
+    """Return the families that would be a right claim of a kernel."""
+    found = (families for words, families in BY_WORDS if re.search(words, defect.what))
+    return next(found, RIGHT[defect.kind])
+
+
+@dataclass
+class Matrix:
+    """How many failures of each class got a claim of each family, and which claims were wrong."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    kernels: dict[str, set[str]] = field(default_factory=dict)
+    claims: int = 0
+    right: int = 0
+    known: int = 0
+    told: int = 0  # right claims among the known
+    wrong: list[tuple[Failure, str]] = field(default_factory=list)
+    missed: list[Failure] = field(default_factory=list)
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.claims if self.claims else 1.0
+
+    @property
+    def recall(self) -> float:
+        return self.told / self.known if self.known else 1.0
+
+    def add(self, failure: Failure) -> None:
+        """Count one failure."""
+        cause, may_be = failure.outcome.detail.cause, right_of(failure.defect)
+        family = family_of(cause) or cause or NONE
+        kind = failure.defect.kind
+        self.counts.setdefault(kind, Counter())[family] += 1
+        self.kernels.setdefault(kind, set()).add(failure.defect.id)
+        must_be = bool(may_be) and kind != "FORM"
+        self.known += must_be
+        if cause:
+            self.claims += 1
+            self.right += family in may_be
+            self.told += must_be and family in may_be
+            if family not in may_be:
+                self.wrong.append((failure, cause))
+        elif must_be:
+            self.missed.append(failure)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "precision": round(self.precision, 4),
+            "recall": round(self.recall, 4),
+            "claims": self.claims,
+            "known": self.known,
+            "matrix": {kind: dict(counted) for kind, counted in self.counts.items()},
+            "wrong": [{"kernel": f.defect.id, "case": f.case.id, "cause": cause} for f, cause in self.wrong],
+            "missed": [{"kernel": f.defect.id, "case": f.case.id, "what": f.defect.what} for f in self.missed],
+        }
+
+
+def matrix_of(found: Iterable[Failure]) -> Matrix:
+    """Score the diagnosis on failures."""
+    matrix = Matrix()
+    for failure in found:
+        matrix.add(failure)
+    return matrix
+
+
+def table(matrix: Matrix) -> tuple[list[str], list[list[str]]]:
+    """The confusion matrix: a row per class of wrong kernel, a column per family of causes."""
+    columns = [*FAMILIES, NONE]
+    rows = []
+    for kind in CLASSES:
+        counted = matrix.counts.get(kind)
+        if counted is not None:
+            cells = [str(counted[name]) if counted[name] else "." for name in columns]
+            rows.append([kind, str(len(matrix.kernels[kind])), str(counted.total()), *cells])
+    return ["class", "kernels", "failures", *columns], rows
+
+
+def sentence(matrix: Matrix) -> str:
+    """The score in a sentence."""
+    return (
+        f"{matrix.claims} claims on {sum(c.total() for c in matrix.counts.values())} failures: precision "
+        f"{100 * matrix.precision:.1f} % ({matrix.right} right), recall {100 * matrix.recall:.1f} % (of {matrix.known} "
+        f"failures for which a claim would be right)"
+    )

@@ -1,0 +1,442 @@
+"""What would explain a failure: a claim, made only where a simulation of the fault gives what the device gave.
+
+A claim is a sentence of one of the families below. ``aclnn-oracle power --diagnosis`` scores them on kernels whose
+fault is known. Every rule compares the whole output, so that a rule that merely fits the bad elements claims nothing:
+operands are read again as a wrong device would read them and the golden is computed of that; values are rounded again
+as a wrong store would round them; a factor, a sign or a permutation must hold to within a few units in the last place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..defects.layouts import MISTAKES, offset_of, packed, reread
+from ..model.call import Array, Call
+from ..model.dtypes import FORMATS, find
+from ..model.errors import OracleError
+from ..model.storage import row_major, strides_of
+from ..numerics.rounding import round_to
+from ..operators import OPERATORS, Reference
+from ..operators import reference as reference_of
+from . import pattern
+
+OF_MEMORY = ("guards untouched", "every element written")  # rules broken by writing elsewhere
+LARGEST = 1 << 18  # elements of an output beyond which operands are not read again
+MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
+CONSTANTS = (math.log(2), 1 / math.log(2), math.pi, math.e, math.sqrt(2), math.sqrt(0.5), math.sqrt(2 / math.pi))
+NEAR = 4  # units in the last place within which two values are the same
+
+# Words that stand in every sentence of a family, by which a cause of a record is known again.
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "layout": ("read as if", "written as if", "strides"),
+    "outside": ("is overwritten",),
+    "lost": ("not written", "is lost", "nothing at all is written"),
+    "index": ("ignored",),
+    "sign": ("sign",),
+    "factor": ("factor", "element count"),
+    "zero": ("zero is returned",),
+    "other array": ("another array",),
+    "rounding": ("rounded", "digits", "rounds"),
+    "flush": ("flushed",),
+    "special": ("NaN", "infinit", "saturates", "overflows"),
+    "check": ("check", "refuses", "accepts"),
+    "changed input": ("written to",),
+}
+
+
+def family_of(cause: str) -> str:
+    """Return the family of a cause; "" for none."""
+    return next((name for name, words in FAMILIES.items() if any(word in cause for word in words)), "")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A failed output: ``bad`` marks the elements to blame, ``places`` says where they lie."""
+
+    reference: Reference
+    actual: Array
+    bad: Array
+    places: str
+    call: Call | None = None  # without it operands are not read again
+
+    @property
+    def golden(self) -> Array:
+        return self.reference.golden
+
+
+def cause_of_values(found: Findings) -> str:
+    """Return what would explain the values of an output, or ""."""
+    if not found.bad.any() or found.actual.dtype.kind == "c" or find(found.actual.dtype) is None:
+        return ""
+    if found.actual.shape != found.golden.shape or found.actual.dtype != found.golden.dtype:
+        return ""
+    with np.errstate(all="ignore"):
+        for rule in _RULES:
+            for cause in rule(found):
+                return cause
+    return ""
+
+
+# ---- operands read otherwise -----------------------------------------------------------------------------------------
+
+
+def _read_otherwise(found: Findings) -> Iterator[str]:
+    """The golden of a call whose operand is read with other strides, or without its offset, is what the device gave."""
+    call = found.call
+    if call is None or found.actual.size > LARGEST:
+        return
+    for name, array in call.inputs.items():
+        if not isinstance(array, np.ndarray) or not array.size:
+            continue
+        for told, changed in _readings(call, name, array):
+            if _gives(replace(call, inputs={**call.inputs, name: changed}), found):
+                yield f"{name} is read as if {told}"
+    views = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size and not v.flags.c_contiguous}
+    if len(views) > 1 and _gives(
+        replace(call, inputs={**call.inputs, **{n: packed(v) for n, v in views.items()}}), found
+    ):
+        yield f"{' and '.join(views)} are read as if they were contiguous: their strides are ignored"
+
+
+def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:
+    own = strides_of(array)
+    seen = {own}
+    if not array.flags.c_contiguous:
+        seen.add(row_major(array.shape))
+        yield "it were contiguous: its strides are ignored", packed(array)
+    for _what, change, _needs in MISTAKES.values():
+        if (strides := change(own, array.shape)) not in seen:
+            seen.add(strides)
+            yield f"its strides were {list(strides)}, not {list(own)}", reread(array, strides, 0)
+    if offset := offset_of(call, name):
+        yield f"it had no offset: {offset} elements too early", reread(array, own, -offset)
+
+
+def _gives(call: Call, found: Findings) -> bool:
+    """Whether a changed call's golden is what the device gave, and not what it should have given."""
+    try:
+        other = reference_of(call)
+    except OracleError:
+        return False
+    if other.golden.shape != found.actual.shape or other.golden.dtype != found.actual.dtype:
+        return False
+    actual = found.actual.astype(np.float64)
+    away, off = np.abs(actual - other.value), np.abs(actual - found.reference.value)
+    fits = _near(found.actual, other.golden) | (away <= other.bound)
+    closer = (away < off) | (np.isnan(actual) & np.isnan(other.value)) | (actual == other.golden.astype(np.float64))
+    changed = ~_near(other.golden, found.golden, 1)
+    return bool(fits.all() and (closer & changed)[found.bad].all())
+
+
+def _permuted(found: Findings) -> Iterator[str]:
+    """The right values in other places: far from their own, and the same when sorted."""
+    a, g = found.actual, found.golden
+    if a.size > 1 << 20 or np.count_nonzero(found.bad) < 2 or not np.isfinite(g).all() or not np.isfinite(a).all():
+        return
+    far = ~_near(a, g, 64 * NEAR)
+    if not (far & found.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(found.bad):
+        return
+    if len(np.unique(g[found.bad])) < 2:
+        return
+    if a.ndim > 1 and a.shape[-1] > 1 and _near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
+        yield "elements are in transposed order: strides are not honoured"
+    if _near(np.sort(a, axis=None), np.sort(g, axis=None)).all():
+        yield "the right values in the wrong places: strides or offsets are not honoured"
+
+
+# ---- class indices ---------------------------------------------------------------------------------------------------
+
+
+def _ignored_offsets(found: Findings) -> Iterator[str]:
+    """Zeros where the ignored index, taken for a class, would lie: in other rows, or outside the tensor."""
+    call = found.call
+    if call is None:
+        return
+    op = OPERATORS[call.op]
+    ignore = op.attribute("ignore index")
+    classes = None if op.class_index is None else call.inputs.get(op.class_index)
+    if ignore is None or not isinstance(classes, np.ndarray):
+        return
+    ignored, count = call.attrs.get(ignore.name), found.actual.shape[-1] if found.actual.ndim else 1
+    rows = np.flatnonzero(classes.reshape(-1) == ignored)
+    if not rows.size or not isinstance(ignored, int) or 0 <= ignored < count or found.actual.ndim > 2:
+        return
+    places = rows * count + ignored
+    places = places[(places >= 0) & (places < found.actual.size)]
+    wrong = np.flatnonzero(found.bad.reshape(-1))
+    if np.isin(wrong, places).all() and not found.actual.reshape(-1)[wrong].any():
+        yield f"zero is written at row * {count} + {ignore.name} of ignored rows: other gradients are lost"
+
+
+def _ignored_rows(found: Findings) -> Iterator[str]:
+    if found.places.startswith("ignored rows"):
+        yield "rows that are to be ignored are not zero: the ignored index is not honoured"
+
+
+# ---- rounding --------------------------------------------------------------------------------------------------------
+
+
+def _stores(found: Findings) -> Iterator[str]:
+    """The value rounded otherwise than to nearest is what the device gave, on nearly every element."""
+    dtype = str(found.actual.dtype)
+    if dtype not in ("float16", "bfloat16") or found.bad.size < 8 or not _errors_below(found, 2.0**-6):
+        return
+    actual, value = found.actual.astype(np.float64), found.reference.value
+    nearest = round_to(value, dtype).astype(np.float64)
+    step = _step(nearest, dtype)
+    toward = np.where(np.abs(nearest) > np.abs(value), nearest - np.copysign(step, value), nearest)
+    up = np.where(nearest < value, nearest + step, nearest)
+    tie = np.abs(np.abs(value - nearest) - step / 2) == 0
+    away = nearest + np.where(np.abs(nearest) < np.abs(value), np.copysign(step, value), 0.0)
+    if (tie & (actual == away))[found.bad].all():
+        yield f"ties are rounded away from zero when results are stored as {dtype}, not to even"
+    for told, rounded in (("toward zero", toward), ("upwards", up)):
+        differs = rounded != nearest
+        if differs.any() and np.mean(actual == rounded) >= MOST and np.mean(actual[differs] == rounded[differs]) > 0.9:
+            yield f"results are rounded {told} when they are stored as {dtype}: digits are cut, not rounded to nearest"
+
+
+def _step(values: Array, dtype: str) -> Array:
+    """The distance to the next value of a type."""
+    form = FORMATS[dtype]
+    exponent = np.maximum(np.frexp(np.abs(values))[1] - 1, form.emin)
+    return np.asarray(np.ldexp(1.0, exponent - form.mant))
+
+
+def _narrow(found: Findings) -> Iterator[str]:
+    """float32 results that carry only a 16-bit type's digits."""
+    if found.actual.dtype != np.float32 or not _errors_below(found, 2.0**-6):
+        return
+    good = np.isfinite(found.actual) & (found.actual != 0)
+    if np.count_nonzero(good) < 2 or np.mean(found.bad[good]) < 0.5:
+        return
+    bits = found.actual[good].view(np.uint32)
+    exact = found.golden[good].view(np.uint32)
+    for name, cut in (("bfloat16", 16), ("float16", 13)):
+        mask = np.uint32((1 << cut) - 1)
+        if not (bits & mask).any() and np.mean((exact & mask) != 0) > 0.5:
+            yield f"float32 results carry only the digits of {name}: they are rounded to it on the way"
+    if np.count_nonzero(good) >= 3 and _errors_below(found, 2.0**-8) and np.mean(found.bad[good]) > 0.5:
+        yield "every error is small beside its value: operands or intermediate results carry fewer digits than float32"
+
+
+def _few_units(found: Findings) -> Iterator[str]:
+    """16-bit results off by a few units in the last place, to both sides, over the whole output."""
+    dtype = str(found.actual.dtype)
+    if dtype not in ("float16", "bfloat16") or found.bad.size < 8:
+        return
+    error = found.actual.astype(np.float64) - found.reference.value
+    finite = np.isfinite(error)
+    if not finite[found.bad].all() or not (found.bad.sum() >= 3 or found.bad.mean() > 0.2):
+        return
+    step = _step(found.golden.astype(np.float64), dtype)
+    scale = float(np.max(np.abs(found.golden.astype(np.float64)), where=finite, initial=0.0))
+    coarse = np.maximum(step, 2 * scale * 2.0 ** -FORMATS[dtype].mant)
+    if (np.abs(error[found.bad]) <= 4 * coarse[found.bad]).all() and _both_signs(error[found.bad]):
+        yield f"errors of a few units in the last place: intermediate results are rounded to {dtype}"
+
+
+def _both_signs(error: Array) -> bool:
+    return bool(error.size < 4 or ((error > 0).any() and (error < 0).any()))
+
+
+def _errors_below(found: Findings, limit: float) -> bool:
+    """Whether every bad element is wrong by less than a share of its value."""
+    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
+    return bool((np.abs(a - g) <= limit * np.abs(g) + 2.0**-24).all())
+
+
+# ---- signs, factors, zeros, specials ---------------------------------------------------------------------------------
+
+
+def _sign(found: Findings) -> Iterator[str]:
+    g, a = found.golden[found.bad], found.actual[found.bad]
+    if np.isfinite(a).all() and np.isfinite(g).all() and (g != 0).any() and _near(a, -g, 16).all():
+        yield "wrong sign"
+
+
+def _factor(found: Findings) -> Iterator[str]:
+    """Every element that is not zero is wrong by one factor: at least three of different size."""
+    g, a = found.golden.astype(np.float64), found.actual.astype(np.float64)
+    where = (g != 0) & np.isfinite(g)
+    if (a[~where & (g == 0)] != 0).any() or not np.isfinite(a[where]).all():
+        return
+    if not where.any() or np.mean(found.bad[where]) < 0.9:
+        return
+    form = FORMATS[str(found.actual.dtype)]
+    unit = 2.0 ** -(form.mant + 1)
+    normal = where & (np.abs(g) > form.tiny)
+    ratios = a[normal] / g[normal]
+    if not ratios.size:
+        return
+    sizes = len(np.unique(np.abs(g[normal])))
+    factor, size = float(np.median(ratios)), found.golden.size
+    if not np.isfinite(factor) or factor == 0 or abs(factor - 1) < 4 * unit:
+        return
+    if (np.abs(ratios / factor - 1) > 8 * unit).any():
+        return
+    if size > 1 and abs(factor / size - 1) < 8 * unit:
+        yield f"the division by the element count {size} is missing"
+    elif size > 1 and abs(factor * size - 1) < 8 * unit:
+        yield f"divided by the element count {size}, which is not asked for"
+    elif (told := _told(factor, 8 * unit, found.call)) and (sizes >= 3 or "too many" in told):
+        yield told
+
+
+def _told(factor: float, near: float, call: Call | None) -> str:
+    """A factor that is an operand's value, its inverse or a constant, in words; "" for any other number."""
+    for name, array in () if call is None else call.inputs.items():
+        if isinstance(array, np.ndarray) and array.size == 1 and array.dtype.kind not in "iubc":
+            value = float(array.reshape(()).astype(np.float64))
+            ways = (
+                (f"{name} is a factor too many", value),
+                (f"{name} is a divisor too many", 1 / value if value else 0.0),
+            )
+            for told, wanted in ways:
+                if wanted and abs(abs(wanted) - 1) > 4 * near and abs(abs(factor / wanted) - 1) < near:
+                    return f"{told}: all wrong by the factor {factor:.6g}"
+    simple = Fraction(factor).limit_denominator(64)
+    small = abs(abs(factor) - 1)
+    binary = 0 < small < 0.1 and abs(math.log2(small) - round(math.log2(small))) < near / small
+    round_number = bool(simple) and abs(factor / float(simple) - 1) < near and abs(simple.numerator) <= 1024
+    if binary or round_number or any(abs(abs(factor) / constant - 1) < near for constant in CONSTANTS):
+        return f"all wrong by the factor {factor:.6g}"
+    return ""
+
+
+def _zeros(found: Findings) -> Iterator[str]:
+    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad]
+    if a.any() or np.isnan(a).any() or not g.all() or np.isnan(g).any():
+        return
+    small = FORMATS["float32"].tiny
+    everywhere = np.abs(found.golden.astype(np.float64))
+    subnormal = (everywhere > 0) & (everywhere < small)
+    if (np.abs(g) < small).all():
+        if not found.actual[subnormal].any():
+            yield "results below the smallest normal float32 are flushed to zero"
+        return
+    if found.bad.size > 1 and not found.actual.any():
+        tiny = "zero for every element: the subnormal numbers of an operand are flushed to zero"
+        yield tiny if _tiny_operand(found) else "zero is returned for every element"
+    elif _is_share(found.places) or _is_box(found):
+        yield f"zero where {found.places}: a share of the work is lost"
+
+
+def _tiny_operand(found: Findings) -> bool:
+    """Whether an operand has no number that is normal in its type, or in float16."""
+    for array in () if found.call is None else found.call.inputs.values():
+        if isinstance(array, np.ndarray) and str(array.dtype) in FORMATS and array.size:
+            largest = float(np.max(np.abs(array.astype(np.float64))))
+            if 0 < largest < max(FORMATS[str(array.dtype)].tiny, FORMATS["float16"].tiny):
+                return True
+    return False
+
+
+def _is_box(found: Findings) -> bool:
+    """Whether the bad elements are all that are not zero in a box of indices, and many."""
+    where = np.nonzero(found.bad)
+    if found.bad.ndim == 0 or where[0].size < 16:
+        return False
+    box = tuple(slice(int(i.min()), int(i.max()) + 1) for i in where)
+    inside = np.zeros(found.bad.shape, bool)
+    inside[box] = True
+    return not inside.all() and bool((found.bad == (inside & (found.golden != 0))).all())
+
+
+def _is_share(places: str) -> bool:
+    """Whether a pattern is what a tile, a core or a lane leaves behind."""
+    return places.startswith(("tail", "every", "one lane", "one contiguous block", "whole rows"))
+
+
+def _specials(found: Findings) -> Iterator[str]:
+    g, a = found.golden[found.bad], found.actual[found.bad]
+    if np.isnan(g).all() and not np.isnan(a).any():
+        yield "NaN is replaced by a number"
+    if np.isinf(g).all() and np.isfinite(a).all() and (np.abs(a) == np.abs(a).max()).all() and a.any():
+        yield "overflow saturates instead of giving infinity"
+    if np.isinf(g).all() and (a == -g).all():
+        yield "an infinity has the wrong sign"
+    if np.isnan(a).all() and np.isinf(g).all():
+        yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
+    if np.isnan(a).all() and np.isfinite(g).all() and _special_inputs(found):
+        yield "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"
+    if np.isinf(a).all() and np.isfinite(g).all() and _is_share(found.places):
+        yield f"infinite where {found.places}: a share of the work is lost"
+    if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(found.golden).any() and _special_inputs(found):
+        yield "an intermediate overflows"
+
+
+def _special_inputs(found: Findings) -> bool:
+    """Whether NaN can come of the numbers alone: no memory beside an operand (NaN here) may have been read instead."""
+    call = found.call
+    if call is None:
+        return True
+    arrays = [v for v in call.inputs.values() if isinstance(v, np.ndarray)]
+    return all(array.flags.c_contiguous for array in arrays) and not any(
+        offset_of(call, name) for name, v in call.inputs.items() if v is not None
+    )
+
+
+def _near(a: Array, g: Array, units: int = NEAR) -> Array:
+    """Where two arrays of one float type are the same to within units in the last place; NaN is near NaN."""
+    wide, exact = a.astype(np.float64), g.astype(np.float64)
+    form = FORMATS[str(a.dtype)]
+    allowed = units * np.maximum(np.abs(exact) * 2.0**-form.mant, form.quantum)
+    return np.asarray((np.abs(wide - exact) <= allowed) | (wide == exact) | (np.isnan(wide) & np.isnan(exact)))
+
+
+_RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
+    _ignored_offsets, _ignored_rows, _sign, _factor, _specials, _zeros, _read_otherwise, _permuted, _stores, _narrow,
+    _few_units,
+)  # fmt: skip
+
+
+# ---- failures that are no matter of values ---------------------------------------------------------------------------
+
+
+def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
+    """Say how an output's memory holds the golden at places that are not its own; "" if it does not."""
+    if not view.size or view.size > LARGEST or view.dtype.kind == "c" or str(view.dtype) not in FORMATS:
+        return ""
+    own, offset = strides_of(view), offset_of(call, name)
+    ways = [("it were contiguous: its strides are ignored", row_major(view.shape), 0)]
+    ways += [(f"its strides were {list(s)}, not {list(own)}", s, 0) for _, change, _ in MISTAKES.values()
+             if (s := change(own, view.shape))]  # fmt: skip
+    ways += [(f"it had no offset: {offset} elements too early", own, -offset)]
+    for told, strides, start in ways:
+        if (strides, start) != (own, 0) and _near(reread(view, strides, start), golden).all():
+            return f"{name} is written as if {told}"
+    return ""
+
+
+def cause_of_structure(rule: str, reason: str, bad: Array | None = None) -> str:
+    """Return what would explain a broken rule of structure that is no matter of values, or ""."""
+    if rule == "inputs unchanged":
+        return "an input is written to: it is taken for scratch memory"
+    if rule == "every element written" and bad is not None:
+        places = pattern.describe(bad)
+        if places == "all" or places == "the only element":
+            return "nothing at all is written, or elsewhere"
+        return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
+    if rule in ("dtype", "shape", "output is an array"):
+        return "another array is handed back in the place of the output"
+    if rule == "guards untouched":
+        return "memory beyond the output is overwritten: a block is stored whole, or gaps are filled"
+    if rule == "status code":
+        return _cause_of_status(reason)
+    return ""
+
+
+def _cause_of_status(reason: str) -> str:
+    expected = reason.partition("expected ")[2].partition(",")[0]
+    answered = reason.partition("answered ")[2].partition(" ")[0]
+    if answered == "ACLNN_SUCCESS":
+        return f"a check is missing: the device accepts what must be refused with {expected}"
+    if expected == "ACLNN_SUCCESS":
+        return "the device refuses a call that is valid"
+    return "the checks are made in another order, or answer another code"

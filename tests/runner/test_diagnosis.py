@@ -1,0 +1,115 @@
+"""What is claimed of a wrong output, and that nothing is claimed of one that no rule explains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from misbehaving import log_sigmoid
+
+from oracle.model.dtypes import DTYPES
+from oracle.numerics.rounding import round_to
+from oracle.operators import Reference, compute
+from oracle.runner import Settings, run_case
+from oracle.runner.diagnosis import FAMILIES, Findings, cause_of_structure, cause_of_values, family_of
+from oracle.runner.pattern import describe
+
+RNG = np.random.default_rng(0)
+VALUES = RNG.normal(size=(6, 8))
+
+
+def cause(wrong, value=VALUES, dtype="float32"):
+    """What is claimed of ``wrong(value)`` stored in a type, all elements that differ being bad."""
+    golden = round_to(value, dtype)
+    with np.errstate(all="ignore"):
+        made = np.asarray(wrong(value))
+    actual = made if made.dtype == golden.dtype else round_to(made.astype(np.float64), dtype)
+    reference = Reference(golden, value, np.zeros(value.shape))
+    bad = ~((actual == golden) | (np.isnan(actual) & np.isnan(golden)))
+    return cause_of_values(Findings(reference, actual.astype(DTYPES[dtype].numpy), bad, describe(bad)))
+
+
+def some(values, index, new):
+    made = values.copy()
+    made[index] = new
+    return made
+
+
+def test_what_a_claim_says_of_values():
+    large = some(VALUES, (slice(None), 3), np.inf)
+    for wrong, value, dtype, told in (
+        (lambda v: -v, VALUES, "float16", "wrong sign"),
+        (lambda v: v * v.size, VALUES, "float32", "the division by the element count 48 is missing"),
+        (lambda v: v / v.size, VALUES, "bfloat16", "divided by the element count 48, which is not asked for"),
+        (lambda v: v * 2.5, VALUES, "float32", "all wrong by the factor 2.5"),
+        (lambda v: v * 0, VALUES, "float32", "zero is returned for every element"),
+        (lambda v: some(v, slice(4, None), 0), VALUES, "float32", "zero where tail from element 32 of 48: a share of"),
+        (lambda v: v.T.reshape(v.shape), VALUES, "float32", "elements are in transposed order"),
+        (lambda v: np.roll(v, 3), VALUES, "float16", "the right values in the wrong places"),
+        (lambda v: v * np.nan, VALUES, "float32", "NaN where a number is due"),
+        (lambda v: np.nan_to_num(v, posinf=65504.0), large, "float16", "overflow saturates"),
+        (lambda v: round_to(v, "bfloat16").astype(float), VALUES, "float32", "float32 results carry only the"),
+        (lambda v: v * (1 + 2.0**-14), VALUES, "float32", "all wrong by the factor 1.00006"),
+        (lambda v: v * 0, np.full(4, 1e-40), "float32", "results below the smallest normal float32 are flushed"),
+        (lambda v: v + RNG.normal(size=v.shape), VALUES, "float32", ""),
+    ):  # fmt: skip
+        found = cause(wrong, value, dtype)
+        assert found.startswith(told), (told, found)
+        assert bool(found) == bool(told)
+        assert bool(family_of(found)) == bool(told)
+
+
+def truncated(value):
+    nearest = round_to(value, "bfloat16")
+    over = np.abs(nearest.astype(float)) > np.abs(value)
+    return np.where(over, (nearest.view(np.uint16) - 1).view(nearest.dtype), nearest).astype(nearest.dtype)
+
+
+def test_digits_that_are_cut_are_no_elements_in_other_places():
+    assert cause(truncated, dtype="bfloat16").startswith(
+        "results are rounded toward zero when they are stored as bfloat16"
+    )
+    few = VALUES.copy()
+    few[0, 0] = 1 + 2.0**-8  # a tie
+    away = some(round_to(few, "bfloat16"), (0, 0), 1 + 2.0**-7)
+    assert cause(lambda v: away, few, "bfloat16").startswith("ties are rounded away from zero")
+
+
+class IgnoresStrides:
+    name = "ignores"
+
+    def run(self, call):
+        wide = call.inputs["self"]
+        start = wide.__array_interface__["data"][0]
+        memory = wide.base if wide.base is not None else wide
+        while memory.base is not None and isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        flat = memory.reshape(-1).view(wide.dtype)
+        begin = (start - memory.__array_interface__["data"][0]) // wide.itemsize
+        call.inputs["self"] = flat[begin : begin + wide.size].reshape(wide.shape)
+        call.outputs["gradInput"][...] = compute(call)
+
+
+@pytest.mark.parametrize("view", ["transposed", "strided:2"])
+def test_an_operand_read_as_contiguous_is_named_and_the_operands_of_the_worst_are_shown(view):
+    """Also where the memory between its elements is read, which is NaN."""
+    record = run_case(log_sigmoid(self=view), IgnoresStrides(), Settings())
+    assert record.detail is not None
+    assert record.detail.cause == "self is read as if it were contiguous: its strides are ignored"
+    assert {*record.detail.worst[0].operands} == {"gradOutput", "self"}
+
+
+def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
+    class Scratches:
+        name = "scratches"
+
+        def run(self, call):
+            call.outputs["gradInput"][...] = compute(call)
+            call.inputs["self"][0, 0] += 1
+
+    record = run_case(log_sigmoid(), Scratches(), Settings())
+    assert record.detail is not None
+    assert (record.detail.pattern, record.detail.bad) == ("", 0)
+    assert family_of(record.detail.cause) == "changed input"
+    told = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
+    assert family_of(told) == "check"
+    assert set(FAMILIES) > {"check", "changed input"}
