@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from .model.errors import OracleError
 
@@ -56,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
+    _open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         made = parser()
@@ -77,6 +79,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def _open_streams() -> None:
+    """Give a program that was started with closed streams (``>&-``) others: pytest needs them, and the next file that
+    is opened would be taken for standard output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for good
 
 
 if __name__ == "__main__":

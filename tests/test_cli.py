@@ -151,6 +151,14 @@ def test_help_teaches(capsys):
         assert told in capsys.readouterr().out
 
 
+def test_a_command_that_is_started_with_closed_streams_has_some(monkeypatch):
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert cli.main(["report", "no_such_record.jsonl", "--format", "md"]) == 2
+    for name in ("stdin", "stdout", "stderr"):
+        getattr(sys, name).close()
+
+
 def test_an_interrupt_exits_130(tmp_path):
     text = (default_dir() / "log_sigmoid_backward.yaml").read_text().replace("  first_look:", "  hangs:", 1)
     (tmp_path / "log_sigmoid_backward.yaml").write_text(text)

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 
 from ..adapter import Takes, bits, from_bits, sent, store
-from ..model.call import Array, Call
+from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
 from ..model.status import Status
-from ..operators import OPERATORS
+from ..operators import OPERATORS, validate
 from ..operators.operator import Aten, Operator
 
 Function = Callable[[Any, Mapping[str, Any]], Any]
@@ -112,12 +112,29 @@ def called(function: Function, op: Operator, tensors: Mapping[str, Any], attribu
 
 
 @lru_cache(maxsize=256)
+def _smallest(op: Operator) -> tuple[int, ...]:
+    """Return a small shape of the main operand that the operator takes."""
+    attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    for shape in ((1, 1), (2, 2), (1, 1, 1, 1)):
+        given: dict[str, Any] = {
+            p.name: TensorSpec(op.shape_of(p.name, shape, attributes), "float32") for p in op.inputs()
+        }
+        if op.class_index is not None:
+            given[op.class_index] = TensorSpec(given[op.class_index].shape, "int64")
+        out = TensorSpec(op.output_shape(given), "float32")
+        given |= {**attributes, **dict.fromkeys(op.outputs, out)}
+        if validate(op.name, **given).ok:
+            return shape
+    return (1, 1)
+
+
+@lru_cache(maxsize=256)
 def _not_implemented(function: Function, op: Operator, dtype: str, device: str) -> str | None:
     """Ask aten with one element whether it has a kernel; its own words if it has none. Other failures are raised."""
     attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
     tensors: dict[str, Any] = {}
     for parameter in op.inputs():
-        shape = op.shape_of(parameter.name, (1, 1), attributes)
+        shape = op.shape_of(parameter.name, _smallest(op), attributes)
         one = torch.full(shape, 0.5, dtype=getattr(torch, dtype), device=device)
         tensors[parameter.name] = None if parameter.optional else one
     if op.class_index is not None:

@@ -7,6 +7,7 @@ declares none of these has its own kernel as the plain one, and no mutants of a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -72,8 +73,12 @@ def shaped(values: Any, like: Array) -> Array:
 
 
 def spread(values: Any, shape: tuple[int, ...]) -> Array:
-    """Return values in a shape they broadcast to."""
+    """Return values in a shape they broadcast to, or that those of a larger one are summed to."""
     array = np.asarray(values)
+    if array.size > math.prod(shape):
+        kept = (1,) * (array.ndim - len(shape)) + shape
+        summed = tuple(k for k in range(array.ndim) if kept[k] != array.shape[k])
+        return np.asarray(array.sum(axis=summed, keepdims=True).reshape(shape))
     return array if array.shape == shape else np.broadcast_to(array, shape)
 
 

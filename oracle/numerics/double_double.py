@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import FORMATS, dtype_of
+from ..model.dtypes import FORMATS, FloatFormat, dtype_of
 from .enclosures import constant_interval
 from .errorbounds import Arithmetic, Loss, losses
 from .expressions import Expression, walk
@@ -64,6 +64,12 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
     high, low = evaluate(root, operands)
     high, low = np.asarray(high), np.asarray(low)
     error = _error(root, operands, high)
+    return beside(high, low, error, fmt, slack)
+
+
+def beside(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) -> tuple[Array, Array, Array]:
+    """Return value and interval of numbers known as pairs: a single number beside the midpoint where its side is told,
+    else the value with the error ``slack``."""
     middle = quantize(high, fmt.with_ties)
     beyond = (high - middle) + low  # both are multiples of the same small unit: the difference is exact
     told = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50

@@ -308,12 +308,20 @@ def cast(operands: Operands, dtype: Any) -> Operands:
 
 
 def kernel(
-    scheme: Elementwise, operands: Operands, form: str, compute: Any, flushing: frozenset[str] = frozenset()
+    scheme: Elementwise,
+    operands: Operands,
+    form: str,
+    compute: Any,
+    flushing: frozenset[str] = frozenset(),
+    stored: str = "",
 ) -> Array:
-    """Return what a SoC's public kernel computes, every intermediate in a type: its own, if it is one that the kernel
-    does not widen. ``flushing``: operations whose subnormal float32 results become 0."""
-    kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
-    graphs = graphs_of(scheme, operands, form, dtype_of(kinds.pop()).name if len(kinds) == 1 else "")
+    """Return what a SoC's public kernel computes, every intermediate in a type: in the one that it stores (the
+    operands', unless it is told), if it does not widen that. ``flushing``: operations whose subnormal float32 results
+    become 0."""
+    if not stored:
+        kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
+        stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
+    graphs = graphs_of(scheme, operands, form, stored)
     if graphs.native is not None:
         compute = graphs.dtype
     return simulate(graphs.form(form), cast(operands, compute), compute, flushing=flushing)

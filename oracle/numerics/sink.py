@@ -99,6 +99,17 @@ class Sink:
             assert self.zeros is not None  # clear() came first
             np.atleast_2d(self.zeros)[where] = False
 
+    def fill(self, table: Sink) -> None:
+        """Copy a vector's values to all elements of the output, in row-major order."""
+        converted = np.empty(self.out.shape, self.out.dtype)
+        convert(table.out.reshape(self.out.shape), converted)
+        self.out[...] = converted
+        if self.judged:
+            value = table.value.reshape(self.out.shape)
+            self.value[...] = widen(converted.real) if self.rounded_value else value
+            for name in ("bound", "unspecified", "exact"):
+                getattr(self, name)[...] = getattr(table, name).reshape(self.out.shape)
+
     def region(self, index: Index) -> Region:
         """Return a part of this sink to be stored block by block and settled at once."""
         return Region(self.at(index))

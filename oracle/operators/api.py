@@ -11,9 +11,9 @@ import numpy as np
 from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ..model.errors import OracleError, unknown
-from ..model.platforms import DEFAULT_SOC, Platform, platform, with_subnormals
+from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ..model.status import SUCCESS, Status, invalid, nullptr
-from ..numerics import elementwise
+from ..numerics import elementwise, sums
 from ..numerics.blocks import convert
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.graphs import Elementwise
@@ -238,8 +238,11 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     sink = Sink(out, op.host_type(ready, target), judged=judged)
     part = sink.at((None,)) if out.ndim == 0 else sink
     if isinstance(op.computes, Elementwise):
-        operands = op.formula_operands(ready)
-        elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
+        operands, shape = op.formula_operands(ready), op.terms_shape(ready)
+        if shape != op.output_shape(ready):
+            sums.evaluate(op.computes, operands, shape, sink, soc=target.kernel)
+        else:
+            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
     else:
         op.computes.evaluate(ready, target, part)
     return sink
@@ -317,7 +320,11 @@ def device_kernel(
     """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
     ``flushing``: operations of an elementwise kernel whose subnormal results become 0."""
     if isinstance(op.computes, Elementwise):
-        return elementwise.kernel(op.computes, op.formula_operands(args), form, compute, flushing)
+        operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
+        stored = op.host_type(args, next((p for p in PLATFORMS.values() if p.kernel == form), PLATFORMS[DEFAULT_SOC]))
+        if shape != out:
+            return sums.kernel(op.computes, operands, (shape, out), form, compute, DTYPES[stored].numpy)
+        return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
     return op.computes.kernel(args, form, compute)
 
 

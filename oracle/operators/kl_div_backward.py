@@ -128,6 +128,8 @@ OPERATOR = Operator(
     kernel_type=kernel_type,
     mean=lambda a: math.prod(common(a)),
     scalars=batch,
+    terms=common,
+    undefined=lambda a: "self of one element is to hold the sum of no terms" if 0 in common(a) else None,
     points={"t": (0.0, -87.34, 88.72)},
     kernel=KernelName(
         "kl_div_loss_grad",

@@ -91,6 +91,11 @@ class MindSpore:
     ranks: tuple[int, ...] | None = None
 
 
+def differentiated(ms: Any, function: Callable[[Any], Any], x: Any, gradient: Any) -> Any:
+    """Return what MindSpore's own differentiation of a function makes of a gradient, at x."""
+    return ms.vjp(function, x)[1](gradient)[0]
+
+
 def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
     """Return the number of elements of the shape that some tensors broadcast to."""
     return math.prod(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
@@ -131,6 +136,7 @@ class Operator:
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
     like: str = ""
     undefined: Callable[[Arguments], str | None] | None = None
+    terms: Callable[[Arguments], Shape] | None = None
     changed: tuple[str, ...] = ()
     demands: Callable[[Args, Platform], Checks] | None = None
     source: str = ""
@@ -267,10 +273,14 @@ class Operator:
         """Whether an empty tensor makes the host return before the kernel."""
         return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
 
+    def terms_shape(self, a: Arguments) -> Shape:
+        """Return the shape of the formula's values: the output's, or a larger one whose values are summed."""
+        return self.output_shape(a) if self.terms is None else self.terms(a)
+
     def formula_operands(self, a: Arguments) -> dict[str, Any]:
-        """Return a formula's operands by symbol: arrays in the output's shape, numbers, the mean's divisor."""
+        """Return a formula's operands by symbol: arrays in its values' shape, numbers, the mean's divisor."""
         assert isinstance(self.computes, Elementwise)
-        shape = self.output_shape(a)
+        shape = self.terms_shape(a)
         found: dict[str, Any] = {}
         for parameter in self.parameters:
             value = a.get(parameter.name)

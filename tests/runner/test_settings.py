@@ -47,7 +47,7 @@ def test_every_option_reaches_the_settings():
         "--cann master --gate structure --shard 1/2 --authority document --overflow saturate --determinism 2 "
         "--invariance --isolate --subnormals keep "
         "--timeout-per-case 1.5 --timeout-backend 60 --max-memory 1.5G --record-outputs O --devices 2,0 --emulate "
-        "--max-elements 9 --volume L0 --golden-cache G "
+        "--max-elements 9 --volume L0 --golden-cache G --shuffle 3 "
         f"--op softmax_backward --operator {OUTSIDE}"
     )
     got = settings_of(parsed(*words))

@@ -85,33 +85,3 @@ EMU_C aclnnStatus aclnnLogSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t
   });
 }
 EMU_SECOND_PHASE(aclnnLogSoftmax)
-
-// aclnnLogSoftmaxBackward: gradOutput - exp(output) * sum(gradOutput over dim), the partner of a log_softmax +
-// nll_loss.
-EMU_C aclnnStatus aclnnLogSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output,
-                                                          int64_t dim, aclTensor* out_, uint64_t* workspaceSize,
-                                                          aclOpExecutor** executor) {
-  static FirstPhase phase("aclnnLogSoftmaxBackward");
-  return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output), out = op.output("out", out_);
-    op.require_present({g, y, out});
-    check_same_shape(y, g);
-    check_same_shape(out, g);
-    check_dim(op.attribute("dim", dim), g.rank());
-    if (g.empty()) return;
-    Rows rows(g.shape, dim);
-    op.workspace({g, y, out});
-    op.kernel([=](Run& run) {
-      std::vector<float> gs = read_floats(run.open(g)), ys = read_floats(run.open(y));
-      rows.each([&](size_t start, size_t step) {
-        size_t end = start + static_cast<size_t>(rows.length) * step;
-        double sum = 0;
-        for (size_t at = start; at < end; at += step) sum += static_cast<double>(gs[at]);
-        for (size_t at = start; at < end; at += step)
-          gs[at] = static_cast<float>(static_cast<double>(gs[at]) - std::exp(static_cast<double>(ys[at])) * sum);
-      });
-      write(run.open(out), gs);
-    });
-  });
-}
-EMU_SECOND_PHASE(aclnnLogSoftmaxBackward)

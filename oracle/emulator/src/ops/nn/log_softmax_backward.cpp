@@ -1,0 +1,63 @@
+// aclnnLogSoftmaxBackward: out = gradOutput - exp(output) * sum(gradOutput over dim).
+#include "ops/checks.h"
+#include "ops/nn/softmax_rows.h"
+
+using namespace emu;
+
+namespace {
+
+// The checks in the order of the host code (ops-nn, aclnn_logsoftmax_backward.cpp): shapes before dim; out's dtype is
+// free.
+void check_arguments(const Tensor& g, const Tensor& y, const Tensor& out, int64_t dim) {
+  check_supported_float(y);
+  check_supported_float(g);
+  check_same_type(g, y);
+  check_rank(g, 8);
+  check_rank(y, 8);
+  check_same_shape(g, y);
+  check_same_shape(out, g);
+  check_dim(dim, g.rank());
+}
+
+// A row's sum as the vector units make it: pairs, then pairs of pairs.
+float tree(std::vector<float> terms) {
+  while (terms.size() > 1) {
+    size_t half = (terms.size() + 1) / 2;
+    for (size_t i = 0; i + half < terms.size(); i++) terms[i] += terms[i + half];
+    terms.resize(half);
+  }
+  return terms.empty() ? 0.0f : terms[0];
+}
+
+}  // namespace
+
+EMU_C aclnnStatus aclnnLogSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* output,
+                                                          int64_t dim, aclTensor* out_, uint64_t* workspaceSize,
+                                                          aclOpExecutor** executor) {
+  static FirstPhase phase("aclnnLogSoftmaxBackward");
+  return phase(workspaceSize, executor, [&](Op& op) {
+    Tensor g = op.input("gradOutput", gradOutput), y = op.input("output", output);
+    op.attribute("dim", dim);
+    Tensor out = op.output("out", out_);
+    op.require_present({y, g, out});
+    if (!soc().regbase && (g.empty() || y.empty())) return;  // before ascend950 nothing else is looked at
+    check_arguments(g, y, out, dim);
+    if (g.empty()) return;
+
+    Rows rows(g.shape, dim);
+    op.workspace({g, y, out});
+    op.kernel([=](Run& run) {
+      std::vector<float> gs = read_floats(run.open(g)), ys = read_floats(run.open(y)), terms;
+      rows.each([&](size_t start, size_t step) {
+        size_t length = static_cast<size_t>(rows.length);
+        terms.resize(length);
+        for (size_t i = 0; i < length; i++) terms[i] = gs[start + i * step];
+        float sum = tree(terms);
+        for (size_t i = 0, at = start; i < length; i++, at += step)
+          gs[at] = round_to(g.type, gs[at] - std::exp(ys[at]) * sum);  // a product and a difference, not fused
+      });
+      write(run.open(out), gs);
+    });
+  });
+}
+EMU_SECOND_PHASE(aclnnLogSoftmaxBackward)

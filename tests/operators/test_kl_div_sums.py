@@ -1,0 +1,83 @@
+"""aclnnKlDivBackward where target is larger than self: the terms that share an element of self are summed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gmpy2
+import numpy as np
+import pytest
+from gmpy2 import mpfr, mpq
+from truth import TYPES, rounded, wrong
+
+import oracle
+from oracle import Call
+from oracle.operators.api import compute, reference
+
+NAME = "aclnnKlDivBackward"
+SHAPES = [((7,), (31, 7)), ((3, 1, 4), (3, 20, 4)), ((1,), (5, 60)), ((), (9, 30))]  # of self and of target
+
+
+def call(
+    dtype: str, own: tuple[int, ...], whole: tuple[int, ...], *, log: bool, cancel: bool = False
+) -> dict[str, Any]:
+    r = np.random.default_rng([*dtype.encode(), *whole, log])
+    g = r.normal(size=whole) * 2.0 ** r.integers(-8, 3, whole)
+    t = r.uniform(-6, 2, whole) if log else r.normal(size=whole)
+    if cancel:  # pairs of opposite signs along axis 0
+        half = whole[0] // 2
+        g[half : 2 * half], t[half : 2 * half] = -g[:half], t[:half]
+    g, t = g.astype(TYPES[dtype]), t.astype(TYPES[dtype])
+    return {"gradOutput": g, "self": np.full(own, np.nan, TYPES[dtype]), "target": t, "logTarget": log}
+
+
+def truth(given: dict[str, Any], count: int, dtype: str) -> np.ndarray:
+    own, t, g = given["self"].shape, given["target"], given["gradOutput"]
+    sums: dict[tuple[int, ...], Any] = {}
+    kept = (1,) * (t.ndim - len(own)) + own
+    with gmpy2.context(precision=600):
+        for index in np.ndindex(t.shape):
+            x = mpq(float(t[index]))
+            term = mpq(float(g[index])) * ((gmpy2.exp(mpfr(x)) if x else 1) if given["logTarget"] else x)
+            place = tuple(i if n > 1 else 0 for i, n in zip(index, kept, strict=True))
+            sums[place] = sums.get(place, mpq(0)) - term
+        through = {k: rounded(v / count, "float32" if dtype == "bfloat16" else dtype) for k, v in sums.items()}
+    return np.array([rounded(mpq(v), dtype) for v in through.values()]).reshape(own)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_sums_are_correctly_rounded_and_right_kernels_stay_within_the_bound(dtype: str) -> None:
+    for own, whole in SHAPES:
+        for log in (False, True):
+            for cancel in (False, True):
+                given = call(dtype, own, whole, log=log, cancel=cancel)
+                for reduction, count in ((0, 1), (1, given["target"].size), (3, whole[0])):
+                    found = oracle.golden(NAME, reduction=reduction, **given)["out"]
+                    assert wrong(found, truth(given, count, dtype)) == 0, (own, log, cancel, reduction)
+                    within(given, reduction)
+
+
+def within(given: dict[str, Any], reduction: int) -> None:
+    inputs = {n: given[n] for n in ("gradOutput", "self", "target")}
+    for soc in ("ascend910b", "ascend950"):
+        attrs = {"reduction": reduction, "logTarget": given["logTarget"]}
+        asked = Call(op=NAME, soc=soc, inputs=inputs, attrs=attrs, outputs={"out": np.empty_like(given["self"])})
+        judged = reference(asked)
+        apart = np.abs(compute(asked).astype(np.float64) - judged.value)
+        assert (apart <= judged.bound)[~judged.unspecified].all(), (soc, apart, judged.bound)
+        assert not judged.unspecified.any()
+
+
+def test_special_values_reach_their_sum_alone() -> None:
+    given = call("float32", (7,), (31, 7), log=False)
+    given["target"][3, 2], given["target"][5, 4] = np.nan, np.inf
+    found = oracle.golden(NAME, reduction=0, **given)["out"]
+    assert np.isnan(found[2])
+    assert np.isinf(found[4])
+    assert np.isfinite(np.delete(found, [2, 4])).all()
+
+
+def test_a_sum_of_nothing_has_no_golden() -> None:
+    one, none = np.ones(1, np.float32), np.ones((0, 1), np.float32)
+    with pytest.raises(oracle.OracleError, match="the sum of no terms"):
+        oracle.golden(NAME, gradOutput=none, self=one, target=none, reduction=0, logTarget=False)
