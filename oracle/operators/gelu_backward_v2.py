@@ -83,7 +83,12 @@ OPERATOR = Operator(
     kernel_type=kernel_type,
     points={"x": (-0.7517916, 0.0)},
     kernel=KernelName("gelu_grad_v2", INPUTS, {"approximate": ("approximate", "none")}),
-    aten=Aten(lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate=t["approximate"]), mixed=True),
+    aten=Aten(  # broadcast as the host does: aten's own oneDNN cannot
+        lambda aten, t: aten.gelu_backward(
+            *aten.broadcast_tensors([t[name] for name in INPUTS]), approximate=t["approximate"]
+        ),
+        mixed=True,
+    ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.GeluGradExt()(t["gradOutput"], t["self"], t["approximate"]),
         composed=lambda ms, t: differentiated(
