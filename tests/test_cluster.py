@@ -82,6 +82,12 @@ def cluster(tmp_path_factory):
     made.close()
 
 
+@pytest.fixture(autouse=True)
+def _lean(monkeypatch):
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the run that this test is in
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")  # it would be imported anew, and slowly
+
+
 @pytest.fixture
 def catalogue(tmp_path):
     path = tmp_path / "log_sigmoid_backward.yaml"
@@ -139,7 +145,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, c
     monkeypatch.setattr(oracle.runner.spread, "PART_CASES", 2)
     pytester.makeconftest(KILLS.format(pid=cluster.workers[0].pid))
     catalogue = catalogue.rename(pytester.path / catalogue.name)  # beside its conftest
-    words = ["-p", "no:hypothesispytest", "--cluster", cluster.address, "--record", "r.jsonl"]
+    words = ["--cluster", cluster.address, "--record", "r.jsonl"]
     result = pytester.runpytest(str(catalogue), *words)
     assert result.ret == 0
     result.assert_outcomes(passed=36)

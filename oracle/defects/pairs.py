@@ -2,11 +2,13 @@
 
 A condition is a value of one factor: the rank and size of the main operand, the form in memory of each operand, a
 dtype, an attribute. For every two conditions of different factors that a call can meet there is one kernel that is
-right but where both hold. A catalogue must visit every pair (``cover: pairs``), with data on which a sign shows.
+right but where both hold. A catalogue must visit every pair (``cover: pairs``), with data on which a sign shows. Where
+three meet there are too many for a registry; a sample of them, drawn anew with every seed, is a blind test.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
@@ -35,6 +37,7 @@ ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a
 MIDDLE = "along all but a middle axis"
 ALONG = ("along the last axis", "along all but the last", "along all but the first", MIDDLE)
 FORMS = (*ORDER, "expanded", "of one element", *ALONG)
+SAMPLE = 750  # kernels per operator
 ABSENT, SAME, OTHER = "absent", "same", "other"
 MIXED = (SAME, OTHER)
 
@@ -289,24 +292,46 @@ def mutants(op: Operator) -> Iterator[Defect]:
     """Yield one kernel for every two conditions that can meet."""
     factors = factors_of(op)
     known = _Call([*factors, (ELEMENTS, lambda call: MILLION if _out(call).size >= 10**6 else "fewer", ())])
-    for (one, _, values), (two, _, others) in combinations(factors, 2):
-        for value, other in product(values, others):
-            if not impossible(op, (one, value), (two, other)):
-                yield _mutant(op, known, (one, value), (two, other))
+    for met in meeting(op, factors, 2):
+        yield _mutant(op, known, "pair", met)
     for name, _, values in factors:
         if ORDER[1] in values:
-            yield _mutant(op, known, (name, ORDER[1]), (ELEMENTS, MILLION))
+            yield _mutant(op, known, "pair", ((name, ORDER[1]), (ELEMENTS, MILLION)))
 
 
-def _mutant(op: Operator, known: _Call, one: Condition, two: Condition) -> Defect:
-    def both(call: Call) -> bool:
+def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
+    """Return kernels that are wrong where three conditions meet: ``SAMPLE`` of them, drawn by a seed, or all."""
+    factors = factors_of(op)
+    known = _Call(factors)
+    threes = list(meeting(op, factors, 3))
+    drawn = random.Random(f"{seed}/{op.slug}").sample(threes, min(SAMPLE, len(threes)))
+    return tuple(_mutant(op, known, "three", met) for met in drawn)
+
+
+def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:
+    """Yield so many conditions of different factors at a time, of which every two can meet."""
+    conditions = [[(name, value) for value in values] for name, _, values in factors]
+    apart = {
+        frozenset((one, two))
+        for these, those in combinations(conditions, 2)
+        for one, two in product(these, those)
+        if impossible(op, one, two)
+    }
+    for chosen in combinations(conditions, count):
+        for met in product(*chosen):
+            if not any(frozenset(two) in apart for two in combinations(met, 2)):
+                yield met
+
+
+def _mutant(op: Operator, known: _Call, group: str, met: Sequence[Condition]) -> Defect:
+    def all_hold(call: Call) -> bool:
         values = known.values(call)
-        return values[one[0]] == one[1] and values[two[0]] == two[1]
+        return all(values[name] == value for name, value in met)
 
-    what = f"{' '.join(one)} with {' '.join(two)}"
-    kind = next((value for name, value in (one, two) if name == "dtype"), None)
+    what = " with ".join(map(" ".join, met))
+    kind = next((value for name, value in met if name == "dtype"), None)
     return Defect(
-        f"pair/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
-        Device("pair", plain(op), negates=both), f"a case of {what}",
+        f"{group}/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
+        Device("pair", plain(op), negates=all_hold), f"a case of {what}",
         socs=EVERY_SOC if kind is None else socs_of(op, kind),
     )  # fmt: skip

@@ -79,6 +79,12 @@ def defects(op: str) -> tuple[Defect, ...]:
 
 
 @cache
+def sampled(op: str, seed: int) -> tuple[Defect, ...]:
+    """Return kernels of an operator that no registry holds: wrong where three conditions meet, drawn by a seed."""
+    return pairs.sampled(operator(op), seed)
+
+
+@cache
 def right_kernels(op: str) -> tuple[Right, ...]:
     """Return the right kernels of an operator, the plain one first."""
     found = operator(op)

@@ -21,7 +21,7 @@ from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
 from .checks import Args, Checks, broadcast_together, check, ends_if_empty, not_null, promotes
 from .gelu_backward import INPUTS, TYPES, kernel_type
-from .operator import Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, choice, output, tensor
 from .promotion import promoted
 
@@ -83,6 +83,16 @@ OPERATOR = Operator(
     kernel_type=kernel_type,
     points={"x": (-0.7517916, 0.0)},
     kernel=KernelName("gelu_grad_v2", INPUTS, {"approximate": ("approximate", "none")}),
-    aten=Aten(lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate=t["approximate"]), mixed=True),
-    mindspore=MindSpore(lambda primitives, t: primitives.GeluGradExt()(t["gradOutput"], t["self"], t["approximate"])),
+    aten=Aten(  # broadcast as the host does: aten's own oneDNN cannot
+        lambda aten, t: aten.gelu_backward(
+            *aten.broadcast_tensors([t[name] for name in INPUTS]), approximate=t["approximate"]
+        ),
+        mixed=True,
+    ),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.GeluGradExt()(t["gradOutput"], t["self"], t["approximate"]),
+        composed=lambda ms, t: differentiated(
+            ms, lambda x: ms.ops.gelu(x, approximate=t["approximate"]), t["self"], t["gradOutput"]
+        ),
+    ),
 )

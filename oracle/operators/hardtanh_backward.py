@@ -19,7 +19,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, is_nan, maximum, minimum, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, SAME, number, output, tensor
 
 
@@ -81,6 +81,9 @@ OPERATOR = Operator(
     kernel=KernelName("hardtanh_grad", ("self", "gradOutput"), {"min_val": ("min", -1.0), "max_val": ("max", 1.0)}),
     aten=Aten(lambda aten, t: aten.hardtanh_backward(t["gradOutput"], t["self"], t["min"], t["max"])),
     mindspore=MindSpore(
-        lambda primitives, t: primitives.HardtanhGrad()(t["gradOutput"], t["self"], t["min"], t["max"])
+        lambda primitives, t: primitives.HardtanhGrad()(t["gradOutput"], t["self"], t["min"], t["max"]),
+        composed=lambda ms, t: differentiated(
+            ms, lambda x: ms.ops.hardtanh(x, float(t["min"]), float(t["max"])), t["self"], t["gradOutput"]
+        ),
     ),
 )

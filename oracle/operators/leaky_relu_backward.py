@@ -31,7 +31,7 @@ from .checks import (
     scalar_in,
     source_only,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, flag, number, output, tensor
 from .promotion import promoted
 
@@ -104,6 +104,9 @@ OPERATOR = Operator(
     mindspore=MindSpore(
         lambda primitives, t: primitives.LeakyReLUGradExt()(
             t["gradOutput"], t["self"], t["negativeSlope"], t["selfIsResult"]
-        )
+        ),
+        composed=lambda ms, t: differentiated(
+            ms, lambda x: ms.ops.leaky_relu(x, float(t["negativeSlope"])), t["self"], t["gradOutput"]
+        ),
     ),
 )

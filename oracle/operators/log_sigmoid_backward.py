@@ -28,7 +28,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, SAME, UNREAD, output, tensor
 
 
@@ -116,6 +116,6 @@ OPERATOR = Operator(
     ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.LogSigmoidGrad()(t["gradOutput"], t["self"], t["buffer"]),
-        composed=lambda ms, t: ms.vjp(ms.ops.logsigmoid, t["self"])[1](t["gradOutput"])[0],
+        composed=lambda ms, t: differentiated(ms, ms.ops.logsigmoid, t["self"], t["gradOutput"]),
     ),
 )

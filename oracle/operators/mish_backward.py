@@ -30,7 +30,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, output, tensor
 from .promotion import promoted
 
@@ -109,5 +109,8 @@ OPERATOR = Operator(
     points={"x": (-1.1924312, 0.0)},
     kernel=KernelName("mish_grad", ("gradOutput", "self")),
     aten=Aten(lambda aten, t: aten.mish_backward(t["gradOutput"], t["self"])),
-    mindspore=MindSpore(lambda primitives, t: primitives.MishGradExt()(t["gradOutput"], t["self"])),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.MishGradExt()(t["gradOutput"], t["self"]),
+        composed=lambda ms, t: differentiated(ms, ms.ops.mish, t["self"], t["gradOutput"]),
+    ),
 )

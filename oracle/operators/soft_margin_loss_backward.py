@@ -89,8 +89,10 @@ OPERATOR = Operator(
     undefined=undefined,
     points={"x": (0.0,), "t": (-1.0, 0.0, 1.0)},
     kernel=KernelName("soft_margin_loss_grad", ("self", "target", "gradOutput"), {"reduction": ("reduction", 1)}),
-    aten=Aten(
-        lambda aten, t: aten.soft_margin_loss_backward(t["gradOutput"], t["self"], t["target"], t["reduction"]),
+    aten=Aten(  # broadcast as the host does, which then divides a mean by the common size
+        lambda aten, t: aten.soft_margin_loss_backward(
+            *aten.broadcast_tensors([t[name] for name in INPUTS]), t["reduction"]
+        ),
         mixed=True,
     ),
     mindspore=MindSpore(

@@ -18,7 +18,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, where
 from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, max_rank, not_null, same_dtype, same_shape
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, SAME, number, output, tensor
 
 TENSORS = ("gradOutput", "self", "gradInput")
@@ -86,6 +86,9 @@ OPERATOR = Operator(
         lambda aten, t: aten.softplus_backward(t["gradOutput"], t["self"], t["beta"], t["threshold"]), mixed=True
     ),
     mindspore=MindSpore(
-        lambda primitives, t: primitives.SoftplusGradExt()(t["gradOutput"], t["self"], t["beta"], t["threshold"])
+        lambda primitives, t: primitives.SoftplusGradExt()(t["gradOutput"], t["self"], t["beta"], t["threshold"]),
+        composed=lambda ms, t: differentiated(
+            ms, lambda x: ms.ops.softplus(x, float(t["beta"]), float(t["threshold"])), t["self"], t["gradOutput"]
+        ),
     ),
 )

@@ -7,8 +7,8 @@ says why no call meets them; three are where every two of them are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, product
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.coverage import Dimension
 from ..catalogue.inputs import make_buffer
 from ..catalogue.layout import arrange
-from ..defects.pairs import Condition, Factor, factors_of, impossible
+from ..defects.pairs import Condition, Factor, factors_of, meeting
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import DEFAULT_SOC
@@ -58,24 +58,10 @@ def _told(met: Combination) -> tuple[str, ...]:
 
 def _feasible(op: Operator, factors: Sequence[Factor]) -> tuple[list[Combination], ...]:
     """Return what can meet, for each of KINDS, in the order of the factors."""
-    conditions = [[(name, value) for value in values] for name, _, values in factors]
-    apart = {
-        frozenset((one, two))
-        for these, those in combinations(conditions, 2)
-        for one, two in product(these, those)
-        if impossible(op, one, two)
-    }
-
-    def meeting(count: int) -> Iterator[Combination]:
-        for chosen in combinations(conditions, count):
-            for each in product(*chosen):
-                if not any(frozenset(two) in apart for two in combinations(each, 2)):
-                    yield each
-
-    threes = list(meeting(3))
-    with_dtype = [each for each in threes if each[0][0] == "dtype"]
-    rest = [each for each in threes if each[0][0] != "dtype"]
-    return list(meeting(1)), list(meeting(2)), with_dtype, rest
+    one, two, three = (list(meeting(op, factors, count)) for count in (1, 2, 3))
+    with_dtype = [each for each in three if each[0][0] == "dtype"]
+    rest = [each for each in three if each[0][0] != "dtype"]
+    return one, two, with_dtype, rest
 
 
 def _described(op: Operator, case: Case) -> Call:

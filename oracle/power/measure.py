@@ -12,7 +12,7 @@ from functools import partial
 from ..catalogue import select
 from ..catalogue.case import Case
 from ..defects.base import Defect
-from ..defects.registry import defects
+from ..defects.registry import defects, sampled
 from ..defects.right import SOCS
 from ..operators import OPERATORS
 from ..operators.registry import register
@@ -38,6 +38,7 @@ class Plan:
     only: str = ""
     full_matrix: bool = False
     wrong: bool = True
+    sample: int | None = None  # the seed of kernels wrong where three conditions meet, instead of the registry's
 
     @property
     def operators(self) -> list[str]:
@@ -47,7 +48,8 @@ class Plan:
         """Return the wrong kernels that count: of the catalogue's operators, on the wanted SoC, of the wanted ids."""
         if not self.wrong:
             return []
-        found = [d for op in self.operators for d in defects(op) if d.soc(self.soc) is not None]
+        given = defects if self.sample is None else partial(sampled, seed=self.sample)
+        found = [d for op in self.operators for d in given(op) if d.soc(self.soc) is not None]
         return [d for d in found if not self.only or self.only in d.id or fnmatchcase(d.id, self.only)]
 
     def shares(self) -> list[Share]:
@@ -76,7 +78,7 @@ def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | 
     for (op, soc), ids in sorted(groups.items()):
         planned = cases_of(plan.cases if cases is None else cases, op, soc)
         for part in balanced(ids, -(-len(ids) // PER_SHARE)):
-            yield Share(op, replace(plan.settings, soc=soc), planned, part, plan.full_matrix)
+            yield Share(op, replace(plan.settings, soc=soc), planned, part, plan.full_matrix, sample=plan.sample)
 
 
 @dataclass

@@ -39,9 +39,12 @@ def sentence(data: Data) -> str:
     right = f" {alarms} false alarms in {verdicts} verdicts on right kernels ({seeds})."
     if not total["all"]:
         return f"{data['cases']} cases:{right}{state}"
+    drawn = data["sample"] is not None
+    what = f"wrong kernels drawn by the seed {data['sample']}" if drawn else "wrong kernels"
+    low, high = data["interval"]
+    share = _percent(total["noticed"], total["all"]) + (f", of all such kernels {low} to {high} %" if drawn else "")
     return (
-        f"{data['cases']} cases notice {total['noticed']} of {total['all']} wrong kernels"
-        f" ({_percent(total['noticed'], total['all'])}){rows}."
+        f"{data['cases']} cases notice {total['noticed']} of {total['all']} {what} ({share}){rows}."
         f"{right if data['seeds'] else ''}{state}"
     )
 

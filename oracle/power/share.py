@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..catalogue.case import Case
+from ..defects.base import Defect
+from ..defects.registry import defects, sampled
 from ..runner.outcome import Outcome
 from ..runner.settings import Settings
 
@@ -22,6 +24,13 @@ class Share:
     ids: tuple[str, ...] = ()
     full_matrix: bool = False
     socs: tuple[str, ...] = ()
+    sample: int | None = None  # the seed of a sample, whose kernels the ids name instead of the registry's
+
+    def kernels(self) -> list[Defect]:
+        """Return the wrong kernels that the ids name."""
+        wanted = set(self.ids)
+        found = defects(self.op) if self.sample is None else sampled(self.op, self.sample)
+        return [defect for defect in found if defect.id in wanted]
 
     @property
     def weight(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -29,6 +30,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Dat
         "soc": plan.soc or "each where it is wrong",
         "standard": plan.settings.standard,
         "layers": list(plan.settings.layers),
+        "sample": plan.sample,
         "seeds": len(plan.seeds),
         "first_seed": plan.seeds.start,
         "full_matrix": plan.full_matrix,
@@ -39,6 +41,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Dat
         "cpu_s": round(sum(answer.cpu for answer in score.answers), 1),
         "cases": len(plan.cases),
         "total": _share(counted, first),
+        "interval": wilson(**_share(counted, first)),
         "published": _rows(counted, first),
         "operators": [_operator(op, score) for op in plan.operators],
         "classes": [
@@ -69,6 +72,18 @@ def passed(data: Data, require: float) -> bool:
     total = data["total"]
     enough = 100 * total["noticed"] >= require * total["all"]
     return bool(enough and data["complete"] and not data["false_alarms"] and not data["flagged_equivalents"])
+
+
+def wilson(noticed: int, all: int) -> tuple[float, float]:
+    """Return the percentages between which the share of all such kernels lies, with 95 % confidence (E. B. Wilson,
+    "Probable inference, the law of succession, and statistical inference", JASA 22, 1927)."""
+    if not all:
+        return 0.0, 100.0
+    z, share = 1.96, noticed / all
+    middle = share + z * z / (2 * all)
+    reach = z * math.sqrt(share * (1 - share) / all + (z / (2 * all)) ** 2)
+    low, high = ((middle + side * reach) / (1 + z * z / all) for side in (-1, 1))
+    return round(100 * max(low, 0.0), 2), round(100 * min(high, 1.0), 2)
 
 
 def _share(wrong: list[Defect], first: Any) -> dict[str, int]:

@@ -23,7 +23,6 @@ from ..defects.device import (
     write_in_place,
 )
 from ..defects.kernels import Where, plain
-from ..defects.registry import defects
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..operators import operator, validate, writes
@@ -56,8 +55,7 @@ def _prepared(share: Share, answer: Answer) -> Iterable[Prepared]:
 
 
 def _wrong(share: Share, answer: Answer) -> None:
-    wanted = set(share.ids)
-    live = [d for d in defects(share.op) if d.id in wanted]
+    live = share.kernels()
     for prepared in _prepared(share, answer):
         if not live:
             return

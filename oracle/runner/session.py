@@ -77,10 +77,10 @@ class Run:
         if file not in self._cases:
             foreign = is_foreign_catalogue(file)
             self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
-        every_tier |= self.settings.volume is not None or self._failed is not None
-        cases = select(self._cases[file], tier=None if every_tier else self.settings.tier, soc=self.settings.soc)
+        whole = every_tier or self.settings.volume is not None or self._failed is not None
+        cases = select(self._cases[file], tier=None if whole else self.settings.tier, soc=self.settings.soc)
         cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
-        if self.settings.authority == DOCUMENT and not every_tier:
+        if self.settings.authority == DOCUMENT and not every_tier:  # a case that is named is run whoever demands it
             cases = list(demanded(cases, self.settings.soc, self.settings.cann))
         return cases
 

@@ -7,8 +7,11 @@ from dataclasses import replace
 from oracle.catalogue import default_dir, load
 from oracle.catalogue.authority import authority_of, demanded
 from oracle.catalogue.case import Case, TensorPlan
+from oracle.catalogue.ecosystem import Volume
 from oracle.model.authority import AUTHORITIES, told
 from oracle.operators import OPERATORS
+from oracle.runner import Settings
+from oracle.runner.session import Run
 
 SOC = "ascend910b"
 
@@ -48,3 +51,12 @@ def test_every_operator_names_where_its_checks_are() -> None:
     own = [op for op in OPERATORS.values() if op.origin == "aclnn-oracle"]
     assert [op.name for op in own if "op_api" not in op.source] == []
     assert told("source", OPERATORS["aclnnTanhBackward"].source).startswith("source (math/tanh_grad/op_api/")
+
+
+def test_a_run_of_the_documents_rules_plans_nothing_else_in_any_volume() -> None:
+    file = default_dir() / "nll_loss_backward.yaml"
+    for settings in (Settings(authority="document"), Settings(authority="document", volume=Volume.of("20"))):
+        planned = Run(settings).cases(file)
+        assert planned
+        assert all(authority_of(case, SOC) != "source" for case in planned)
+    assert "out_dtype" in {case.family for case in Run(Settings()).cases(file)}

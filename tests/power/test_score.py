@@ -11,10 +11,11 @@ import stated
 from oracle.catalogue import load
 from oracle.cli import main
 from oracle.commands.power import RENDERERS
+from oracle.defects.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 from oracle.power.measure import Plan, look_elsewhere, measure
 from oracle.power.render import html, markdown, text
-from oracle.power.summary import passed, summarise
+from oracle.power.summary import passed, summarise, wilson
 
 ONLY = "N0"  # N01 to N09
 
@@ -58,6 +59,7 @@ def test_processes_change_nothing(score, tiny):
 
 OUTSIDE = """
 from dataclasses import replace
+from oracle.defects.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 OPERATOR = replace(OPERATORS["aclnnLogSigmoidBackward"], name="aclnnElsewhereBackward")
 """
@@ -198,3 +200,27 @@ def test_bad_input_is_told_in_one_line(words, told, capsys):
     error = capsys.readouterr().err
     assert told in error
     assert "Traceback" not in error
+
+
+def test_a_sample_is_as_large_as_it_says_the_same_for_a_seed_and_another_for_another():
+    op = OPERATORS["aclnnNLLLossBackward"]
+    one, again, other = sampled(op, 1), sampled(op, 1), sampled(op, 2)
+    assert [d.id for d in one] == [d.id for d in again]
+    assert len({d.id for d in one}) == SAMPLE
+    assert 0 < len({d.id for d in one} & {d.id for d in other}) < SAMPLE / 2
+
+
+def test_a_sample_is_scored_with_the_interval_of_its_share(tiny):
+    sample = measure(Plan(tiny, jobs=1, seeds=range(0), sample=3, only="three/*dtype float32*"))
+    data = told(sample)
+    assert data["sample"] == 3
+    assert 0 < data["total"]["noticed"] < data["total"]["all"]
+    low, high = data["interval"]
+    assert low < 100 * data["total"]["noticed"] / data["total"]["all"] < high
+    assert "wrong kernels drawn by the seed 3 (" in text(data)
+    assert f"of all such kernels {low} to {high} %" in text(data)
+
+
+@pytest.mark.parametrize(("noticed", "all", "low", "high"), [(10, 10, 72.25, 100), (0, 10, 0, 27.75), (0, 0, 0, 100)])
+def test_intervals_are_wilsons(noticed, all, low, high):
+    assert wilson(noticed, all) == pytest.approx((low, high), abs=0.01)
