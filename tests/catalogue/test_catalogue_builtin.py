@@ -138,12 +138,12 @@ def test_standard_is_of_the_intended_size() -> None:
     assert largest <= 2_400_007, "a third tile of 24576 on each of 48 cores, and the tier runs in about a minute"
 
 
-RANKS = {"nll_loss_backward": (1, 2), "nll_loss2d_backward": (4,), "glu_backward": range(1, 9)}  # where not all are taken
+RANKS = {"nll_loss_backward": (1, 2), "nll_loss2d_backward": (4,), "glu_backward": range(1, 9)}  # else all
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_dtype_meets_every_rank_and_attribute(slug: str) -> None:
-    """Every dtype x rank 0-8 that is taken x reduction, every dim of every rank; at the lean level every two of them."""
+    """Every dtype x rank 0-8 taken x reduction, every dim of every rank; at the lean level every two of them."""
     crossed = operator_named(slug).attribute("axis") or operator_named(slug).attribute("reduction")
     seen = {
         (c.dtype, len(c.output.shape), None if crossed is None else c.attrs[crossed.name])  # type: ignore[union-attr]
