@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..defects.base import CLASSES, Defect
+from ..operators import OPERATORS
 from ..runner.diagnosis import FAMILIES, family_of
 from .failures import Failure
 
@@ -22,7 +23,7 @@ NONE = "none"
 RIGHT: dict[str, frozenset[str]] = {
     "IDX": frozenset(),
     "RED": frozenset({"factor", "sign", "zero"}),
-    "NUM": frozenset({"rounding", "flush"}),
+    "NUM": frozenset({"rounding", "flush", "clamp"}),
     "DTY": frozenset({"rounding", "other array"}),
     "LAY": frozenset({"layout", "outside"}),
     "TAIL": frozenset({"lost", "zero"}),
@@ -30,7 +31,7 @@ RIGHT: dict[str, frozenset[str]] = {
     "SPEC": frozenset({"special", "sign"}),
     "API": frozenset({"check", "changed input", "lost"}),
     "DET": frozenset(),
-    "FORM": frozenset({"sign", "factor", "zero", "special"}),
+    "FORM": frozenset({"sign", "factor", "clamp", "zero", "special"}),
     "COMB": frozenset({"sign"}),
 }
 # What a kernel says of itself decides before its class.
@@ -39,8 +40,9 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"off by 2", frozenset({"factor", "rounding"})),
     (r"wider dtype|flattened|leading axis", frozenset({"other array"})),
     (r"beyond \d+ are infinite|stays? zero", frozenset({"lost", "zero"})),
+    (r"read backwards", frozenset({"layout"})),
     (r"checker", frozenset({"check"})),
-    (r"number of out\w* wraps|offsets", frozenset({"lost", "outside"})),
+    (r"flat offsets", frozenset({"lost", "outside"})),
     (r"wraps|again", frozenset()),
     (r"bits? confused|the other way round", frozenset()),
     (r"sign is wrong", frozenset({"sign"})),
@@ -52,6 +54,8 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
 
 def right_of(defect: Defect) -> frozenset[str]:
     """Return the families that would be a right claim of a kernel."""
+    if re.search(rf"number of {OPERATORS[defect.op].output} wraps", defect.what):
+        return frozenset({"lost"})
     found = (families for words, families in BY_WORDS if re.search(words, defect.what))
     return next(found, RIGHT[defect.kind])
 

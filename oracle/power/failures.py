@@ -14,6 +14,7 @@ from ..catalogue.case import Case
 from ..defects.base import CLASSES, Defect
 from ..defects.registry import defects
 from ..model.errors import OracleError
+from ..runner.custody import DeviceError
 from ..runner.execute import Stopwatch, execute
 from ..runner.judge import judge
 from ..runner.outcome import Outcome, outcome_of
@@ -94,6 +95,6 @@ def _failed(defect: Defect, plain: Plain) -> Outcome | None:
     prepared = plain.prepared.again()
     try:
         outcome = outcome_of(prepared, judge(prepared, execute(prepared, defect.device, Stopwatch())))
-    except Exception:  # what it raises is told as it is; nothing is claimed of it
+    except DeviceError:  # what it raises is told as it is; nothing is claimed of it
         return None
     return outcome if outcome.status == "fail" and plain.passes else None

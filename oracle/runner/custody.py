@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from os import getpid  # a device may replace what os holds
 from typing import Any, NoReturn
 
+from ..model.text import bounded
 from ..numerics.environment import IeeeArithmetic, watched
 from .process import Belongings, is_main
 
 UNREADABLE = "(a text that cannot be read)"
-LONGEST = 20_000  # characters of a device's text that are kept
 
 
 class DeviceError(Exception):
@@ -29,12 +29,9 @@ class Left(Exception):
 
 
 def readable(value: Any) -> str:
-    """Return a device's text as text that every file and terminal holds: not endless, lone surrogates as escapes."""
+    """Return a device's text as text that every file and terminal holds: 4 kB, control characters spelt out."""
     try:
-        text = str(value)
-        if len(text) > LONGEST:
-            text = f"{text[:LONGEST]} ... ({len(text) - LONGEST:,} more characters)"
-        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return bounded(str(value))
     except KeyboardInterrupt:
         raise
     except BaseException:

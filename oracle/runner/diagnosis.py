@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -23,12 +22,10 @@ from ..model.storage import row_major, strides_of
 from ..numerics.rounding import round_to
 from ..operators import OPERATORS, Reference
 from ..operators import reference as reference_of
-from . import pattern
+from .factors import named_factor
 
-OF_MEMORY = ("guards untouched", "every element written")  # rules broken by writing elsewhere
 LARGEST = 1 << 18  # elements of an output beyond which operands are not read again
 MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
-CONSTANTS = (math.log(2), 1 / math.log(2), math.pi, math.e, math.sqrt(2), math.sqrt(0.5), math.sqrt(2 / math.pi))
 NEAR = 4  # units in the last place within which two values are the same
 
 # Words that stand in every sentence of a family, by which a cause of a record is known again.
@@ -38,6 +35,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "lost": ("not written", "is lost", "nothing at all is written"),
     "index": ("ignored",),
     "sign": ("sign",),
+    "clamp": ("clamp",),
     "factor": ("factor", "element count"),
     "zero": ("zero is returned",),
     "other array": ("another array",),
@@ -127,9 +125,9 @@ def _gives(call: Call, found: Findings) -> bool:
         return False
     actual = found.actual.astype(np.float64)
     away, off = np.abs(actual - other.value), np.abs(actual - found.reference.value)
-    fits = _near(found.actual, other.golden) | (away <= other.bound)
+    fits = near(found.actual, other.golden) | (away <= other.bound)
     closer = (away < off) | (np.isnan(actual) & np.isnan(other.value)) | (actual == other.golden.astype(np.float64))
-    changed = ~_near(other.golden, found.golden, 1)
+    changed = ~near(other.golden, found.golden, 1)
     return bool(fits.all() and (closer & changed)[found.bad].all())
 
 
@@ -138,14 +136,14 @@ def _permuted(found: Findings) -> Iterator[str]:
     a, g = found.actual, found.golden
     if a.size > 1 << 20 or np.count_nonzero(found.bad) < 2 or not np.isfinite(g).all() or not np.isfinite(a).all():
         return
-    far = ~_near(a, g, 64 * NEAR)
+    far = ~near(a, g, 64 * NEAR)
     if not (far & found.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(found.bad):
         return
     if len(np.unique(g[found.bad])) < 2:
         return
-    if a.ndim > 1 and a.shape[-1] > 1 and _near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
+    if a.ndim > 1 and a.shape[-1] > 1 and near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
         yield "elements are in transposed order: strides are not honoured"
-    if _near(np.sort(a, axis=None), np.sort(g, axis=None)).all():
+    if near(np.sort(a, axis=None), np.sort(g, axis=None)).all():
         yield "the right values in the wrong places: strides or offsets are not honoured"
 
 
@@ -256,7 +254,7 @@ def _errors_below(found: Findings, limit: float) -> bool:
 
 def _sign(found: Findings) -> Iterator[str]:
     g, a = found.golden[found.bad], found.actual[found.bad]
-    if np.isfinite(a).all() and np.isfinite(g).all() and (g != 0).any() and _near(a, -g, 16).all():
+    if np.isfinite(a).all() and np.isfinite(g).all() and (g != 0).any() and near(a, -g, 16).all():
         yield "wrong sign"
 
 
@@ -284,29 +282,23 @@ def _factor(found: Findings) -> Iterator[str]:
         yield f"the division by the element count {size} is missing"
     elif size > 1 and abs(factor * size - 1) < 8 * unit:
         yield f"divided by the element count {size}, which is not asked for"
-    elif (told := _told(factor, 8 * unit, found.call)) and (sizes >= 3 or "too many" in told):
+    elif (told := named_factor(factor, 8 * unit, found.call)) and (sizes >= 3 or "too many" in told):
         yield told
 
 
-def _told(factor: float, near: float, call: Call | None) -> str:
-    """A factor that is an operand's value, its inverse or a constant, in words; "" for any other number."""
-    for name, array in () if call is None else call.inputs.items():
-        if isinstance(array, np.ndarray) and array.size == 1 and array.dtype.kind not in "iubc":
-            value = float(array.reshape(()).astype(np.float64))
-            ways = (
-                (f"{name} is a factor too many", value),
-                (f"{name} is a divisor too many", 1 / value if value else 0.0),
-            )
-            for told, wanted in ways:
-                if wanted and abs(abs(wanted) - 1) > 4 * near and abs(abs(factor / wanted) - 1) < near:
-                    return f"{told}: all wrong by the factor {factor:.6g}"
-    simple = Fraction(factor).limit_denominator(64)
-    small = abs(abs(factor) - 1)
-    binary = 0 < small < 0.1 and abs(math.log2(small) - round(math.log2(small))) < near / small
-    round_number = bool(simple) and abs(factor / float(simple) - 1) < near and abs(simple.numerator) <= 1024
-    if binary or round_number or any(abs(abs(factor) / constant - 1) < near for constant in CONSTANTS):
-        return f"all wrong by the factor {factor:.6g}"
-    return ""
+def _clamp(found: Findings) -> Iterator[str]:
+    """Some elements are wrong by one large factor and others by less, as where a divisor is kept from being small."""
+    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
+    if g.size < 4 or found.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():
+        return
+    ratios = np.log(a / g)
+    if not ((ratios < 0).all() or (ratios > 0).all()):
+        return
+    size = np.abs(ratios)
+    at_end = size > size.max() - 2.0**-6
+    if size.max() > math.log(10) and np.count_nonzero(at_end) >= 2 and len(np.unique(np.abs(g[at_end]))) > 1:
+        factor = float(np.exp(np.median(ratios[at_end])))
+        yield f"a clamp at another constant: some elements are wrong by one factor, {factor:.3g}, others by less"
 
 
 def _zeros(found: Findings) -> Iterator[str]:
@@ -382,7 +374,7 @@ def _special_inputs(found: Findings) -> bool:
     )
 
 
-def _near(a: Array, g: Array, units: int = NEAR) -> Array:
+def near(a: Array, g: Array, units: int = NEAR) -> Array:
     """Where two arrays of one float type are the same to within units in the last place; NaN is near NaN."""
     wide, exact = a.astype(np.float64), g.astype(np.float64)
     form = FORMATS[str(a.dtype)]
@@ -391,52 +383,6 @@ def _near(a: Array, g: Array, units: int = NEAR) -> Array:
 
 
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _ignored_offsets, _ignored_rows, _sign, _factor, _specials, _zeros, _read_otherwise, _permuted, _stores, _narrow,
-    _few_units,
+    _ignored_offsets, _ignored_rows, _sign, _factor, _clamp, _specials, _zeros, _read_otherwise, _permuted, _stores,
+    _narrow, _few_units,
 )  # fmt: skip
-
-
-# ---- failures that are no matter of values ---------------------------------------------------------------------------
-
-
-def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
-    """Say how an output's memory holds the golden at places that are not its own; "" if it does not."""
-    if not view.size or view.size > LARGEST or view.dtype.kind == "c" or str(view.dtype) not in FORMATS:
-        return ""
-    own, offset = strides_of(view), offset_of(call, name)
-    ways = [("it were contiguous: its strides are ignored", row_major(view.shape), 0)]
-    ways += [(f"its strides were {list(s)}, not {list(own)}", s, 0) for _, change, _ in MISTAKES.values()
-             if (s := change(own, view.shape))]  # fmt: skip
-    ways += [(f"it had no offset: {offset} elements too early", own, -offset)]
-    for told, strides, start in ways:
-        if (strides, start) != (own, 0) and _near(reread(view, strides, start), golden).all():
-            return f"{name} is written as if {told}"
-    return ""
-
-
-def cause_of_structure(rule: str, reason: str, bad: Array | None = None) -> str:
-    """Return what would explain a broken rule of structure that is no matter of values, or ""."""
-    if rule == "inputs unchanged":
-        return "an input is written to: it is taken for scratch memory"
-    if rule == "every element written" and bad is not None:
-        places = pattern.describe(bad)
-        if places == "all" or places == "the only element":
-            return "nothing at all is written, or elsewhere"
-        return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
-    if rule in ("dtype", "shape", "output is an array"):
-        return "another array is handed back in the place of the output"
-    if rule == "guards untouched":
-        return "memory beyond the output is overwritten: a block is stored whole, or gaps are filled"
-    if rule == "status code":
-        return _cause_of_status(reason)
-    return ""
-
-
-def _cause_of_status(reason: str) -> str:
-    expected = reason.partition("expected ")[2].partition(",")[0]
-    answered = reason.partition("answered ")[2].partition(" ")[0]
-    if answered == "ACLNN_SUCCESS":
-        return f"a check is missing: the device accepts what must be refused with {expected}"
-    if expected == "ACLNN_SUCCESS":
-        return "the device refuses a call that is valid"
-    return "the checks are made in another order, or answer another code"

@@ -17,7 +17,7 @@ from ..model.errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
-from . import diagnosis, failure
+from . import broken_rules, failure
 from .custody import Left, readable, reason_of
 from .judge import Judged
 from .prepare import Prepared
@@ -76,7 +76,8 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
 
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> Detail:
     """Explain a failed layer: the worst elements and where they lie, and what would explain the failure."""
-    cause = diagnosis.cause_of_structure(layer.rule, layer.reason, layer.bad)
+    in_order = all(output.view.flags.c_contiguous for output in prepared.memory.outputs.values())
+    cause = broken_rules.cause_of_structure(layer.rule, layer.reason, layer.bad, in_order=in_order)
     if prepared.reference is None or judged.actual is None:
         return Detail(rule=layer.rule, cause=cause)
     (output,) = prepared.memory.outputs
@@ -87,9 +88,9 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> 
     if name == "structure" and bad is None:
         bad = np.zeros(judged.actual.shape, bool)  # no element is to blame: an input was modified, a guard written
     detail = failure.elements(output, layer.rule, prepared.reference, judged.actual, bad, call)
-    if layer.rule in diagnosis.OF_MEMORY:
+    if layer.rule in broken_rules.OF_MEMORY:
         view, golden = prepared.memory.outputs[output].view, prepared.reference.golden
-        cause = diagnosis.written_otherwise(call, output, view, golden) or cause
+        cause = broken_rules.written_otherwise(call, output, view, golden) or cause
     return replace(detail, cause=cause or detail.cause)
 
 

@@ -10,7 +10,8 @@ from oracle.model.dtypes import DTYPES
 from oracle.numerics.rounding import round_to
 from oracle.operators import Reference, compute
 from oracle.runner import Settings, run_case
-from oracle.runner.diagnosis import FAMILIES, Findings, cause_of_structure, cause_of_values, family_of
+from oracle.runner.broken_rules import cause_of_structure
+from oracle.runner.diagnosis import FAMILIES, Findings, cause_of_values, family_of
 from oracle.runner.pattern import describe
 
 RNG = np.random.default_rng(0)

@@ -1,0 +1,57 @@
+"""What would explain a broken rule of structure that is no matter of values: memory, status, inputs, the array."""
+
+from __future__ import annotations
+
+from ..defects.layouts import MISTAKES, offset_of, reread
+from ..model.call import Array, Call
+from ..model.dtypes import FORMATS
+from ..model.storage import row_major, strides_of
+from . import pattern
+from .diagnosis import LARGEST, near
+
+OF_MEMORY = ("guards untouched", "every element written")  # rules broken by writing elsewhere
+
+
+def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
+    """Say how an output's memory holds the golden at places that are not its own; "" if it does not."""
+    if not view.size or view.size > LARGEST or view.dtype.kind == "c" or str(view.dtype) not in FORMATS:
+        return ""
+    own, offset = strides_of(view), offset_of(call, name)
+    ways = [("it were contiguous: its strides are ignored", row_major(view.shape), 0)]
+    ways += [(f"its strides were {list(s)}, not {list(own)}", s, 0) for _, change, _ in MISTAKES.values()
+             if (s := change(own, view.shape))]  # fmt: skip
+    ways += [(f"it had no offset: {offset} elements too early", own, -offset)]
+    for told, strides, start in ways:
+        if (strides, start) != (own, 0) and near(reread(view, strides, start), golden).all():
+            return f"{name} is written as if {told}"
+    return ""
+
+
+def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, in_order: bool = True) -> str:
+    """Return what would explain a broken rule of structure, or "". ``in_order``: the output is contiguous."""
+    if rule == "inputs unchanged":
+        return "an input is written to: it is taken for scratch memory"
+    if rule == "every element written" and bad is not None:
+        places = pattern.describe(bad)
+        if not in_order and places.startswith("scattered"):
+            return "elements are not written, or are written elsewhere: the output's strides are not honoured"
+        if places == "all" or places == "the only element":
+            return "nothing at all is written, or elsewhere"
+        return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
+    if rule in ("dtype", "shape", "output is an array"):
+        return "another array is handed back in the place of the output"
+    if rule == "guards untouched":
+        return "memory beyond the output is overwritten: a block is stored whole, or gaps are filled"
+    if rule == "status code":
+        return _cause_of_status(reason)
+    return ""
+
+
+def _cause_of_status(reason: str) -> str:
+    expected = reason.partition("expected ")[2].partition(",")[0]
+    answered = reason.partition("answered ")[2].partition(" ")[0]
+    if answered == "ACLNN_SUCCESS":
+        return f"a check is missing: the device accepts what must be refused with {expected}"
+    if expected == "ACLNN_SUCCESS":
+        return "the device refuses a call that is valid"
+    return "the checks are made in another order, or answer another code"
