@@ -22,7 +22,15 @@ from oracle.reporting.language import CHINESE, ENGLISH  # noqa: E402
 
 REPORTS, IMAGES = ROOT / "reports", ROOT / "docs" / "images"
 RECORD = REPORTS / "sample.jsonl"
-RUN = ["run", "--tier", "smoke", "-k", "first_look or rows or special_spots or public_example", "-q",
+OPERATORS = (
+    "BinaryCrossEntropyBackward",
+    "LogSigmoidBackward",
+    "NLLLossBackward",
+    "SigmoidBackward",
+    "SoftmaxBackward",
+)
+RUN = ["run", *(word for name in OPERATORS for word in ("--op", f"aclnn{name}")), "--tier", "smoke",
+       "-k", "first_look or rows or special_spots or public_example", "-q",
        "--backend-option", "numerics=native"]  # fmt: skip
 
 

@@ -96,7 +96,8 @@ def _socs() -> Iterator[str]:
         mode = "saturates" if found.saturates else "inf/nan"
         mark = " (default)" if soc == DEFAULT_SOC else ""
         bf16 = "" if found.bfloat16 else ", no bfloat16"
-        yield f"{soc:<14}{mode:<11}{found.product}{bf16}{mark}"
+        flushes = ", flushes subnormal numbers" if found.flushes else ""
+        yield f"{soc:<14}{mode:<11}{found.product}{bf16}{flushes}{mark}"
     for soc, product in UNSUPPORTED.items():
         yield f"{soc:<14}{'':<11}{product}: no operator is supported (no --soc)"
     yield "No validator refuses a product: an unsupported one fails later, when its kernel is looked up (561xxx)."

@@ -153,8 +153,16 @@ class Difference:
         pairs: Sequence[tuple[Text, object, object, Text | str]] = (
             (_("backends"), old.backend, new.backend, ""),
             (_("SoCs"), old.soc, new.soc, rules),
+            (_("versions of CANN"), old.cann or new.cann, new.cann or old.cann, rules),  # older records name none
+            (
+                _("rules for subnormal numbers"),
+                old.subnormals or new.subnormals,
+                new.subnormals or old.subnormals,
+                rules,
+            ),
             (_("standards"), old.standard, new.standard, ""),
             (_("layers"), ",".join(old.layers), ",".join(new.layers), ""),
+            (_("gates"), ",".join(old.gate or new.gate), ",".join(new.gate or old.gate), ""),
             (_("tiers"), old.tier, new.tier, ""),
             (_("seeds"), old.seed, new.seed, data),
             (_("catalogues"), old.catalogue_sha256[:12], new.catalogue_sha256[:12], _(" (a case may have changed)")),
