@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 from ..backends import Backend
+from ..backends.cpu import Backend as Oracle
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
@@ -48,7 +49,8 @@ def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, c
     with watch("golden_s"):
         kept = Prepared.kept(case, settings)
     memory = kept.memory if kept else Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
-    if reason := unsupported(backend, memory.call, custody.device):
+    hold = guarded if type(backend) is Oracle else custody.device  # our own code changes nothing of the process
+    if reason := unsupported(backend, memory.call, hold):
         return Outcome("skip", reason)
     with watch("golden_s"):
         prepared = kept or Prepared.make(case, settings, memory)
@@ -56,7 +58,7 @@ def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, c
             prepared.keep()
     if reason := uninformative(prepared):
         return Outcome("error", reason)
-    return outcome_of(prepared, judge(prepared, execute(prepared, backend, watch, custody.device)))
+    return outcome_of(prepared, judge(prepared, execute(prepared, backend, watch, hold)))
 
 
 def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:

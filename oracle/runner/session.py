@@ -9,14 +9,14 @@ from __future__ import annotations
 import platform as machine
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ..catalogue import digest, load, load_all, select
+from ..catalogue import digest, files, load, select
 from ..catalogue.authority import demanded
 from ..catalogue.case import Case
 from ..catalogue.loader import operator_of
@@ -64,7 +64,7 @@ class Run:
         self._given = self.settings.devices  # by --devices
         self.hosts = Hosts()
         self.told: list[str] = []  # at the end, of an earlier run
-        self._cases: dict[Path, list[Case]] = {}
+        self._cases: dict[tuple[Path, str | None], list[Case]] = {}
         self._foreign: dict[Path, Loaded] = {}
         self._expectations: dict[Path, Expectations] = {}
 
@@ -74,11 +74,13 @@ class Run:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
         if self.settings.only and operator_of(file) not in ("", *self.settings.only):
             return []  # nothing of it is expanded
-        if file not in self._cases:
-            foreign = is_foreign_catalogue(file)
-            self._cases[file] = self.foreign(file).cases if foreign else load(file, self.settings.generated)
         whole = every_tier or self.settings.volume is not None or self._failed is not None
-        cases = select(self._cases[file], tier=None if whole else self.settings.tier, soc=self.settings.soc)
+        tier = None if whole else self.settings.tier
+        if (file, tier) not in self._cases:
+            foreign = is_foreign_catalogue(file)
+            found = self.foreign(file).cases if foreign else load(file, self.settings.generated, tier)
+            self._cases[file, tier] = found
+        cases = select(self._cases[file, tier], tier=tier, soc=self.settings.soc)
         cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
         if self.settings.authority == DOCUMENT and not every_tier:  # a case that is named is run whoever demands it
             cases = list(demanded(cases, self.settings.soc, self.settings.cann))
@@ -125,7 +127,15 @@ class Run:
         for folder in sorted(set(folders)):
             found = self.expectations(folder)
             if found.entries:
-                found.require_matches(load_all(folder))
+                found.require_matches(self._catalogue(folder))
+
+    def _catalogue(self, folder: Path) -> Iterator[Case]:
+        """Yield every case of a folder's catalogues, those that this run has already read first."""
+        for (file, _), cases in list(self._cases.items()):
+            if file.parent == folder:
+                yield from cases
+        for file in files(folder):
+            yield from load(file)
 
     def chosen(self, cases: Sequence[Case]) -> set[str]:
         """Return the ids of the collected cases that this process is to run."""

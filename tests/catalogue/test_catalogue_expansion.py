@@ -10,7 +10,7 @@ import pytest
 from small_catalogues import HEAD, cases, catalogue, family
 
 from oracle import OracleError
-from oracle.catalogue import load_all, make_inputs, select
+from oracle.catalogue import default_dir, load, load_all, make_inputs, select
 from oracle.model.platforms import PLATFORMS
 
 NLL = """\
@@ -246,3 +246,13 @@ def test_equal_ids_in_two_files(tmp_path: Path) -> None:
         OracleError, match=r"b\.yaml:9: the id softmax_backward/f\[float32-4x6\] is already used at .*a\.yaml:9"
     ):
         load_all(tmp_path)
+
+
+@pytest.mark.parametrize("slug", ["softmax_backward", "sigmoid_backward", "tanh_backward"])
+def test_what_is_left_out_for_a_tier_has_no_case_in_it(slug):
+    file = default_dir() / f"{slug}.yaml"
+    whole = load(file)
+    for tier in ("smoke", "standard"):
+        few = load(file, tier=tier)
+        assert len(few) < len(whole)
+        assert [case.id for case in select(few, tier=tier)] == [case.id for case in select(whole, tier=tier)]
