@@ -151,4 +151,5 @@ def test_numbers_of_16_bits_wrap_beyond_65536_only(what):
 
 def test_every_operator_has_kernels_of_two_sizes():
     for op in OPERATORS:
-        assert sum(of_two_sizes(d.id) for d in defects(op)) >= 28, op
+        # of an operator of rank 4 alone, or one that halves an axis, only some of the sizes are known
+        assert sum(of_two_sizes(d.id) for d in defects(op)) >= 14, op

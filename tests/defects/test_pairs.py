@@ -17,7 +17,8 @@ from oracle.runner.settings import Settings
 SMALL = 4000
 # Every other operator has its class's families alone: a few stand for them.
 LEAN = sorted(OPERATORS[operator_of(p)].name for p in catalogues() if "\nclasses: lean\n" in p.read_text("utf-8"))
-CATALOGUED = sorted({OPERATORS[operator_of(p)].name for p in catalogues()} - {*LEAN}) + LEAN[::9]
+WHOLE = {OPERATORS[operator_of(p)].name for p in catalogues() if "\n  pairs:" in p.read_text("utf-8")}
+CATALOGUED = sorted({*WHOLE, "aclnnSigmoidBackward"} - {*LEAN}) + LEAN[::9]
 
 
 def prepared(op: str, most: int) -> list[Prepared]:

@@ -24,7 +24,7 @@ ROWS = {"N": 12, "B": 8, "S": 16, "L": 8, "A": 8}
 
 def test_every_published_row_has_an_entry():
     wanted = {f"{letter}{k:02}" for letter, count in ROWS.items() for k in range(1, count + 1)}
-    assert {d.row for d in PUBLISHED} == wanted
+    assert {d.row for d in PUBLISHED} == wanted - {"S04"}, "what S04 did every release of CANN does"
 
 
 def test_rows_that_any_operator_can_have_are_there_for_each():
@@ -90,7 +90,7 @@ def test_an_operator_from_outside_brings_its_own(monkeypatch):
 
 
 def test_a_defect_runs_only_where_it_is_wrong():
-    only_950 = next(d for d in ALL if d.id == "S04")
+    only_950 = next(d for d in ALL if d.id == "S03")
     assert only_950.soc() == "ascend950"
     assert only_950.soc("ascend910b") is None
     anywhere = next(d for d in ALL if d.id == "N01")

@@ -15,9 +15,7 @@ from ...defects.layouts import packed
 from ...defects.rows import Formula, Operands, Total, changing, over_axis, with_sum
 from ...model.call import Array, Call
 from ...model.platforms import Platform
-from ...model.status import SUCCESS, Status
 from ...model.storage import strides_of
-from ..api import validate
 from ..softmax_backward import OPERATOR
 
 RIGHT = Formula(OPERATOR)
@@ -48,14 +46,6 @@ def narrow_sum(p: Array, dim: int, a: Arguments) -> Array:
 def _expanded_from_one(name: str, array: Array, call: Call) -> Array:
     """A stride-0 gradient is read as if all its elements lay there."""
     return packed(array) if name == "gradOutput" and array.size > 1 and 0 in strides_of(array) else array
-
-
-def _unless_empty(call: Call) -> Status:
-    """An empty operand ends the call with success before the shapes are compared."""
-    given = [call.spec(n) for n in ("gradOutput", "output")]
-    known = call.null or None in given or call.outputs["out"] is None
-    empty = not known and any(s is not None and 0 in s.shape for s in given)
-    return SUCCESS if empty else validate(call)
 
 
 def _swapped_axes(k: Operands, axis: int, a: Arguments) -> Array:
@@ -124,7 +114,7 @@ def _read(which: str) -> Read:
 
 
 def rows() -> Iterator[Defect]:
-    """Yield S01 to S16."""
+    """Yield S01 to S16, but S04 (ops-nn !8895: an empty operand succeeds), which every release of CANN does."""
     op, kernel = OPERATOR, plain(OPERATOR)
     table: list[tuple[str, str, str, Kernel, dict[str, Any], str, str]] = [
         ("S01", "LAY", "output is read as contiguous", kernel, {"read": _read("output")},
@@ -134,8 +124,6 @@ def rows() -> Iterator[Defect]:
          "a gradient with stride 0", "FlagGems #5723"),
         ("S03", "TAIL", "only the first 16384 terms of a row are summed", with_sum(op, _first_terms(16384)), {},
          "rows longer than 16384 whose tail carries weight", "ops-nn !5348/#2938"),
-        ("S04", "SPEC", "an empty operand succeeds whatever the other shapes are", kernel, {"check": _unless_empty},
-         "on ascend950, an empty input beside another shape", "ops-nn !8895/#4911"),
         ("S05", "NUM", "16-bit sums are accumulated in 16 bits", with_sum(op, narrow_sum), {},
          "16-bit rows of some length", "MIOpen #3427, Intel-tensorflow #22, executorch #20090"),
         ("S06", "LAY", "a leading reduced axis is swapped with the next one in rank 3 and more",
@@ -164,6 +152,6 @@ def rows() -> Iterator[Defect]:
          "more than 64 elements", "Liger-Kernel #1139"),
     ]  # fmt: skip
     regbase = ("ascend950",)
-    socs: dict[str, tuple[str, ...]] = {"S03": regbase, "S04": regbase}
+    socs: dict[str, tuple[str, ...]] = {"S03": regbase}
     for name, kind, what, made, steps, needs, evidence in table:
         yield Defect(name, op.name, kind, what, Device(name, made, **steps), needs, evidence, socs.get(name, EVERY_SOC))
