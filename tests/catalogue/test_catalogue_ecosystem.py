@@ -21,12 +21,17 @@ from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import validate
 
-OPS = sorted({c.op for c in load_all()})  # operators whose cases are written
+# The operators whose catalogues are whole; those at the lean level have a part of the same sequences.
+FILES = [
+    default_dir() / f"{name}_backward.yaml"
+    for name in ("binary_cross_entropy", "log_sigmoid", "nll_loss", "sigmoid", "softmax")
+]
+OPS = sorted({c.op for file in FILES for c in load(file, Volume("ecosystem", 1))})
 
 
 @cache
 def generated(cases: int = 1200, rule: str = "ecosystem") -> tuple[Case, ...]:
-    return tuple(load_all(None, Volume(rule, cases)))
+    return tuple(case for file in FILES for case in load(file, Volume(rule, cases)))
 
 
 def main_shape(case: Case) -> tuple[int, ...]:
@@ -46,7 +51,7 @@ def test_a_shorter_sequence_is_the_beginning_of_a_longer_one(rule: str) -> None:
 
 
 def test_the_full_tier_holds_the_beginning_of_the_sequence() -> None:
-    written = {c.id: c for c in load_all() if c.family == "ecosystem"}
+    written = {c.id: c for c in load_all() if c.family == "ecosystem" and c.op in OPS}
     by_rule = {c.id: c for c in generated()}
     assert written
     assert all(by_rule[case_id] == case for case_id, case in written.items())
@@ -114,7 +119,7 @@ def test_every_generated_call_is_accepted(rule: str) -> None:
 
 
 def test_models_are_every_third_case_of_l2() -> None:
-    for op, design in required().items():
+    for op, design in ((op, design) for op, design in required().items() if op in OPS):
         tails = {m[1:] for m in design.models if len(m) > 1}
         cases = [c for c in generated(300, "l2") if c.op == op]
         share = sum(main_shape(c)[1:] in tails for c in cases) / len(cases)
