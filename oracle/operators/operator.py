@@ -237,9 +237,10 @@ class Operator:
 
     def slice_axes(self, shape: Shape, attributes: Attributes) -> tuple[int, ...]:
         """Return the output's axes along which the operator works slice by slice: not the one it reduces, none under
-        a mean."""
+        a mean over elements or over the batch."""
         given = self.by_role(attributes)
-        if given.get("reduction") == 1 and isinstance(self.computes, Elementwise):
+        reduction = self.reduction
+        if reduction is not None and self.class_index is None and "mean" in reduction.words[given["reduction"]]:
             return ()
         if "axis" in given:
             rank = max(1, len(shape))
