@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -34,6 +35,8 @@ def batch_axis(case: Case) -> int | None:
     plan = case.outputs[op.output]
     if plan is None or len(case.outputs) > 1:
         return None
+    if any(given is not None and math.prod(given.shape) > math.prod(plan.shape) for given in case.inputs.values()):
+        return None  # terms of other places are summed
     return next((axis for axis in op.slice_axes(plan.shape, case.attrs) if plan.shape[axis] > 1), None)
 
 
