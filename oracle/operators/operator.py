@@ -239,8 +239,8 @@ class Operator:
         """Return the output's axes along which the operator works slice by slice: not the one it reduces, none under
         a mean over elements or over the batch."""
         given = self.by_role(attributes)
-        reduction = self.reduction
-        if reduction is not None and self.class_index is None and "mean" in reduction.words[given["reduction"]]:
+        means = [n for n, word in enumerate(self.reduction.words if self.reduction else ()) if "mean" in word]
+        if self.class_index is None and given.get("reduction") in means:
             return ()
         if "axis" in given:
             rank = max(1, len(shape))
