@@ -19,7 +19,7 @@ def test_on_some_of_the_catalogue_s_smoke_tier(emulator):
     try:
         for case in select(load_all(), tier="smoke", soc="ascend910b")[::7]:
             call = Memory.make(case, soc="ascend910b", seed=0).call
-            if case.expected("ascend910b") != "ACLNN_SUCCESS" or not writes(call):
+            if not case.computes("ascend910b") or not writes(call):
                 continue
             (name,) = call.outputs
             profile, wanted = compute(call, numerics="kernel"), reference(call)

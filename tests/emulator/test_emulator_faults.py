@@ -129,7 +129,7 @@ def test_a_misspelt_fault_is_refused_at_the_start(tree):
         (
             "FAULT",
             "aclrtMalloc=1",
-            "ACLNN_EMULATOR_FAULT is none of the emulator's; known after ACLNN_EMULATOR_: SOC F",
+            "ACLNN_EMULATOR_FAULT is none of the emulator's; known after ACLNN_EMULATOR_: SOC CANN F",
         ),
         ("LATENCY_US", "1ms", "ACLNN_EMULATOR_LATENCY_US is '1ms', not a whole number from 0"),
         ("MEMORY_MB", "-1", "ACLNN_EMULATOR_MEMORY_MB is '-1', not a whole number"),

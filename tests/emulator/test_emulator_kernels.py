@@ -84,7 +84,9 @@ def test_kernels_stay_within_the_strict_bound_of_the_golden(tree, soc):
             for view in ("contiguous", "strided") * 3:
                 params = arguments(op, dtype, rng, view)
                 params[operator.output] = poisoned((6, 9), FLOATS[dtype], view)
-                calls.append((op, params))
+                if validate(op, soc=soc, **params).ok:  # some want rank 4 or an even axis, or are not on every SoC
+                    calls.append((op, params))
+    assert len({op for op, _ in calls}) >= len(SERVED) - 3
     answers = call(tree, [Job(op, params) for op, params in calls], soc)
     for (op, params), answer in zip(calls, answers, strict=True):
         assert (answer.status, answer.launch, answer.sync) == (0, 0, 0), answer.message
@@ -225,7 +227,11 @@ def test_refusals_agree_with_the_python_validator_on_random_calls(tree, op, soc)
         assert answer.status == wanted.code, (params, answer.message, wanted.reason)
         assert (answer.message == "") == wanted.ok
         seen.add(wanted.code)
-    assert seen == {0, 161001, 161002}  # the sample really has all three
+    plain = {n: _spec(v) for n, v in arguments(op, "float32", rng, "contiguous").items()}
+    plain |= {OPERATORS[op].output: TensorSpec((6, 9), "float32")}
+    accepted = {0} if validate(op, soc=soc, **plain).ok else set()
+    assert seen - {0} == {161001, 161002}  # the sample really has all
+    assert seen >= accepted
 
 
 def test_messages_name_the_parameter_the_value_and_the_rule(tree):
