@@ -40,7 +40,8 @@ def start(config: pytest.Config) -> Run:
         record = _record_path(config) if continued is None else continued.path
         if path is not None and record is not None:
             require_other(path, [record])
-        return Run(settings, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
+        alone = settings.for_worker("main")
+        return Run(alone, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
     settings = replace(settings, devices=settings.devices or tuple(told["devices"]))
     settings = settings.for_worker(str(worker.workerinput["workerid"]), told["place"])
