@@ -99,7 +99,7 @@ def {op.kernel.name}({signature}):
 
 
 def _given(parameter: Parameter, name: str) -> str:
-    words = f", {tuple(parameter.words)!r}" if parameter.words else ""
+    words = f", {tuple(parameter.words)!r}" if parameter.words and parameter.c == "int64" else ""
     return f"_attribute({name}{words})"
 
 

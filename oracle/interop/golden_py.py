@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..model.call import Array, Call
-from ..model.dtypes import DTYPES
+from ..model.dtypes import DTYPES, dtype_of
 from ..model.errors import OracleError, unknown
 from ..model.status import Status
 from ..operators import OPERATORS, validate, writes
@@ -184,7 +184,7 @@ def _fits(call: Call, shape: tuple[int, ...]) -> bool:
 def _promoted(call: Call) -> str:
     """The dtype the host casts all operands to before the kernel."""
     arrays = [call.inputs[p.name] for p in OPERATORS[call.op].inputs() if p.holds("values")]
-    return str(promoted(*(str(a.dtype) for a in arrays if a is not None)))
+    return str(promoted(*(dtype_of(a.dtype).name for a in arrays if a is not None)))
 
 
 def _kernel(call: Call, function: Callable[..., Any]) -> Any:

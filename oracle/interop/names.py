@@ -48,7 +48,8 @@ def operators_of_kernel(name: str) -> tuple[Operator, ...]:
 
 def kernel_value(parameter: Parameter, value: Any) -> Any:
     """Return an attribute's value as kernels take it: the word that aclnn's integer stands for."""
-    return parameter.words[value] if parameter.c == "int64" and parameter.words else value
+    worded = parameter.c == "int64" and 0 <= value < len(parameter.words)
+    return parameter.words[value] if worded else value
 
 
 def drawn(parameter: Parameter, low: Any, high: Any, *, label: str) -> Any:

@@ -59,7 +59,7 @@ def test_what_is_written_reads_back(to, tmp_path):
     assert len(originals) == len(found) > 100
     for ours, theirs in zip(originals, found, strict=True):
         assert theirs.op == ours.op
-        assert theirs.attrs == ours.attrs
+        assert repr(theirs.attrs) == repr(ours.attrs)  # NaN is itself
         mine, other = plans(ours, to != "ttk"), plans(theirs, to != "ttk")
         assert list(mine) == list(other)
         for name in mine:

@@ -44,6 +44,8 @@ def test_a_golden_loaded_as_the_tools_load_it_is_the_golden(
 ) -> None:
     if form == "aclnn":
         pytest.importorskip("torch")
+    if form == "kernel" and op == "aclnnNLLLoss2dBackward":
+        pytest.skip("its kernel's golden is that of NLLLoss, which takes no images")
     if op not in cases:
         pytest.skip(f"no catalogue of {op} yet")
     backend, run = GoldenFile(file=str(exported), form=form), 0
