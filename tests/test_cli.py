@@ -174,7 +174,7 @@ def test_an_interrupt_exits_130(tmp_path):
     process.stdout.readline()
     time.sleep(4)  # into the case, whose device hangs
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=180)
     assert (process.returncode, err) == (130, "aclnn-oracle: interrupted\n")
 
 
@@ -212,7 +212,7 @@ def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path):
     assert done.returncode == 1
     assert "success 0, failed 1 (fail 1, notrun " in done.stdout
     assert "1 个失败后停止" in done.stdout
-    assert "FAILED" in done.stdout
+    assert "FAIL" in done.stdout
 
 
 def test_ctrl_c_answers_130(tmp_path):

@@ -319,7 +319,7 @@ def test_an_interrupted_run_leaves_a_record_that_adds_up(project):
     while time.monotonic() < deadline and (not record.exists() or record.read_text().count("\n") < 4):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(timeout=30)
+    told, _ = process.communicate(timeout=180)
     assert process.returncode == 2
     assert record_of(record)[2] == {"pass": 3, "notrun": 1}
     assert "Total Task: 4, success 3, failed 0 (pass 3, notrun 1)" in told

@@ -244,11 +244,15 @@ def _shrink(case: Case, settings: Settings) -> int:
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
     from ..catalogue import load, load_all
+    from ..catalogue.loader import catalogues
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign
 
+    own = [file for file in catalogues() if path is None and file.stem == case_id.partition("/")[0]]
     if path is not None and is_foreign_catalogue(path):
         cases = load_foreign(path, limit=sys.maxsize).cases
+    elif own:
+        cases = [case for file in own for case in load(file, volume)]
     else:
         cases = load(path, volume) if path is not None and path.is_file() else load_all(path, volume)
     for case in cases:
