@@ -167,7 +167,7 @@ def write(
     progress: Progress | None = None,
     pool: Workers = HERE,
 ) -> dict[str, int]:
-    """Write fixtures into a new or empty folder; return counts: cases, with golden, unwritten, refused, files, bytes.
+    """Write fixtures into a new or empty folder; return counts of cases (in all and by kind), files and bytes.
 
     Raises OracleError for a folder that holds something, an unknown layout or SoC, or no case.
     """
@@ -177,7 +177,7 @@ def write(
     if not cases:
         raise OracleError("no case is selected; there is nothing to write")
     _prepare(directory)
-    counts = dict.fromkeys(("cases", "golden", "unwritten", "refused", "files", "bytes"), 0)
+    counts = dict.fromkeys(("cases", "golden", "unwritten", "status", "refused", "files", "bytes"), 0)
     entries, taken = [], dict[str, str]()
     for case in cases:
         folder = case_folder(case.id, layout)

@@ -166,7 +166,7 @@ def workers(
 @contextmanager
 def _processes(jobs: int) -> Iterator[Executor]:
     context: Any = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_alone)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=alone)
     try:
         yield pool
     except BaseException:
@@ -177,8 +177,8 @@ def _processes(jobs: int) -> Iterator[Executor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _alone() -> None:
-    """A process of a pool leaves Ctrl-C to its parent and computes on one thread: the others have theirs."""
+def alone() -> None:
+    """A process among several leaves Ctrl-C to its parent and computes on one thread: the others have theirs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["ACLNN_ORACLE_THREADS"] = "1"
 

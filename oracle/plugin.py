@@ -132,11 +132,10 @@ def _is_catalogue(path: Path) -> bool:
 
 def _of_known_operator(path: Path) -> bool:
     """Whether a catalogue in a folder is of an operator that is registered; others are collected when named alone."""
-    from .catalogue import operator_of
-    from .operators import OPERATORS
+    from .catalogue import of_unknown_operator
 
-    name = operator_of(path)
-    if name in ("", *OPERATORS):
+    name = of_unknown_operator(path)
+    if not name:
         return True
     told = f"{path}: not collected: its operator {name} is not registered; --operator module:NAME brings it"
     warnings.warn(pytest.PytestCollectionWarning(told), stacklevel=1)

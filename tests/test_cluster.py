@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from small import HEAD
 
 import oracle.runner.spread
 from oracle import fixtures
@@ -23,14 +24,7 @@ from oracle.record.reader import read
 
 pytest.importorskip("distributed", reason="no Dask here: pip install 'aclnn-oracle[cluster]'")
 
-CATALOGUE = """\
-aclnn_oracle: 1
-operator: aclnnLogSigmoidBackward
-defaults:
-  main: self
-  inputs: {gradOutput: normal 0 2, self: normal 0 3, buffer: uniform 0 1}
-  output: {}
-families:
+CATALOGUE = f"""{HEAD}\
   some:
     why: something to run in a test
     dtype: floats

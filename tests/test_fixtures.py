@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from oracle import OracleError, fixtures
-from oracle.catalogue import Case, load_all, make_inputs
+from oracle.catalogue import Case, default_dir, load, load_all, make_inputs
 from oracle.catalogue.portable import case_from_json, case_to_json
 from oracle.cli import main
 from oracle.commands.golden import add_parser
@@ -113,6 +113,15 @@ def test_the_manifest_says_everything(npy: Path) -> None:
     assert (view["view"], view["strides"], view["offset"]) == ("strided", [2], 0)
     assert manifest["counts"]["cases"] == len(IDS)
     assert manifest["counts"]["files"] == sum(1 for p in npy.rglob("*.npy"))
+
+
+def test_every_case_is_counted_as_one_kind(tmp_path: Path) -> None:
+    loaded = load(default_dir() / "log_softmax_backward.yaml")
+    kinds = [next(case for case in loaded if case.asks_status), next(case for case in loaded if not case.asks_status)]
+    counts = fixtures.write(tmp_path / "fixtures", kinds, soc="ascend910b")
+    assert counts["status"] == 1
+    assert sum(counts[kind] for kind in ("golden", "unwritten", "status", "refused")) == counts["cases"] == 2
+    assert fixtures.verify(tmp_path / "fixtures") == []
 
 
 def test_seeds_and_socs_give_other_fixtures(tmp_path: Path, cases: list[Case]) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from small import HEAD
 
 import oracle.backends.replay
 import oracle.cli
@@ -18,14 +19,7 @@ import oracle.reporting.html
 import oracle.runner.session
 
 RUNNER = str(Path(__file__).parent / "runner")
-CATALOGUE = """\
-aclnn_oracle: 1
-operator: aclnnLogSigmoidBackward
-defaults:
-  main: self
-  inputs: {gradOutput: normal 0 2, self: normal 0 3, buffer: uniform 0 1}
-  output: {}
-families:
+CATALOGUE = f"""{HEAD}\
   plain:
     why: something to run in a test
     tier: smoke

@@ -3,7 +3,7 @@
 from . import layout
 from .case import TIERS, Case, TensorPlan
 from .inputs import make_inputs, spec_of_plan
-from .loader import default_dir, digest, files, is_catalogue, load, load_all, operator_of, select
+from .loader import default_dir, digest, files, is_catalogue, load, load_all, of_unknown_operator, operator_of, select
 from .streams import SCHEME
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "load",
     "load_all",
     "make_inputs",
+    "of_unknown_operator",
     "operator_of",
     "select",
     "spec_of_plan",

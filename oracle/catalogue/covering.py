@@ -7,9 +7,8 @@ Built one axis at a time (the in-parameter-order strategy of Y. Lei and K. C. Ta
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations, count, product
+from itertools import combinations, product
 
 Row = list["int | None"]  # an index per axis; None: any
 Meeting = tuple[tuple[int, ...], tuple[int, ...], int]  # earlier axes, their values, the new axis' value
@@ -63,27 +62,3 @@ def _rows_of(missing: Sequence[Meeting], axis: int) -> list[Row]:
         for i, a in wanted.items():
             row[i] = a
     return rows
-
-
-def turns(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield rows of one index per axis without end: the values of each take turns, so that as many rows as the longest
-    axis has values hold every value of every axis."""
-    skips = skips_of(sizes)
-    for number in count():
-        yield tuple(place(number, length, skip) for length, skip in zip(sizes, skips, strict=True))
-
-
-def skips_of(sizes: Sequence[int]) -> list[int]:
-    """Return after how many rows each axis skips a value (0: never), for axes whose lengths have a common divisor would
-    stay in step."""
-    found, period = [], 1
-    for length in sizes:
-        together = math.lcm(period, length)
-        found.append(together if together < period * length else 0)
-        period = together
-    return found
-
-
-def place(number: int, length: int, skip: int) -> int:
-    """Return which of an axis' values has a turn."""
-    return (number + (number // skip if skip else 0)) % length

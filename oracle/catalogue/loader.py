@@ -47,6 +47,12 @@ def operator_of(path: PathLike) -> str:
     return "" if found is None else found[1].decode()
 
 
+def of_unknown_operator(path: PathLike) -> str:
+    """Return the operator that a catalogue file is about where none is registered by that name, else ""."""
+    name = operator_of(path)
+    return "" if name in OPERATORS else name
+
+
 def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) -> list[Case]:
     """Return the cases of one YAML file; OracleError with ``file:line`` for the first fault.
 

@@ -6,12 +6,12 @@ written as ``cover: pairs`` or in full. So the values of all axes take turns and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import product
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, product
 from typing import Any
 
 from .case import Case
-from .covering import place, skips_of, turns
 from .layers import Layer
 from .shapes import main_shapes
 from .written import listed
@@ -93,3 +93,27 @@ def combinations(axes: list[list[Layer]], dtypes: Callable[[Layer], list[str]]) 
         rows = turns([len(values) for values in own.values()])
         for _, row in zip(range(max(map(len, own.values()), default=1)), rows, strict=False):
             yield layers, {key: own[key][place] for key, place in zip(own, row, strict=True)}
+
+
+def turns(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield rows of one index per axis without end: the values of each take turns, so that as many rows as the longest
+    axis has values hold every value of every axis."""
+    skips = skips_of(sizes)
+    for number in count():
+        yield tuple(place(number, length, skip) for length, skip in zip(sizes, skips, strict=True))
+
+
+def skips_of(sizes: Sequence[int]) -> list[int]:
+    """Return after how many rows each axis skips a value (0: never), for axes whose lengths have a common divisor would
+    stay in step."""
+    found, period = [], 1
+    for length in sizes:
+        together = math.lcm(period, length)
+        found.append(together if together < period * length else 0)
+        period = together
+    return found
+
+
+def place(number: int, length: int, skip: int) -> int:
+    """Return which of an axis' values has a turn."""
+    return (number + (number // skip if skip else 0)) % length

@@ -81,7 +81,8 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
     )  # fmt: skip
     print(
         f"{args.directory}: {counts['cases']} cases ({counts['golden']} with golden, {counts['unwritten']} that leave "
-        f"the output unwritten, {counts['refused']} refused), {counts['files']} files, {counts['bytes'] / 1e6:.1f} MB"
+        f"the output unwritten, {counts['status']} of status alone, {counts['refused']} refused), "
+        f"{counts['files']} files, {counts['bytes'] / 1e6:.1f} MB"
     )
     return 0
 

@@ -176,6 +176,13 @@ def broadcasts_to(a: Args, name: str, target: str) -> Check:
     return check(f"{name} broadcasts to {target}", None if fits else problem)
 
 
+def one_element(a: Args, name: str) -> Check:
+    """A tensor of whatever rank that holds one number."""
+    spec = a[name]
+    problem = f"{name} has shape {spec.shape}; it must have exactly one element"
+    return check(f"{name} of one element", None if spec.size == 1 else problem)
+
+
 def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
     """The shapes of some tensors must have a common one, and the output must have exactly that."""
     shapes = [a[name].shape for name in names]

@@ -28,6 +28,7 @@ from .checks import (
     float_types,
     in_range,
     not_null,
+    one_element,
     same_dtype,
     same_shape,
 )
@@ -64,8 +65,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     problem = f"weight has shape {a['weight'].shape}; it must have {classes} elements, one per class"
     yield check("one weight per class", None if a["weight"].size == classes else problem)
     yield same_shape(a, "out", "self")
-    problem = f"totalWeight has shape {a['totalWeight'].shape}; it must have exactly one element"
-    yield check("totalWeight of one element", None if a["totalWeight"].size == 1 else problem)
+    yield one_element(a, "totalWeight")
     yield in_range(a, "reduction", 0, 2)
     yield ends_if_empty(a, "self")
 

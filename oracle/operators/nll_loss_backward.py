@@ -27,6 +27,7 @@ from .checks import (
     float_types,
     in_range,
     not_null,
+    one_element,
     same_dtype,
     same_shape,
 )
@@ -60,7 +61,7 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield target_rank(a["target"])
     yield target_length(a["self"], a["target"])
     yield weight_length(a["self"], a["weight"])
-    yield one_element("totalWeight", a["totalWeight"])
+    yield one_element(a, "totalWeight")
     yield gradient_shape(a)
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "self")
@@ -87,11 +88,6 @@ def target_length(self: TensorSpec, target: TensorSpec) -> Check:
 def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
     problem = f"weight has shape {weight.shape}; it must be ({self.shape[-1]},), one weight per class"
     return check("one weight per class", None if weight.shape == self.shape[-1:] else problem)
-
-
-def one_element(name: str, spec: TensorSpec) -> Check:
-    problem = f"{name} has shape {spec.shape}; it must have exactly one element"
-    return check(f"{name} of one element", None if spec.size == 1 else problem)
 
 
 def gradient_shape(a: Args) -> Check:

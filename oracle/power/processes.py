@@ -8,8 +8,6 @@ death or a silence is its own.
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +18,8 @@ from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.registry import register
+from ..parallel import alone
+from ..runner.kill import how_ended
 from ..runner.settings import Settings
 from .supplied import Finding, Key, Running, Step, Supplied, described, found_at, keys
 
@@ -79,7 +79,7 @@ def _in_process(group: Sequence[Supplied], work: Work) -> Answer | Finding:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     wanted = {kernel.place: work.keys[kernel.place] for kernel in group}
-    given = (theirs, work.text, work.soc, wanted, work.cases, work.settings, tuple(OPERATORS.added))
+    given = (theirs, work.text, work.soc, wanted, work.cases, work.settings, OPERATORS.added)
     process = context.Process(target=serve, args=given)
     process.start()
     theirs.close()
@@ -98,7 +98,7 @@ def _in_process(group: Sequence[Supplied], work: Work) -> Answer | Finding:
             turn, judged = said, judged + 1
     except (EOFError, OSError):
         process.join()
-        return _ended(group, turn, judged, f"crash: the process running it died: {_how(process.exitcode or 0)}")
+        return _ended(group, turn, judged, f"crash: the process running it died: {how_ended(process.exitcode or 0)}")
     finally:
         process.kill()
         process.join()
@@ -113,10 +113,6 @@ def _ended(group: Sequence[Supplied], turn: Step, judged: int, reason: str) -> F
     return Finding(kernel, turn.case, reason, judged)
 
 
-def _how(code: int) -> str:
-    return f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit status {code}"
-
-
 def serve(
     pipe: Connection[Any, Any],
     text: str,
@@ -127,8 +123,7 @@ def serve(
     operators: tuple[str, ...],
 ) -> None:
     """The process' life: import the kernels, say whose turn it is, answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
-    os.environ["ACLNN_ORACLE_THREADS"] = "1"
+    alone()
     register(operators)
     try:
         group = _chosen(text, soc, wanted)

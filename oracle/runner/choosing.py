@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from ..catalogue import is_catalogue, operator_of
+from ..catalogue import is_catalogue, of_unknown_operator
 from ..catalogue.case import Case
 from ..catalogue.cost import cost
 from ..interop import is_foreign_catalogue
-from ..operators import OPERATORS
 from .session import Run
 from .shards import longest_first, shuffled
 
@@ -84,5 +83,5 @@ def _below(folder: Path, left_out: list[str]) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not any(fnmatch(name, pattern) for pattern in left_out)]
         for path in sorted(Path(root, name) for name in names if name.endswith((".yaml", ".yml"))):
-            if is_catalogue(path) and operator_of(path) in ("", *OPERATORS):
+            if is_catalogue(path) and not of_unknown_operator(path):
                 yield path

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
 from .child import About
-from .kill import COOKIE, kill_tree, new_cookie
+from .kill import COOKIE, how_ended, kill_tree, new_cookie
 from .outcome import Outcome, record_of
 from .settings import Settings
 from .wire import Garbled, Wire, pair
@@ -123,7 +122,7 @@ class Child:
             code = process.wait(5)
         except subprocess.TimeoutExpired:
             return "it closed its pipe"
-        return _how(code)
+        return how_ended(code)
 
     def close(self) -> None:
         """Let the child close its backend and end. Raises OracleError where it does not, or not well."""
@@ -134,7 +133,7 @@ class Child:
         try:
             problem = self._ask(None, limit)
             if code := process.wait(_waited(limit)):
-                problem = problem or f"{process_of} ended with {_how(code)} after closing"
+                problem = problem or f"{process_of} ended with {how_ended(code)} after closing"
         except Died as error:
             problem = f"{process_of} died while closing: {error}"
         except (Silent, subprocess.TimeoutExpired):
@@ -157,13 +156,3 @@ class Child:
 
 def _waited(limit: float) -> float | None:
     return None if limit == float("inf") else limit
-
-
-def _how(code: int) -> str:
-    """Say how a process ended."""
-    if code >= 0:
-        return f"exit status {code}"
-    try:
-        return f"signal {-code} ({signal.Signals(-code).name})"
-    except ValueError:
-        return f"signal {-code}"

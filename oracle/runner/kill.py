@@ -1,4 +1,4 @@
-"""Ending a process with everything it started, wherever that has gone.
+"""Ending a process with everything it started, wherever that has gone, and how one has ended.
 
 A process group ends at one call, and a device's helpers are in it unless they asked for a session of their own. On
 Linux these too are found: by a variable of the environment that a child is started with and its children inherit.
@@ -41,3 +41,13 @@ def _with_cookie(cookie: str) -> Iterator[int]:
         with suppress(OSError):  # it has ended, or is somebody else's
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
                 yield int(folder.name)
+
+
+def how_ended(code: int) -> str:
+    """Say how a process ended."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"signal {-code}"

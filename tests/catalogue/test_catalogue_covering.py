@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import combinations, islice, product
+from itertools import combinations, product
 
 import pytest
 
-from oracle.catalogue.covering import covering, turns
+from oracle.catalogue.covering import covering
 
 SIZES = [(), (1,), (5,), (2, 3), (1, 1, 4), (3, 3, 3, 3), (2,) * 10, (18, 3, 3, 6, 4, 6, 8, 3), (3, 24, 2, 7)]
 
@@ -34,14 +34,3 @@ def test_an_empty_axis_leaves_nothing() -> None:
 
 def test_the_same_rows_every_time() -> None:
     assert covering((4, 3, 3), 3) == covering((4, 3, 3), 3)
-
-
-@pytest.mark.parametrize("sizes", [sizes for sizes in SIZES if sizes])
-def test_in_turn_every_value_occurs_once_the_longest_axis_is_through(sizes: tuple[int, ...]) -> None:
-    rows = list(islice(turns(sizes), max(sizes)))
-    assert [set(column) for column in zip(*rows, strict=True)] == [set(range(n)) for n in sizes]
-
-
-def test_axes_of_one_length_do_not_stay_in_step() -> None:
-    assert len(set(islice(turns((3, 3)), 9))) >= 6
-    assert len(set(islice(turns((3, 6)), 18))) >= 12

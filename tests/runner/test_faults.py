@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from faults import FAULTS, SLEEPER
 from misbehaving import log_sigmoid
+from small import HEAD
 
 from oracle.numerics.environment import State
 from oracle.record.reader import read
@@ -83,15 +84,6 @@ def _is_ours(environ: Path) -> bool:
         return False
 
 
-CATALOGUE = """\
-aclnn_oracle: 1
-operator: aclnnLogSigmoidBackward
-defaults:
-  main: self
-  inputs: {gradOutput: normal 0 2, self: normal 0 3, buffer: uniform 0 1}
-  output: {}
-families:
-"""
 FAMILY = "  {name}:\n    why: a fault of a device\n    tier: smoke\n    dtype: float32\n    shape: [[6, 9]]\n"
 
 
@@ -104,7 +96,7 @@ def test_planned_is_the_sum_of_the_statuses_in_every_mode(mode, tmp_path):
     for number, names in enumerate([together, *([name] for name in alone if name != "hangs")]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        text = CATALOGUE + "".join(FAMILY.format(name=name) for name in ["before", *names, "plain"])
+        text = HEAD + "".join(FAMILY.format(name=name) for name in ["before", *names, "plain"])
         (folder / "log_sigmoid_backward.yaml").write_text(text)
         limit = ["--timeout-per-case", "20"] if apart else []
         words = ["-q", "--backend", "faults:Faulty", "--record", "r.jsonl", *mode, *limit]

@@ -12,20 +12,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from small import HEAD
 
 from oracle.record.reader import read
 from oracle.runner.hosts import Hosts, all_elsewhere
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
-CATALOGUE = """\
-aclnn_oracle: 1
-operator: aclnnLogSigmoidBackward
-defaults:
-  main: self
-  inputs: {gradOutput: normal 0 2, self: normal 0 3, buffer: uniform 0 1}
-  output: {}
-families:
+CATALOGUE = f"""{HEAD}\
   some:
     why: something to run in a test
     dtype: floats
