@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .runner import watch
 from .runner.options import OPTIONS, PROPERTY
 
 if TYPE_CHECKING:
@@ -66,6 +67,20 @@ def pytest_configure(config: pytest.Config) -> None:
         from .runner.hosts import limit_restarts
 
         limit_restarts(config)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Where this process is pytest's own and a device will run in it, let a second process watch how it ends."""
+    device = config.option.oracle_backend or config.option.oracle_third_party or ""
+    if device and not config.option.collectonly and watch.is_program("pytest", config.invocation_params.args):
+        watch.watch(device.partition(":")[0])
+    status = None
+    try:
+        status = yield
+    finally:
+        watch.ended(status)
+    return status
 
 
 def _given(config: pytest.Config, dest: str) -> bool:
