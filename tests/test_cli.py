@@ -180,7 +180,8 @@ def test_an_interrupt_exits_130(tmp_path):
 
 def test_a_catalogue_that_cannot_be_read_is_bad_input_and_no_interrupt(tmp_path):
     (tmp_path / "log_sigmoid_backward.yaml").write_text("aclnn_oracle: 1\noperator: aclnnLogSigmoidBackward\n")
-    assert command("run", "log_sigmoid_backward.yaml", "-q", cwd=tmp_path).returncode == 2
+    done = command("run", "log_sigmoid_backward.yaml", "-q", cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
 
 
 def test_two_runs_leave_two_records(tmp_path):

@@ -92,7 +92,9 @@ def test_signals_reach_the_program_and_it_does_not_outlive_who_was_started() -> 
         assert "a device" not in err
 
 
-FAMILY = "  leaves_from_below:\n    why: a fault of a device\n    tier: smoke\n    dtype: float32\n    shape: [[6, 9]]\n"
+FAMILY = (
+    "  leaves_from_below:\n    why: a fault of a device\n    tier: smoke\n    dtype: float32\n    shape: [[6, 9]]\n"
+)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are watched on Linux")
