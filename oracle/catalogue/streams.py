@@ -29,16 +29,34 @@ class Stream:
 
     def unit(self, count: int) -> Array:
         """Return float64 values on the grid of 2^-53 in [0, 1)."""
-        return np.asarray((self.raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+        values = self._top(count, 53)
+        values *= 2.0**-53
+        return values
 
     def inner(self, count: int) -> Array:
         """Return float64 values inside (0, 1), symmetric about 1/2."""
-        return np.asarray(((self.raw(count) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
+        values = self._top(count, 52)
+        values += 0.5
+        values *= 2.0**-52
+        return values
 
     def below(self, count: int, bound: int) -> Array:
         """Return int64 values in [0, bound), bound at most 2^31."""
-        return np.asarray((((self.raw(count) >> np.uint64(33)) * np.uint64(bound)) >> np.uint64(31)).astype(np.int64))
+        words = self.raw(count)
+        words >>= np.uint64(33)
+        words *= np.uint64(bound)
+        words >>= np.uint64(31)
+        return words.view(np.int64)
 
     def signs(self, count: int) -> Array:
         """Return float64 values +1 or -1."""
-        return np.asarray(1.0 - 2.0 * (self.raw(count) >> np.uint64(63)).astype(np.float64))
+        values = self._top(count, 1)
+        values *= -2.0
+        values += 1.0
+        return values
+
+    def _top(self, count: int, bits: int) -> Array:
+        """Return the highest bits of as many words, as float64 values."""
+        words = self.raw(count)
+        words >>= np.uint64(64 - bits)
+        return words.view(np.int64).astype(np.float64)  # which is quicker than from uint64
