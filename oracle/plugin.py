@@ -8,6 +8,7 @@ the command line and claimed by nobody else, and imports NumPy only when there i
 from __future__ import annotations
 
 import argparse
+import gc
 import re
 import warnings
 from collections.abc import Generator, Iterator
@@ -330,6 +331,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             run_of(config).open()
             run_of(config).spread([item.case for item in items])
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
+    if items:
+        gc.freeze()  # tens of thousands of cases and items stay to the end: the collector need not look through them
 
 
 @pytest.hookimpl(optionalhook=True)
