@@ -74,11 +74,22 @@ def log(x: Array) -> Array:
 
 def exp(x: Array) -> Array:
     """Exponential of float64 values: x = k ln2 + r, then Taylor's series of e^r. Underflows to 0."""
-    x = np.clip(x, -750.0, 709.0)
-    k = np.floor(x * _LOG2_E + 0.5)
-    r = (x - k * _LN2_HI) - k * _LN2_LO
+    result = np.empty(x.shape)
+    given, target = x.reshape(-1), result.reshape(-1)
     with np.errstate(under="ignore"):
-        return np.asarray(np.ldexp(polynomial(_EXP_SERIES, r), k.astype(np.int32)))
+        for start in range(0, given.size, BLOCK):
+            _exp_block(given[start : start + BLOCK], target[start : start + BLOCK])
+    return result
+
+
+def _exp_block(x: Array, result: Array) -> None:
+    x = np.clip(x, -750.0, 709.0)
+    k = x * _LOG2_E
+    k += 0.5
+    np.floor(k, out=k)
+    r = x - k * _LN2_HI
+    r -= k * _LN2_LO
+    np.ldexp(polynomial(_EXP_SERIES, r), k.astype(np.int32), out=result)
 
 
 def normal_quantile(p: Array) -> Array:

@@ -6,13 +6,11 @@ subtraction of such codes.
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import find
+from ..numerics.codes import code, codes, has_nan, sizes
 from ..operators.reference import Reference
 
 BUCKETS = ((0, "0"), (1, "1"), (2, "2"), (4, "3-4"), (16, "5-16"), (64, "17-64"), (256, "65-256"), (4096, "257-4096"),
@@ -82,7 +80,7 @@ def spread(actual: Array, reference: Reference) -> dict[str, int]:
 
 def _count_near(a: Array, g: Array, near: list[int]) -> Array:
     """Add to ``near`` how many elements are 0, 1 and 2 apart; return the indices of those left to be measured."""
-    if _has_nan(a) or _has_nan(g):
+    if has_nan(a) or has_nan(g):
         return np.arange(a.size)
     apart = codes(a) - codes(g)  # of two signs: far from zero on either side, for no code is near the sign's bit
     np.abs(apart, out=apart)
@@ -97,32 +95,12 @@ def _count_near(a: Array, g: Array, near: list[int]) -> Array:
 
 def magnitude(golden: Array) -> float:
     """Return the largest finite magnitude of a float array, 0 where there is none."""
-    size = codes(golden.reshape(-1)) & np.iinfo(f"i{golden.itemsize}").max
-    infinity = _code_of_infinity(golden.dtype)
+    size = sizes(golden.reshape(-1))
+    infinity = code(golden.dtype, np.inf)
     largest = size.max(initial=0)
     if largest >= infinity:
         largest = size.max(where=size < infinity, initial=0)
     return float(np.asarray(largest, size.dtype).view(golden.dtype))
-
-
-def codes(array: Array) -> Array:
-    """Return the bits of a contiguous float array as integers with its signs."""
-    return array.view(_INTEGERS[array.itemsize][0])
-
-
-_INTEGERS = {n: (np.dtype(f"i{n}"), np.dtype(f"u{n}")) for n in (2, 4, 8)}
-
-
-def _has_nan(array: Array) -> bool:
-    """Whether there is a NaN: beyond infinity, of either sign, lie no other codes."""
-    signed, unsigned = _INTEGERS[array.itemsize]
-    infinity, sign = _code_of_infinity(array.dtype), 1 << (8 * array.itemsize - 1)
-    return bool(array.view(signed).max() > infinity or array.view(unsigned).max() > infinity + sign)
-
-
-@functools.cache
-def _code_of_infinity(dtype: np.dtype[Any]) -> int:
-    return int(np.array([np.inf], dtype).view(_INTEGERS[dtype.itemsize][0])[0])
 
 
 def real(array: Array) -> Array:
