@@ -69,7 +69,7 @@ def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
 def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
     """Do the work on every block, on several threads where there are several blocks and cores."""
     todo = list(index)
-    threads = min(thread_count(), len(todo) // 4) if len(todo) >= 8 else 1
+    threads = min(thread_count(), len(todo) // 4)
     if threads <= 1:
         for block in todo:
             work(block)

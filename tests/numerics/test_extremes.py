@@ -1,4 +1,4 @@
-"""What stands for NumPy's reductions answers as they do: of every layout, with NaN, of nothing where a mask is empty."""
+"""What stands for NumPy's reductions answers as they do: of every layout, with NaN, an empty mask too."""
 
 from __future__ import annotations
 
