@@ -53,11 +53,17 @@ def evaluate(scheme: Elementwise, operands: Operands, shape: Shape, sink: Sink, 
 
 
 def kernel(
-    scheme: Elementwise, operands: Operands, shapes: tuple[Shape, Shape], form: str, compute: Any, stored: Any
+    scheme: Elementwise,
+    operands: Operands,
+    shapes: tuple[Shape, Shape],
+    form: str,
+    compute: Any,
+    stored: Any,
+    flushing: frozenset[str] = frozenset(),
 ) -> Array:
     """Return what a SoC's public kernel computes: terms that are ``stored`` in a type, summed as a tree in float32.
 
-    ``shapes``: of the terms, and of the output.
+    ``shapes``: of the terms, and of the output. ``flushing``: operations whose subnormal float32 results become 0.
     """
     shape, out = shapes
     rows = _by_element(operands, shape, out)
@@ -65,7 +71,7 @@ def kernel(
     compute = stored if graphs.native is not None else compute
     given = {n: v.astype(compute) if isinstance(v, np.ndarray) else v for n, v in rows.items()}
     with np.errstate(all="ignore"):
-        terms = simulate(graphs.form(form), given, compute).astype(stored).astype(np.float32)
+        terms = simulate(graphs.form(form), given, compute, flushing=flushing).astype(stored).astype(np.float32)
         return np.asarray(tree_sum(terms, -1)[..., 0].reshape(out))
 
 

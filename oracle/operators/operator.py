@@ -38,8 +38,9 @@ class Evaluation(Protocol):
     def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
         """Fill the sink with the golden, and with the strict bound where the sink is judged."""
 
-    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
-        """Return what a SoC's public kernel computes, every intermediate in a type."""
+    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
+        """Return what a SoC's public kernel computes, every intermediate in a type; in float32 the operations of
+        ``flushing`` answer 0 for subnormal results."""
 
 
 @dataclass(frozen=True)

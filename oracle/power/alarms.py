@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import Case, make_inputs
+from ..defects.base import Right
 from ..defects.device import kernel_type, store_result
 from ..defects.registry import right_kernels
+from ..defects.right import flushing
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.platforms import platform
-from ..operators import Reference, reference, writes
+from ..operators import Reference, operator, reference, writes
 from ..runner.judge import judge_values
 from ..runner.memory import POISONS, Memory
 from ..runner.one_case import outcome_on
@@ -58,18 +60,17 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
         if made_for not in references:
             references[made_for] = reference(memory.call)
         computed = computed or Computed(memory.call)
-        _judge_values(Prepared(case, settings, memory, references[made_for]), computed, kind, answer)
+        prepared = Prepared(case, settings, memory, references[made_for])
+        _judge_values(prepared, computed, kind, answer)
+        _judge_flushing(prepared, answer)
 
 
 class Computed:
     """What the right kernels compute of one case's data: float32 or float64 values, before any store."""
 
     def __init__(self, call: Call) -> None:
-        wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
-        given: dict[str, Any] = {**call.attrs, **wide}
         self.kernels = right_kernels(call.op)
-        with np.errstate(all="ignore"):
-            self.values = [np.asarray(right.kernel(given, platform(call.soc))) for right in self.kernels]
+        self.values = values_of(self.kernels, call)
         self.judged_whole = False
         self.proved: set[str] = set()  # kernel types for which all stored values are finite and pass
 
@@ -82,6 +83,14 @@ class Computed:
             for values in others:
                 low, high = np.minimum(low, values), np.maximum(high, values)
             return (low, high) if np.isfinite(low).all() and np.isfinite(high).all() else None
+
+
+def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
+    """Return what kernels compute of a call's inputs, before any store."""
+    wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
+    given: dict[str, Any] = {**call.attrs, **wide}
+    with np.errstate(all="ignore"):
+        return [np.asarray(right.kernel(given, platform(call.soc))) for right in kernels]
 
 
 def _floats(value: Any) -> bool:
@@ -116,6 +125,15 @@ def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Ans
         if key not in told:
             told[key] = _outcome(prepared, actual)
         _tell(prepared, answer, [id], told[key])
+
+
+def _judge_flushing(prepared: Prepared, answer: Answer) -> None:
+    """Judge the SoC's own kernel where its instructions flush subnormal numbers, as they do there."""
+    call = prepared.memory.call
+    kernels = flushing(operator(call.op)) if platform(call.soc).flushes else ()
+    answer.judged += len(kernels)
+    for right, values in zip(kernels, values_of(kernels, call), strict=True):
+        _tell(prepared, answer, [right.id], _outcome(prepared, store_result(values, call)))
 
 
 def _golden(prepared: Prepared) -> Array:
