@@ -15,6 +15,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import dtype_of
+from . import functions
 from .blocks import aligned, pool_for
 from .enclosures import constant_value, round_constant
 from .expressions import Expression, walk
@@ -30,6 +31,8 @@ UFUNCS: dict[str, Any] = {
     "sign": np.sign, "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal,
     "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
 }  # fmt: skip
+# What verdicts measure in has the same bits on every machine; a golden alone is proved, and NumPy's are faster.
+SAME_BITS = {**UFUNCS, **{name: getattr(functions, name) for name in ("exp", "log", "log1p", "expm1", "tanh")}}
 
 
 class Step(NamedTuple):
@@ -43,9 +46,11 @@ class Step(NamedTuple):
 
 
 class Program:
-    """Some graphs over the same operands, ready to be evaluated on blocks of float64."""
+    """Some graphs over the same operands, ready to be evaluated on blocks of float64. ``fast``: with NumPy's functions,
+    whose last bit is its own."""
 
-    def __init__(self, *roots: Expression) -> None:
+    def __init__(self, *roots: Expression, fast: bool = False) -> None:
+        self.functions = UFUNCS if fast else SAME_BITS
         order = [n for n in walk(*roots) if not n.is_constant or any(n is r for r in roots)]
         inner = [n for n in walk(*roots) if n.is_constant and n not in order]
         self.constants: list[tuple[int, float]] = []
@@ -93,16 +98,16 @@ class Program:
             args = [values[a] for a in places]
             single[target] = all(map(single.__getitem__, places))
             if single[target]:
-                values[target] = _scalar(op, args)
+                values[target] = self._scalar(op, args)
             elif is_condition:
-                values[target] = UFUNCS[op](*args)
+                values[target] = self.functions[op](*args)
             else:
                 reuse = next((a for a in dead if owned[a]), None)
                 if reuse is not None:
                     out, owned[reuse] = values[reuse], False
                 else:
                     out = free.pop() if free else aligned(shape)
-                _store(op, args, out)
+                self._store(op, args, out)
                 values[target], owned[target] = out, True
             for a in dead:
                 if owned[a]:
@@ -115,24 +120,22 @@ class Program:
                 free.append(values[slot])
         return results
 
+    def _store(self, op: str, args: list[Any], out: Array) -> None:
+        if op != "where":
+            self.functions[op](*args, out=out)
+            return
+        condition, then, otherwise = args
+        if out is then:
+            np.copyto(out, otherwise, where=~np.asarray(condition))
+        else:
+            if out is not otherwise:
+                np.copyto(out, otherwise)
+            np.copyto(out, then, where=condition)
 
-def _store(op: str, args: list[Any], out: Array) -> None:
-    if op != "where":
-        UFUNCS[op](*args, out=out)
-        return
-    condition, then, otherwise = args
-    if out is then:
-        np.copyto(out, otherwise, where=~np.asarray(condition))
-    else:
-        if out is not otherwise:
-            np.copyto(out, otherwise)
-        np.copyto(out, then, where=condition)
-
-
-def _scalar(op: str, args: list[Any]) -> Any:
-    if op == "where":
-        return args[1] if args[0] else args[2]
-    return UFUNCS[op](*args)
+    def _scalar(self, op: str, args: list[Any]) -> Any:
+        if op == "where":
+            return args[1] if args[0] else args[2]
+        return self.functions[op](*args)
 
 
 def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, Values]:
@@ -157,9 +160,9 @@ def release(*results: Values) -> None:
 
 
 @functools.lru_cache(maxsize=512)
-def program(*roots: Expression) -> Program:
+def program(*roots: Expression, fast: bool = False) -> Program:
     """Return the program of some graphs, made once."""
-    return Program(*roots)
+    return Program(*roots, fast=fast)
 
 
 # ---- a device's arithmetic -------------------------------------------------------------------------------------------
@@ -172,14 +175,16 @@ def simulate(
     *,
     largest: float = np.inf,
     flushing: frozenset[str] = frozenset(),
+    same_bits: bool = False,
 ) -> Array:
     """Run a graph with every operation rounded to a type, as a device does.
 
     ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what lies at or beyond it
     becomes infinite (a device whose last digit differs may overflow a little earlier). ``flushing``: operations whose
     subnormal float32 results become 0; a division then reads subnormal operands as 0. Integer operands stay integers.
+    ``same_bits``: on every machine; NumPy's functions are faster.
     """
-    kind = np.dtype(compute)
+    kind, known = np.dtype(compute), SAME_BITS if same_bits else UFUNCS
     flushing = flushing if kind == np.float32 else frozenset()
     constants, symbols, steps = _device_steps(root, kind)
     values = list(constants)
@@ -188,7 +193,7 @@ def simulate(
             given = operands[name]
             values[slot] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
         for op, target, places, dead, is_condition in steps:
-            found = _simulated(op, [values[a] for a in places], kind, op in flushing)
+            found = _simulated(known, op, [values[a] for a in places], kind, op in flushing)
             if largest < np.inf and not is_condition:
                 found = np.where(np.abs(found) >= largest, np.copysign(kind.type(np.inf), found), found)
             for a in dead:
@@ -222,11 +227,11 @@ def flushed(values: Any) -> Any:
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
 
 
-def _simulated(op: str, args: list[Any], kind: np.dtype[Any], flushes: bool = False) -> Any:
+def _simulated(known: Mapping[str, Any], op: str, args: list[Any], kind: np.dtype[Any], flushes: bool = False) -> Any:
     if flushes:
-        return flushed(_simulated(op, [flushed(a) for a in args] if op == "/" else args, kind))
+        return flushed(_simulated(known, op, [flushed(a) for a in args] if op == "/" else args, kind))
     if op == "where":
         return np.where(*args)
     if op in ("erf", "erfc"):  # NumPy has none: the device's is taken for accurate
-        return UFUNCS[op](np.asarray(args[0], np.float64)).astype(kind)
-    return UFUNCS[op](*args)
+        return known[op](np.asarray(args[0], np.float64)).astype(kind)
+    return known[op](*args)
