@@ -80,12 +80,15 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
 
 
 _LOCAL = threading.local()
+_WORTH_ALIGNING = 1 << 12  # bytes: a loop over fewer costs less than where they lie takes to be asked
 _CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     """Return an uninitialised array that begins at a cache line."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < _WORTH_ALIGNING:
+        return np.empty(shape, dtype)
     raw: Array = np.empty(size + _CACHE_LINE, np.uint8)
     start = -raw.ctypes.data % _CACHE_LINE
     found: Array = raw[start : start + size].view(dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,15 @@ class Output:
     def _poisoned(self, array: Array) -> Array:
         """Return which elements of a contiguous vector hold the poison in all their bytes."""
         width = min(array.itemsize, 8)
-        word = int.from_bytes(bytes([self.poison] * width), "little")
-        found: Array = np.asarray(array.view(f"u{width}") == word)
+        word = _word(self.poison, width)
+        found: Array = np.asarray(array.view(word.dtype) == word)
         return found if width == array.itemsize else np.asarray(found.reshape(array.size, -1).all(axis=1))
+
+
+@lru_cache(maxsize=64)
+def _word(byte: int, width: int) -> Any:
+    """A byte so many times over, as an unsigned integer of NumPy's."""
+    return np.frombuffer(bytes([byte] * width), f"u{width}")[0]
 
 
 class Memory:
