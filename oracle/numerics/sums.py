@@ -71,7 +71,11 @@ def kernel(
     compute = stored if graphs.native is not None else compute
     given = {n: v.astype(compute) if isinstance(v, np.ndarray) else v for n, v in rows.items()}
     with np.errstate(all="ignore"):
-        terms = simulate(graphs.form(form), given, compute, flushing=flushing).astype(stored).astype(np.float32)
+        terms = (
+            simulate(graphs.form(form), given, compute, flushing=flushing, same_bits=True)
+            .astype(stored)
+            .astype(np.float32)
+        )
         return np.asarray(tree_sum(terms, -1)[..., 0].reshape(out))
 
 

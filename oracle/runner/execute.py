@@ -17,6 +17,7 @@ from ..backends.recorded import RecordedOutputs
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import SUCCESS, Status
+from ..numerics.extremes import some
 from ..verdict import Judgement
 from .custody import DeviceError, guarded, readable
 from .memory import POISONS, Memory
@@ -125,11 +126,11 @@ def _unwritten(memory: Memory, actual: Array, run: Callable[[Memory], Status]) -
     if actual is not output.view:
         return None
     missing = output.unwritten()
-    if missing.any():
+    if some(missing):
         second = memory.again(POISONS[1])
         run(second)
         missing &= second.outputs[name].unwritten()
-    return missing if missing.any() else None
+    return missing if some(missing) else None
 
 
 # third party ----------------------------------------------------------------------------------------------------------
