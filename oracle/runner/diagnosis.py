@@ -61,6 +61,7 @@ class Findings:
     bad: Array
     places: str
     call: Call | None = None  # without it operands are not read again
+    output: str = ""  # the first one unless it is named
 
     @property
     def golden(self) -> Array:
@@ -118,7 +119,7 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
 def _gives(call: Call, found: Findings) -> bool:
     """Whether a changed call's golden is what the device gave, and not what it should have given."""
     try:
-        other = reference_of(call)
+        other = reference_of(call, found.output)
     except OracleError:
         return False
     if other.golden.shape != found.actual.shape or other.golden.dtype != found.actual.dtype:
