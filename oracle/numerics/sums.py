@@ -61,8 +61,8 @@ def _fill(rows: _Rows, table: Sink) -> None:
 def kernel(
     scheme: Elementwise, operands: Operands, shapes: tuple[Shape, Shape], form: str, compute: Any, stored: Any
 ) -> Array:
-    """Return what a SoC's public kernel computes, one value after the other: terms that are ``stored`` in a type, summed
-    as a tree in float32. ``shapes``: as for :func:`evaluate`."""
+    """Return what a SoC's public kernel computes, one value after the other: terms that are ``stored`` in a type,
+    summed as a tree in float32. ``shapes``: as for :func:`evaluate`."""
     rows, _ = _by_element(operands, *shapes)
     graphs = graphs_of(scheme, operands, form, dtype_of(stored).name)
     compute = stored if graphs.native is not None else compute
@@ -103,7 +103,7 @@ class _Rows:
         additions = min(self.shape[1], CHUNK) + len(sums)
         self.slack = 1.01 * (self.size * (relative + U * additions) + lost * SECOND_ORDER)
 
-    def parts(self, rows: Any = slice(None)) -> Iterator[tuple[dict[str, Any], Shape]]:
+    def parts(self, rows: Any = slice(None)) -> Iterator[tuple[Operands, Shape]]:
         """Yield the operands of some terms of every row in float64, and their shape."""
         for start in range(0, self.shape[1], CHUNK):
             few = changed(pick(self.operands, (rows, slice(start, start + CHUNK))), widen)
@@ -114,9 +114,9 @@ class _Rows:
         if not double_double.supports(self.graphs.value):
             value, slack = self.total[where], self.slack[where]
             return value, value - slack, value + slack
-        pairs = np.array([self.pair(k) for k in where]).T
+        high, low = np.array([self.pair(k) for k in where]).T
         error = np.zeros(where.size) if self.exact_terms else self.size[where] * PAIRS
-        return double_double.beside(*pairs, error, self.kernel, self.slack[where])
+        return double_double.beside(high, low, error, self.kernel, self.slack[where])
 
     def pair(self, row: int) -> tuple[float, float]:
         """The sum of a row in two parts."""
@@ -162,7 +162,9 @@ class _Rows:
             value, running, underflow, apart = (np.broadcast_to(v, shape) for v in program(*roots)(part, shape))
             size = np.abs(value)
             own = size * (lost.relative + mean) + running + underflow + apart
-            stored = np.minimum(half_ulp(size + own, self.kernel), size + own)  # no rounding changes more than all of it
+            stored = np.minimum(
+                half_ulp(size + own, self.kernel), size + own
+            )  # no rounding changes more than all of it
             error += (own * SECOND_ORDER + stored).sum(axis=-1)
             largest, smallest = np.maximum(largest, size.max(axis=-1)), np.minimum(smallest, size.min(axis=-1))
             unspecified |= self._disputed(part, shape)

@@ -153,10 +153,11 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
             raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
-    args |= {each.output: _output(each, args) for each in found.each}
+    specs = {each.output: _output(each, args) for each in found.each}
+    args |= specs
     _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
     served(found, args)
-    outputs = {each.output: _empty(each, args[each.output]) for each in found.each}
+    outputs = {each.output: _empty(each, specs[each.output]) for each in found.each}
     if found.ends_early(args):
         unwritten = next((name for name, out in outputs.items() if out.size), None)
         if unwritten is None:

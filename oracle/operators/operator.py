@@ -134,9 +134,9 @@ class Operator:
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
     otherwise. ``terms``: the shape of the formula's values, where those that share an element of the output are summed;
     ``kept``: the output's shape in their axes, 1 along those that are summed, if it is not simply aligned at the right.
-    ``further``: the outputs beside the first, by name. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
-    ``changed``: the versions of CANN since which a check answers otherwise. ``demands``: what the document demands and
-    the host does not check. ``source``: the file of the host's checks.
+    ``further``: the outputs beside the first, by name. ``undefined``: why what a call does that passes the checks is not
+    known; its output is a TensorSpec. ``changed``: the versions of CANN since which a check answers otherwise.
+    ``demands``: what the document demands and the host does not check. ``source``: the file of the host's checks.
     """
 
     name: str
@@ -155,7 +155,8 @@ class Operator:
     kept: Callable[[Arguments], Shape] | None = None
     further: Mapping[str, Result] = field(default_factory=dict)
     shape: Callable[[Arguments], Shape] | None = None  # of the output, where it is not the main operand's
-    written: str = ""  # which output :meth:`of` stands for; the first where it is empty
+    whole: Operator | None = None  # of what this is one output alone,
+    written: str = ""  # and which; the first where it is empty
     changed: tuple[str, ...] = ()
     demands: Callable[[Args, Platform], Checks] | None = None
     source: str = ""
@@ -193,7 +194,9 @@ class Operator:
     def each(self) -> tuple[Operator, ...]:
         """The operator once for each output, as it would be if it had that one alone: what a consumer that looks at one
         output asks."""
-        return (self, *(replace(self, written=n, further={}, **vars(r)) for n, r in self.further.items()))
+        if self.whole is not None:
+            return self.whole.each
+        return (self, *(replace(self, whole=self, written=n, **vars(r)) for n, r in self.further.items()))
 
     def of(self, output: str) -> Operator:
         """Return the operator as it would be if it had one of its outputs alone."""
@@ -337,7 +340,6 @@ class Operator:
         if self.scalars is not None:
             found.update(self.scalars(a))
         return found
-
 
     def _along(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
         """An operand in the shape of the formula's values, its axes where its role says that they run."""

@@ -106,7 +106,7 @@ def channels(shape: Shape) -> int:
 
 def shared(a: Mapping[str, Any]) -> bool:
     """Whether one weight is shared by all channels."""
-    return math.prod(a["weight"].shape) == 1
+    return bool(math.prod(a["weight"].shape) == 1)
 
 
 def gradient_shape(a: Mapping[str, Any]) -> Shape:

@@ -122,9 +122,7 @@ def _answer(backend: Backend, call: Call, device: Device) -> Status:
     return answer
 
 
-def _unwritten(
-    memory: Memory, actual: Mapping[str, Array], run: Callable[[Memory], Status]
-) -> dict[str, Array]:
+def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memory], Status]) -> dict[str, Array]:
     """Return which elements were not written, of outputs that have such: a result may equal the poison, and then a
     second run with another decides."""
     missing = {n: o.unwritten() for n, o in memory.outputs.items() if actual[n] is o.view}

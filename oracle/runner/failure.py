@@ -125,6 +125,7 @@ def elements(
         ulp_distance(actual, golden) if find(actual.dtype) and _is_float(actual) else _integer_distance(actual, golden)
     )
     places, cause = "", ""
+    shape = actual.shape
     if bad.any():
         places = pattern.describe(bad, ignored_rows(reference))
         cause = diagnosis.cause_of_values(diagnosis.Findings(reference, given, bad, places, call, output))
@@ -132,7 +133,7 @@ def elements(
         rule=rule,
         output=output,
         worst=tuple(
-            replace(_element(i, actual, golden, bound, distance, score), operands=operands_at(call, output, actual.shape, i))
+            replace(_element(i, actual, golden, bound, distance, score), operands=operands_at(call, output, shape, i))
             for i in _worst(score, bad)
         ),
         ulp_histogram=histogram(distance[judged.reshape(-1)]),

@@ -91,9 +91,7 @@ class GoldenCache:
                 found[output][field] = value
         return memory, {output: Reference(**given) for output, given in found.items()}
 
-    def store(
-        self, case: Case, settings: Settings, memory: Memory, references: Mapping[str, Reference]
-    ) -> None:
+    def store(self, case: Case, settings: Settings, memory: Memory, references: Mapping[str, Reference]) -> None:
         """Keep a case's inputs, which no device has had yet, and its references."""
         parts: dict[str, Any] = {_INPUT + name: memory_of(v) for name, v in memory.inputs.items() if v is not None}
         for output, reference in references.items():

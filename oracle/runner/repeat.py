@@ -36,9 +36,7 @@ def differences(prepared: Prepared, actual: Mapping[str, Array], run: Run) -> It
                 yield found if whole else Judgement(False, found.reason, found.rule)
 
 
-def _difference(
-    memory: Memory, expected: Mapping[str, Array], run: Run, rule: str, what: str
-) -> Iterator[Judgement]:
+def _difference(memory: Memory, expected: Mapping[str, Array], run: Run, rule: str, what: str) -> Iterator[Judgement]:
     status = run(memory)
     for name, wanted in expected.items():
         found = memory.call.outputs[name]

@@ -71,9 +71,7 @@ def _references(shrunk: ShrunkCase, memory: Memory) -> dict[str, Reference | Non
     return {name: found[name] if name in found and found[name].written else None for name in shrunk.case.outputs}
 
 
-def _output(
-    name: str, plan: TensorPlan | None, memory: Memory, expected: dict[str, str], settings: Settings
-) -> str:
+def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[str, str], settings: Settings) -> str:
     made = _tensor(plan, None) if name in memory.outputs else f"(None, {None if plan is None else 'described'!r})"
     fields = {**expected, "largest": repr(_largest(plan) if settings.saturates else None)}
     told = "".join(f"        {field}={value},\n" for field, value in fields.items())
