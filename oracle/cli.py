@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .model.errors import OracleError
+from .runner import watch
 
 # Modules of ``oracle.commands`` that offer add_parser(subparsers), in the order of --help.
 COMMANDS = (
@@ -56,9 +57,21 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status."""
+    """Run a command and return its exit status. Without ``argv`` it is the program, and watched if a device runs."""
     _open_streams()
-    words = list(sys.argv[1:] if argv is None else argv)
+    if argv is not None:
+        return _main(list(argv))
+    if watch.names_a_device(sys.argv[1:]):
+        watch.watch()
+    status = None
+    try:
+        status = _main(sys.argv[1:])
+    finally:
+        watch.ended(status)
+    return status
+
+
+def _main(words: list[str]) -> int:
     try:
         made = parser()
         args, rest = made.parse_known_args(words)

@@ -8,7 +8,6 @@ once, when its future is done.
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
 import signal
@@ -25,11 +24,10 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from .model.errors import OracleError
+from .model.kept import code_digest
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -203,14 +201,3 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
         yield client.get_executor(pure=False), count
     finally:
         client.close()
-
-
-@cache
-def code_digest(package: Path = Path(__file__).parent) -> str:
-    """Return the sha256 of this package's code and data: what decides every golden and verdict."""
-    total = hashlib.sha256()
-    for path in sorted(p for p in package.rglob("*") if p.suffix in (".py", ".yaml", ".csv")):
-        total.update(
-            f"{path.relative_to(package).as_posix()}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
-        )
-    return total.hexdigest()

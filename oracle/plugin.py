@@ -8,6 +8,7 @@ the command line and claimed by nobody else, and imports NumPy only when there i
 from __future__ import annotations
 
 import argparse
+import gc
 import re
 import warnings
 from collections.abc import Generator, Iterator
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .runner import watch
 from .runner.options import OPTIONS, PROPERTY
 
 if TYPE_CHECKING:
@@ -66,6 +68,20 @@ def pytest_configure(config: pytest.Config) -> None:
         from .runner.hosts import limit_restarts
 
         limit_restarts(config)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Where this process is pytest's own and a device will run in it, let a second process watch how it ends."""
+    device = config.option.oracle_backend or config.option.oracle_third_party or ""
+    if device and not config.option.collectonly and watch.is_program("pytest", config.invocation_params.args):
+        watch.watch(device.partition(":")[0])
+    status = None
+    try:
+        status = yield
+    finally:
+        watch.ended(status)
+    return status
 
 
 def _given(config: pytest.Config, dest: str) -> bool:
@@ -315,6 +331,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             run_of(config).open()
             run_of(config).spread([item.case for item in items])
             _begin(config, [(item.path, item.name) for item in items], len(items) == len(session.items))
+    if items:
+        gc.freeze()  # tens of thousands of cases and items stay to the end: the collector need not look through them
 
 
 @pytest.hookimpl(optionalhook=True)

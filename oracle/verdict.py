@@ -20,6 +20,7 @@ import numpy as np
 
 from .model.call import Array
 from .model.dtypes import DTYPES, FORMATS, FloatFormat, find
+from .numerics.codes import code, is_finite, sizes
 from .numerics.environment import ieee_arithmetic
 from .numerics.rounding import quantize
 from .operators.reference import Reference
@@ -146,11 +147,11 @@ def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
     if block.unspecified is not None and block.unspecified.any():
         return False
     error[...] = block.actual
-    if block.zeros is not None and error[block.zeros].any():
+    if block.zeros is not None and (block.zeros & (error != 0)).any():
         return False
     if block.grid is not None and (quantize(error, block.grid) != error).any():
         return False
-    if block.exact is not None and (block.exact & (block.actual != block.golden)).any():
+    if block.exact is not None and (block.exact & (error != block.golden.astype(np.float64))).any():
         return False
     np.subtract(error, block.value, out=error)
     np.abs(error, out=error)
@@ -166,7 +167,8 @@ def _note_share(block: _Flat, error: Array, result: Comparison) -> None:
     """Note by how much of what a right kernel may lose an error exceeds the host's rounding."""
     if block.lost is None or result.kernel_share is None:
         return
-    beyond = error + block.lost - block.bound  # the bound less the kernel's part is the rounding
+    beyond = error + block.lost  # less the bound: its part that is not the kernel's is the rounding
+    beyond -= block.bound
     if not beyond.max(initial=0.0) <= 0:
         np.maximum(beyond, 0, out=beyond)
         result.kernel_share = max(result.kernel_share, _largest(beyond / block.lost))
@@ -326,14 +328,14 @@ def uninformative(reference: Reference) -> str:
         return ""
     if golden.dtype.kind == "c":
         golden = golden.real
-    flat = golden.reshape(-1).astype(np.float64)
-    finite = int(np.count_nonzero(np.isfinite(flat)))
-    if 2 * finite < flat.size:
-        return f"{flat.size - finite} of {flat.size} elements of the golden are not finite"
+    flat = np.ascontiguousarray(golden).reshape(-1)
+    infinite = 0 if is_finite(flat) else int(np.count_nonzero(sizes(flat) >= code(flat.dtype, np.inf)))
+    if 2 * infinite > flat.size:
+        return f"{infinite} of {flat.size} elements of the golden are not finite"
+    first = float(flat[0])
     if flat.size == 1:
-        return "the golden's only element is 0" if flat[0] == 0 else ""
-    first = flat[0]
-    if (flat == first).all():
+        return "the golden's only element is 0" if first == 0 else ""
+    if all((flat[part].astype(np.float64) == first).all() for part in (slice(BLOCK), slice(BLOCK, None))):
         return f"all {flat.size} elements of the golden are {first:.6g}"
     return ""
 

@@ -178,6 +178,12 @@ def test_an_interrupt_exits_130(tmp_path):
     assert (process.returncode, err) == (130, "aclnn-oracle: interrupted\n")
 
 
+def test_a_catalogue_that_cannot_be_read_is_bad_input_and_no_interrupt(tmp_path):
+    (tmp_path / "log_sigmoid_backward.yaml").write_text("aclnn_oracle: 1\noperator: aclnnLogSigmoidBackward\n")
+    done = command("run", "log_sigmoid_backward.yaml", "-q", cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+
+
 def test_two_runs_leave_two_records(tmp_path):
     """Both demo commands of the README once wrote the same file."""
     words = ["run", "--tier", "smoke", "-k", "log_sigmoid and first_look", "-q"]

@@ -6,6 +6,8 @@ with these functions has the same bytes on every machine. They are good to about
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from ..model.call import Array
@@ -42,12 +44,21 @@ _FAR_Q = (
 )  # fmt: skip
 
 
+BLOCK = 1 << 15  # elements per pass: what a polynomial takes up stays in the cache
+
+
 def polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     """Horner's scheme, highest power first."""
-    total = np.full_like(x, coefficients[0])
-    for c in coefficients[1:]:
-        total = total * x + c
+    total = x * coefficients[0]
+    total += coefficients[1]
+    for c in coefficients[2:]:
+        total *= x
+        total += c
     return total
+
+
+_LOG_SERIES = tuple(1.0 / (2 * i + 1) for i in range(11, -1, -1))
+_EXP_SERIES = tuple(accumulate(range(14), lambda term, i: term / (i + 1), initial=1.0))[::-1]  # 1 / 14! ... 1 / 1!, 1
 
 
 def log(x: Array) -> Array:
@@ -57,43 +68,59 @@ def log(x: Array) -> Array:
     m = np.where(low, 2.0 * m, m)
     k = k - low
     s = (m - 1.0) / (m + 1.0)
-    series = polynomial(tuple(1.0 / (2 * i + 1) for i in range(11, -1, -1)), s * s)
+    series = polynomial(_LOG_SERIES, s * s)
     return np.asarray(2.0 * s * series + k * _LN2_LO + k * _LN2_HI)
 
 
 def exp(x: Array) -> Array:
     """Exponential of float64 values: x = k ln2 + r, then Taylor's series of e^r. Underflows to 0."""
-    x = np.clip(x, -750.0, 709.0)
-    k = np.floor(x * _LOG2_E + 0.5)
-    r = (x - k * _LN2_HI) - k * _LN2_LO
-    term, coefficients = 1.0, [1.0]
-    for i in range(1, 15):
-        term /= i
-        coefficients.append(term)
+    result = np.empty(x.shape)
+    given, target = x.reshape(-1), result.reshape(-1)
     with np.errstate(under="ignore"):
-        return np.asarray(np.ldexp(polynomial(tuple(reversed(coefficients)), r), k.astype(np.int32)))
+        for start in range(0, given.size, BLOCK):
+            _exp_block(given[start : start + BLOCK], target[start : start + BLOCK])
+    return result
+
+
+def _exp_block(x: Array, result: Array) -> None:
+    x = np.clip(x, -750.0, 709.0)
+    k = x * _LOG2_E
+    k += 0.5
+    np.floor(k, out=k)
+    r = x - k * _LN2_HI
+    r -= k * _LN2_LO
+    np.ldexp(polynomial(_EXP_SERIES, r), k.astype(np.int32), out=result)
 
 
 def normal_quantile(p: Array) -> Array:
-    """Standard normal quantile of float64 probabilities in (0, 1)."""
+    """Standard normal quantile of a vector of float64 probabilities in (0, 1)."""
+    result = np.empty_like(p)
+    for start in range(0, p.size, BLOCK):
+        _normal_block(p[start : start + BLOCK], result[start : start + BLOCK])
+    return result
+
+
+def _normal_block(p: Array, result: Array) -> None:
     q = p - 0.5
-    centre = np.abs(q) <= 0.425
-    r = 0.180625 - q * q
-    result = q * (polynomial(_CENTRE_P, r) / polynomial(_CENTRE_Q, r))
-    outer = ~centre
-    if outer.any():
-        tail = np.where(q[outer] < 0.0, p[outer], 1.0 - p[outer])
-        result[outer] = np.copysign(_tail(np.sqrt(-log(tail))), q[outer])
-    return np.asarray(result)
+    r = q * q
+    np.subtract(0.180625, r, out=r)
+    np.divide(polynomial(_CENTRE_P, r), polynomial(_CENTRE_Q, r), out=result)
+    result *= q
+    outer = np.flatnonzero(np.abs(q) > 0.425)
+    if outer.size:
+        p, q = p[outer], q[outer]
+        tail = np.where(q < 0.0, p, 1.0 - p)
+        result[outer] = np.copysign(_tail(np.sqrt(-log(tail))), q)
 
 
 def _tail(r: Array) -> Array:
-    near, far = r - 1.6, r - 5.0
-    return np.where(
-        r <= 5.0,
-        polynomial(_TAIL_P, near) / polynomial(_TAIL_Q, near),
-        polynomial(_FAR_P, far) / polynomial(_FAR_Q, far),
-    )
+    near = r - 1.6
+    result = np.asarray(polynomial(_TAIL_P, near) / polynomial(_TAIL_Q, near))
+    beyond = np.flatnonzero(r > 5.0)
+    if beyond.size:
+        far = r[beyond] - 5.0
+        result[beyond] = polynomial(_FAR_P, far) / polynomial(_FAR_Q, far)
+    return result
 
 
 def fold_sum(x: Array, axis: int) -> Array:

@@ -9,8 +9,9 @@ import numpy as np
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
+from ..numerics.codes import words
 from ..numerics.environment import ieee_arithmetic
-from ..numerics.rounding import round_to
+from ..numerics.rounding import round_to, unify_nans
 from .case import Case, TensorPlan
 from .generators import GENERATORS, size_of
 from .layout import Buffer, allocate, arrange, describe
@@ -52,7 +53,7 @@ def make_buffer(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
     """Return a planned tensor with its data inside its guarded buffer."""
     buffer = allocate(plan.shape, plan.dtype, plan.view)
     if DTYPES[plan.dtype].kind in ("float", "narrow"):
-        buffer.base.fill(np.nan)
+        words(buffer.base)[...] = words(np.array(np.nan, buffer.base.dtype))  # ml_dtypes would fill one by one
     stored = stored_shape(plan.shape, plan.view)
     values = make_values(plan.data or {}, stored, plan.dtype, case_id, name, seed)
     target = buffer.view if stored == plan.shape else _once(buffer.view, stored)
@@ -97,9 +98,7 @@ def store(values: Array, dtype: str) -> Array:
     if row.name in ("float16", "bfloat16", "float32", "float64"):
         values = values.astype(np.float64, copy=False)
         rounded = round_to(values, dtype)
-        unordered = np.isnan(values)
-        if unordered.any():
-            rounded[unordered] = np.nan  # one NaN: payloads differ between libraries
+        unify_nans(rounded)
         return rounded
     with np.errstate(over="ignore", invalid="ignore"):
         stored = values.astype(row.numpy)

@@ -64,7 +64,12 @@ def display(path: str | os.PathLike[str]) -> str:
 def read(path: str | os.PathLike[str]) -> Document:
     """Read one YAML document; OracleError with ``file:line`` for anything that is not plainly what it says."""
     name = display(path)
-    text = limits.decoded(limits.read_bytes(path, limits.CATALOGUE_BYTES, name), name)
+    return parsed(limits.read_bytes(path, limits.CATALOGUE_BYTES, name), name)
+
+
+def parsed(content: bytes, name: str) -> Document:
+    """Return what :func:`read` reads in a file's content."""
+    text = limits.decoded(content, name)
     try:
         _check_depth(name, text)
         node = yaml.compose(text, Loader=_LOADER)

@@ -7,8 +7,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import jsonschema
-
 from ..model.errors import OracleError
 from .reading import Document
 
@@ -22,6 +20,8 @@ def validate(document: Document) -> None:
 
 @cache
 def _validator() -> Any:
+    import jsonschema  # here, because kept cases need none of it
+
     schema = json.loads(resources.files(__package__).joinpath("schema.json").read_text("utf-8"))
     schema = {"$defs": schema["$defs"], **_inlined({k: v for k, v in schema.items() if k != "$defs"}, schema["$defs"])}
     base = jsonschema.Draft202012Validator

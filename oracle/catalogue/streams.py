@@ -12,6 +12,7 @@ import numpy as np
 
 from ..model.call import Array
 
+BLOCK = 1 << 14  # elements per pass: their words stay in cache
 SCHEME = "philox4x64-sha256-v1"  # changes whenever the same seed would give other data
 
 
@@ -29,16 +30,33 @@ class Stream:
 
     def unit(self, count: int) -> Array:
         """Return float64 values on the grid of 2^-53 in [0, 1)."""
-        return np.asarray((self.raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+        return self._scaled(count, 53, 0.0, 2.0**-53)
 
     def inner(self, count: int) -> Array:
         """Return float64 values inside (0, 1), symmetric about 1/2."""
-        return np.asarray(((self.raw(count) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
+        return self._scaled(count, 52, 0.5, 2.0**-52)
 
     def below(self, count: int, bound: int) -> Array:
         """Return int64 values in [0, bound), bound at most 2^31."""
-        return np.asarray((((self.raw(count) >> np.uint64(33)) * np.uint64(bound)) >> np.uint64(31)).astype(np.int64))
+        words = self.raw(count)
+        words >>= np.uint64(33)
+        words *= np.uint64(bound)
+        words >>= np.uint64(31)
+        return words.view(np.int64)
 
     def signs(self, count: int) -> Array:
         """Return float64 values +1 or -1."""
-        return np.asarray(1.0 - 2.0 * (self.raw(count) >> np.uint64(63)).astype(np.float64))
+        return self._scaled(count, 1, -0.5, -2.0)
+
+    def _scaled(self, count: int, bits: int, plus: float, times: float) -> Array:
+        """Return (n + plus) * times for the numbers n that the highest bits of as many words are."""
+        values = np.empty(count)
+        for start in range(0, count, BLOCK):
+            part = values[start : start + BLOCK]
+            words = self.raw(part.size)
+            words >>= np.uint64(64 - bits)
+            np.copyto(part, words.view(np.int64))  # quicker than from uint64
+            if plus:
+                part += plus
+            part *= times
+        return values

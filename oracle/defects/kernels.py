@@ -36,13 +36,15 @@ def plain(op: Operator) -> Kernel:
     return samples.plain(op) if samples.fits(op) else public(op, "")
 
 
-def public(op: Operator, form: str, compute: Any = F) -> Kernel:
-    """Return the kernel of a form that the page declares, every intermediate in a type. Scalars travel as vectors."""
+def public(op: Operator, form: str, compute: Any = F, *, flushing: bool = False) -> Kernel:
+    """Return the kernel of a form that the page declares, every intermediate in a type. Scalars travel as vectors.
+    ``flushing``: it answers 0 for subnormal results where the SoC's instructions do."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         shape = op.output_shape(a)
         ready = dict(a) if shape else {n: np.atleast_1d(v) if isinstance(v, np.ndarray) else v for n, v in a.items()}
-        return np.asarray(device_kernel(op, ready, form, compute)).reshape(shape)
+        flushed = target.flushes if flushing else frozenset()
+        return np.asarray(device_kernel(op, ready, form, compute, flushed)).reshape(shape)
 
     return kernel
 

@@ -55,6 +55,15 @@ def _kernels(op: Operator) -> Found:
             yield form, f"the public kernel {form}", public(op, form)
 
 
+def flushing(op: Operator) -> tuple[Right, ...]:
+    """Return the kernels of SoCs whose instructions flush subnormal numbers, doing so: right there alone."""
+    own = dict.fromkeys(p.kernel for p in PLATFORMS.values() if p.flushes)
+    return tuple(
+        Right(f"right/{form} flushing", op.name, f"the public kernel {form}, flushing", public(op, form, flushing=True))
+        for form in own
+    )
+
+
 def departs(op: Operator, kernel: str) -> bool:
     """Whether a SoC's kernel computes something else, which is right there alone."""
     forms = op.computes.forms or {} if isinstance(op.computes, Elementwise) else {}

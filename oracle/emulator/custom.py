@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..model.errors import OracleError
-from .toolkit import FLAGS, INCLUDES, STAMP, build, cache, compile, find_compiler, link, locked
+from ..model.kept import user_cache
+from .toolkit import FLAGS, INCLUDES, STAMP, build, compile, find_compiler, link, locked
 
 LIBRARY = Path("op_api") / "lib" / "libcust_opapi.so"
 
@@ -29,7 +30,7 @@ def build_custom(name: str, sources: Mapping[str, str], *, toolkit: Path | None 
     toolkit = build() if toolkit is None else toolkit.resolve()
     compiler = find_compiler()
     digest = _digest(toolkit, compiler, sources)
-    target = cache() / f"custom-{name}-{digest[:16]}"
+    target = user_cache() / f"custom-{name}-{digest[:16]}"
     if (target / LIBRARY).is_file():
         return target
     try:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..model.errors import OracleError
+from ..model.kept import user_cache
 
 SOURCES = Path(__file__).parent
 STAMP, LOCK = "emulator.stamp", "emulator.lock"
@@ -64,7 +65,7 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
     _require_platform()
     compiler = find_compiler()
     digest = _digest(compiler, sanitize)
-    target = Path(directory) if directory is not None else cache() / f"emulator-{digest[:16]}"
+    target = Path(directory) if directory is not None else user_cache() / f"emulator-{digest[:16]}"
     stamp = target / STAMP
     try:
         if _is_finished(stamp, digest):
@@ -119,12 +120,6 @@ def _digest(compiler: str, sanitize: str | None) -> str:
     for path in sorted(p for folder in ("src", "include") for p in (SOURCES / folder).rglob("*") if p.is_file()):
         digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-
-def cache() -> Path:
-    """Return the folder of the user's cache in which everything is built."""
-    base = os.environ.get("XDG_CACHE_HOME", "").strip()
-    return (Path(base) if base else Path.home() / ".cache") / "aclnn-oracle"
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
 
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
 VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
+FEW = 4  # one in so many elements is looked at alone, more with all others
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 
 
@@ -183,11 +184,15 @@ class _Work:
         if most <= bound.min() * VANISHING:
             bound *= 1 + VANISHING
             return
-        (found,) = program(underflow)(self.operands, bound.shape)
-        above = ~(found <= bound * VANISHING)  # NaN is
-        bound += np.where(above, found, 0)
-        bound[~above] *= 1 + VANISHING
-        release(found)
+        flat, where = bound.reshape(-1), np.flatnonzero(~(most <= bound * VANISHING))  # NaN among them
+        if FEW * where.size < flat.size:
+            part = changed(self.operands, lambda v: v.reshape(-1)[where])
+            few = flat[where]
+            _underflowing(underflow, part, few)
+            flat *= 1 + VANISHING
+            flat[where] = few
+        else:
+            _underflowing(underflow, self.operands, bound)
 
     def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where the SoC's kernel is known to answer something else, also by computing in float16 (by more than an ULP),
@@ -263,6 +268,13 @@ class _Work:
         region.leave(where, value, value - slack, value + slack)
 
 
+def _underflowing(underflow: Expression, operands: Operands, bound: Array) -> None:
+    (found,) = program(underflow)(operands, bound.shape)
+    above = ~(found <= bound * VANISHING)  # NaN is
+    bound[...] = np.where(above, bound + found, bound * (1 + VANISHING))
+    release(found)
+
+
 _ENDS = (np.inf, LARGEST * (1 - NEAR))
 
 
@@ -324,4 +336,11 @@ def kernel(
     graphs = graphs_of(scheme, operands, form, stored)
     if graphs.native is not None:
         compute = graphs.dtype
-    return simulate(graphs.form(form), cast(operands, compute), compute, flushing=flushing)
+    root, shape = graphs.form(form), next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
+    if math.prod(shape) <= block_size():
+        return simulate(root, cast(operands, compute), compute, flushing=flushing)
+    result = np.empty(shape, compute)
+    for block in blocks(shape, block_size()):
+        part = cast(pick(operands, block), compute)
+        result[block] = simulate(root, part, compute, flushing=flushing)
+    return result

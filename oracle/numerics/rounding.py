@@ -13,8 +13,10 @@ import numpy as np
 from gmpy2 import mpq
 
 from ..model.call import Array
-from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .codes import has_nan
 
+BLOCK = 1 << 14  # elements per pass: the scratch of one stays in cache
 _EXPONENT = np.int64(0x7FF << 52)
 
 
@@ -31,14 +33,14 @@ def quantize(values: Array, fmt: FloatFormat) -> Array:
     bits = np.asarray(values.view(np.int64) & _EXPONENT)
     np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
     np.minimum(bits, np.int64((1023 + 200) << 52), out=bits)  # keeps the magic number finite; overflows anyway
-    bits += np.int64((52 - fmt.mant) << 52)
-    bits |= np.int64(1 << 51)
+    bits += np.int64(((52 - fmt.mant) << 52) + (1 << 51))  # the exponent's bits alone were set: no carry
     magic = bits.view(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        rounded: Array = np.asarray((values + magic) - magic)
+        rounded: Array = np.asarray(values + magic)
+        rounded -= magic
     np.copysign(rounded, values, out=rounded)
-    over = np.abs(rounded) > fmt.max
-    if over.any():
+    if not (rounded.max(initial=0.0) <= fmt.max and rounded.min(initial=0.0) >= -fmt.max):  # or there is a NaN
+        over = np.abs(rounded) > fmt.max
         infinity = np.nan if fmt.name == "float8_e4m3fn" else np.inf
         rounded[over] = np.copysign(infinity, rounded[over])
     return rounded
@@ -56,10 +58,39 @@ def round_to(values: Array, dtype: Any) -> Array:
             return np.asarray(values.astype(np.float32))
         if row.name == "float64":
             return np.array(values)
-        exact = quantize(values, FORMATS[row.name])
-        if row.name == "float16":
-            return half_bits(exact.astype(np.float32)).view(np.float16)
-        return np.asarray(exact.astype(row.numpy))
+        rounded = np.empty(values.shape, row.numpy)
+        given, target = values.reshape(-1), rounded.reshape(-1)
+        for start in range(0, given.size, BLOCK):
+            part = slice(start, start + BLOCK)
+            target[part] = _narrowed(given[part], row.name)
+        return rounded
+
+
+def _narrowed(values: Array, dtype: str) -> Array:
+    """Round float64 values to a type of 16 bits or fewer.
+
+    To float16 and bfloat16 through float32, which rounds a second time where that fell on a midpoint: there, and where
+    float16 has subnormal numbers of fewer digits, a rounding to the grid comes first.
+    """
+    fmt, row = FORMATS[dtype], DTYPES[dtype]
+    if dtype not in _DROPPED:
+        return np.asarray(quantize(values, fmt).astype(row.numpy))
+    single = values.astype(np.float32)
+    bits = single.view(np.uint32)
+    dropped = np.uint32(1 << _DROPPED[dtype])
+    doubtful = (bits & (dropped - np.uint32(1))) == dropped >> np.uint32(1)
+    if dtype == "float16":
+        bits = bits & np.uint32(0x7FFFFFFF)
+        if bits.min(initial=_TINY_HALF) < _TINY_HALF:
+            doubtful |= bits < _TINY_HALF
+    where = np.flatnonzero(doubtful)
+    if where.size:
+        single[where] = quantize(values[where], fmt)
+    return half_bits(single).view(np.float16) if dtype == "float16" else np.asarray(single.astype(row.numpy))
+
+
+_DROPPED = {"float16": 13, "bfloat16": 16}  # digits that float32 has beyond them
+_TINY_HALF = np.uint32((127 - 14) << 23)  # the bits of float16's smallest normal number
 
 
 def half_bits(single: Array) -> Array:
@@ -68,18 +99,19 @@ def half_bits(single: Array) -> Array:
     bits = single.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFFFFFF)
     # Normals: add half of the discarded 13 bits (less one when the kept part is even), shift, re-bias.
-    half = np.asarray((magnitude >> np.uint32(13)) & np.uint32(1))
+    half = np.asarray(magnitude >> np.uint32(13))
+    half &= np.uint32(1)
     half += magnitude
     half += np.uint32(0xFFF)
     half >>= np.uint32(13)
     half -= np.uint32(112 << 10)
     # Subnormals: 0.5 + a rounds a to a multiple of 2^-24, float16's quantum. Indices, because masks are slow.
-    small = np.flatnonzero(magnitude < np.uint32(113 << 23))
-    if small.size:
+    if magnitude.min(initial=_TINY_HALF) < _TINY_HALF:
+        small = np.flatnonzero(magnitude < _TINY_HALF)
         shifted = np.abs(single.reshape(-1)[small]) + np.float32(0.5)
         half.reshape(-1)[small] = shifted.view(np.uint32) - np.uint32(0x3F000000)
-    large = np.flatnonzero(magnitude >= np.uint32(143 << 23))  # 65536 and above, infinities, NaN
-    if large.size:
+    if magnitude.max(initial=0) >= 143 << 23:  # 65536 and above, infinities, NaN
+        large = np.flatnonzero(magnitude >= np.uint32(143 << 23))
         nan = magnitude.reshape(-1)[large] > np.uint32(0x7F800000)
         half.reshape(-1)[large] = np.where(nan, np.uint32(0x7E00), np.uint32(0x7C00))
     half |= (bits >> np.uint32(16)) & np.uint32(0x8000)
@@ -92,16 +124,8 @@ def unify_nans(values: Array) -> None:
     The sign of a NaN that arithmetic makes is x86's (set) or ARM's (clear), and what becomes of an operand's payload
     differs between SIMD levels: neither says anything about the result.
     """
-    if values.size and _has_nan(values):
+    if has_nan(values):
         values[np.isnan(values)] = np.nan
-
-
-def _has_nan(values: Array) -> bool:
-    """Whether there is a NaN, by the largest codes of either sign where a comparison of values would be slow."""
-    if values.itemsize > 2:
-        return bool(np.isnan(values.max()))
-    infinity = int(np.array([np.inf], values.dtype).view(np.int16)[0])
-    return bool(values.view(np.int16).max() > infinity or values.view(np.uint16).max() > infinity + 0x8000)
 
 
 def widen(values: Array) -> Array:

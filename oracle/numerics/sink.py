@@ -126,12 +126,16 @@ class Sink:
         itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
         """
         reach = np.abs(value) + error
-        doubt = unspecified.copy()
+        most = reach.max(initial=0.0)
         for fmt in self.formats:
-            doubt |= (reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow)
+            if not most < fmt.overflow:  # NaN is not
+                unspecified = unspecified | ((reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow))
         self.lost[index] = error
-        self.bound[index] = error + (2 if self.rounded_value else 1) * self._roundings(reach)
-        self.unspecified[index] = doubt
+        bound = self._roundings(reach)
+        if self.rounded_value:
+            bound = bound * 2
+        self.bound[index] = bound + error
+        self.unspecified[index] = unspecified
         if exact is not None:
             self.exact[index] = exact
 
@@ -225,7 +229,7 @@ def lowest_bit(values: Array) -> Array:
 
 def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:
     """Half the spacing of a format at non-negative float64 magnitudes; subnormals have the smallest normal's."""
-    bits = np.ascontiguousarray(magnitude).view(np.int64) & np.int64(0x7FF << 52)
+    bits = np.asarray(np.ascontiguousarray(magnitude).view(np.int64) & np.int64(0x7FF << 52))
     np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
     bits -= np.int64((fmt.mant + 1) << 52)
     return np.asarray(bits.view(np.float64))

@@ -59,16 +59,25 @@ def _fill(rows: _Rows, table: Sink) -> None:
 
 
 def kernel(
-    scheme: Elementwise, operands: Operands, shapes: tuple[Shape, Shape], form: str, compute: Any, stored: Any
+    scheme: Elementwise,
+    operands: Operands,
+    shapes: tuple[Shape, Shape],
+    form: str,
+    compute: Any,
+    stored: Any,
+    flushing: frozenset[str] = frozenset(),
 ) -> Array:
     """Return what a SoC's public kernel computes, one value after the other: terms that are ``stored`` in a type,
-    summed as a tree in float32. ``shapes``: as for :func:`evaluate`."""
+    summed as a tree in float32.
+
+    ``shapes``: as for :func:`evaluate`. ``flushing``: operations whose subnormal float32 results become 0.
+    """
     rows, _ = _by_element(operands, *shapes)
     graphs = graphs_of(scheme, operands, form, dtype_of(stored).name)
     compute = stored if graphs.native is not None else compute
     with np.errstate(all="ignore"):
-        terms = simulate(graphs.form(form), cast(rows, compute), compute).astype(stored).astype(np.float32)
-        return np.asarray(tree_sum(terms, -1)[..., 0])
+        terms = simulate(graphs.form(form), cast(rows, compute), compute, flushing=flushing)
+        return np.asarray(tree_sum(terms.astype(stored).astype(np.float32), -1)[..., 0])
 
 
 def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str, Any], tuple[int, int]]:

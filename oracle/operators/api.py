@@ -307,8 +307,8 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     """Return what a device of the call's SoC would write to an output, the first one unless it is named, in its dtype.
 
     ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same with every intermediate
-    rounded to the kernel type. Elementwise kernels flush subnormal numbers where the SoC's instructions do. Then the
-    host's rounding, the cast to the output, and the SoC's overflow mode.
+    rounded to the kernel type. Kernels flush subnormal numbers where the SoC's instructions do. Then the host's
+    rounding, the cast to the output, and the SoC's overflow mode.
     """
     op, target = _asked(call, output), platform(call.soc, call.cann)
     flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
@@ -334,15 +334,15 @@ def device_kernel(
     op: Operator, args: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()
 ) -> Array:
     """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
-    ``flushing``: operations of an elementwise kernel whose subnormal results become 0."""
+    ``flushing``: operations whose subnormal float32 results become 0."""
     if isinstance(op.computes, Elementwise):
         operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, next((p for p in PLATFORMS.values() if p.kernel == form), PLATFORMS[DEFAULT_SOC]))
         if shape != out:
             shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
-            return sums.kernel(op.computes, operands, shapes, form, compute, narrow).reshape(out)
+            return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
-    return op.computes.kernel(args, form, compute)
+    return op.computes.kernel(args, form, compute, flushing)
 
 
 def _saturated(values: Array, target: Platform, dtype: str) -> Array:

@@ -111,10 +111,10 @@ class Glu:
                 scheme, operands, sink.at(place), rank=a["self"].ndim, soc=platform.kernel, flushes=platform.flushes
             )
 
-    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; in bfloat16 where the chain rounds every step."""
         found = [
-            elementwise.kernel(scheme, operands, form, compute).astype(compute)
+            elementwise.kernel(scheme, operands, form, compute, flushing).astype(compute)
             for scheme, _place, operands in self.halves(a)
         ]
         return np.concatenate(found, axis=a["dim"])

@@ -7,7 +7,7 @@ kernels. The factor is the real 1/6, which kernels hold as a float32.
 Shapes are equal; inputs are cast to their common dtype, and the result is rounded to it before the cast to out.
 
 self = NaN gives 0, and so does everything masked, whatever the gradient is. ascend950 decides by self / 6 + 0.5,
-rounded: within float32's rounding of +-3 both answers count as right. Kernels before ascend950 compute float16 in
+rounded, and answers 0 just inside +-3: there its result is unspecified. Kernels before ascend950 compute float16 in
 float16.
 """
 
@@ -45,6 +45,11 @@ def kernel_950(g: Expression, x: Expression) -> Expression:
     return where((t > 0) & (t < 1), g * SIXTH, 0)
 
 
+def edge(x: Expression) -> Expression:
+    """Where self / 6 + 0.5 may round to 0 or 1 although |self| < 3."""
+    return (abs(x) < 3) & (abs(x) > 3 - 2.0**-20)
+
+
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
@@ -70,7 +75,11 @@ OPERATOR = Operator(
     source="activation/hard_sigmoid_grad/op_api/aclnn_hardsigmoid_backward.cpp",
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe": Form(formula, native=("float16",))}),
+    computes=Elementwise(
+        formula,
+        {"950": Form(kernel_950, departs=True), "tbe": Form(formula, native=("float16",))},
+        unspecified={"950": edge},
+    ),
     kernel_type=kernel_type,
     points={"x": (-3.0, 3.0)},
     kernel=KernelName("hard_sigmoid_grad", INPUTS),

@@ -14,6 +14,7 @@ unspecified, as are those whose partial sums may overflow.
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,7 @@ from .checks import (
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
 
-SMALLEST = 2.0**-126  # e^output below it may be flushed to zero
+SMALLEST = 2.0**-126  # e^output below it is flushed to zero where the SoC's exp does so
 TYPES = ("float32", "float16", "bfloat16")
 
 
@@ -76,18 +77,20 @@ def formula(g: Expression, y: Expression, total: Expression) -> Expression:
 
 
 def kernel_error(
-    g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array
+    g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array, *, flushing: frozenset[str]
 ) -> tuple[Array, Array, Array | None]:
     """What a right float32 kernel may lose, and the elements on which right kernels disagree (docs/bounds.md).
 
-    The sum's error is that of any order of additions; e^y has the device's accuracy and may be flushed; the product and
-    the difference are rounded once each. What cancels is bounded by what is subtracted, not by the result.
+    The sum's error is that of any order of additions; e^y has the device's accuracy, and may be 0 where it is subnormal
+    if the device is ``flushing``; the product and the difference are rounded once each. What cancels is bounded by what
+    is subtracted, not by the result.
     """
     count = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
     lost_row = UNIT * (count + 1) * size
     e = np.exp(y)
     product = np.abs(e * total)
-    lost_product = (FLOAT32.accuracy["exp"] + 2) * UNIT * product + SMALLEST * np.abs(total)
+    least = SMALLEST if "exp" in flushing else QUANTUM
+    lost_product = (FLOAT32.accuracy["exp"] + 2) * UNIT * product + least * np.abs(total)
     error = e * lost_row * (1 + 2.0**-10) + lost_product + UNIT * np.abs(v) + QUANTUM
     largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + product, e))
     odd = ~(largest < LARGEST * (1 - 2.0**-10))
@@ -96,14 +99,17 @@ def kernel_error(
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
         single = {"g": g, "y": y, "total": total}
         few = {name: np.broadcast_to(t, v.shape)[odd].astype(np.float32) for name, t in single.items()}
-        form = simulate(trace(formula), few, np.float32)
+        forms = [simulate(trace(formula), few, np.float32, flushing=mode) for mode in {frozenset[str](), flushing}]
         unclear = (np.isfinite(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
         unclear = np.broadcast_to(unclear, v.shape)[odd]
-        unspecified[odd] = classes_differ([form, v[odd].astype(np.float32)]) | unclear
+        unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | unclear
     return error, unspecified, None
 
 
-SCHEME = RowScheme(formula, kernel_error, reach=500.0)
+@lru_cache(maxsize=4)
+def scheme(flushing: frozenset[str]) -> RowScheme:
+    """The formula with what a right kernel may lose on a device that flushes the results of some operations."""
+    return RowScheme(formula, partial(kernel_error, flushing=flushing), reach=500.0)
 
 
 class LogSoftmax:
@@ -114,14 +120,14 @@ class LogSoftmax:
 
     def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
         """Fill the sink."""
-        rows.evaluate(SCHEME, a["gradOutput"], a["output"], a["dim"], sink, GradientRows)
+        rows.evaluate(scheme(platform.flushes), a["gradOutput"], a["output"], a["dim"], sink, GradientRows)
 
-    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
         g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
         with np.errstate(all="ignore"):
             total = np.broadcast_to(rows.tree_sum(g, a["dim"]), g.shape)
-            return simulate(trace(formula), {"g": g, "y": y, "total": total}, compute)
+            return simulate(trace(formula), {"g": g, "y": y, "total": total}, compute, flushing=flushing)
 
 
 OPERATOR = Operator(

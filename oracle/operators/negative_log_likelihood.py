@@ -16,6 +16,8 @@ from ..model.call import Array
 from ..model.errors import OracleError
 from ..model.platforms import Platform
 from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..numerics.expressions import symbol
+from ..numerics.programs import simulate
 from ..numerics.proof import U
 from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink
 from .operator import Arguments
@@ -163,6 +165,9 @@ def weight_first(g: Any, w: Any, total: Any) -> Any:
     return w / total * g * -1
 
 
+QUOTIENT = symbol("g") / symbol("total")
+
+
 class NegativeLogLikelihood:
     """The evaluation of an operator, by blocks of samples."""
 
@@ -191,7 +196,7 @@ class NegativeLogLikelihood:
             else:
                 sink.scatter(rows, classes, table, classes)
 
-    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
+    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
         samples = samples_of(self.op, a)
         rows, classes = samples.chosen(0, samples.count)
@@ -199,7 +204,9 @@ class NegativeLogLikelihood:
         with np.errstate(all="ignore"):
             scale = samples.grad.astype(compute)[rows]
             if samples.total is not ONE:
-                scale = scale / samples.total.astype(compute)[()]
+                scale = simulate(
+                    QUOTIENT, {"g": scale, "total": samples.total.astype(compute)[()]}, compute, flushing=flushing
+                )
             out[rows, classes] = -(scale * samples.weight.astype(compute)[classes])
         shape = a["self"].shape
         lead = shape[:1] + shape[2:]

@@ -38,8 +38,9 @@ class Evaluation(Protocol):
     def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
         """Fill the sink with the golden, and with the strict bound where the sink is judged."""
 
-    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
-        """Return what a SoC's public kernel computes, every intermediate in a type."""
+    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
+        """Return what a SoC's public kernel computes, every intermediate in a type; in float32 the operations of
+        ``flushing`` answer 0 for subnormal results."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,8 @@ class Operator:
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
     otherwise. ``terms``: the shape of the formula's values, where those that share an element of the output are summed;
     ``kept``: the output's shape in their axes, 1 along those that are summed, if it is not simply aligned at the right.
-    ``further``: the outputs beside the first, by name. ``undefined``: why what a call does that passes the checks is not
-    known; its output is a TensorSpec. ``changed``: the versions of CANN since which a check answers otherwise.
+    ``further``: the outputs beside the first, by name. ``undefined``: why what a call does that passes the checks is
+    not known; its output is a TensorSpec. ``changed``: the versions of CANN since which a check answers otherwise.
     ``demands``: what the document demands and the host does not check. ``source``: the file of the host's checks.
     """
 

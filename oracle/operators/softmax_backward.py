@@ -121,8 +121,9 @@ class Softmax:
         """Fill the sink."""
         rows.evaluate(SCHEME, a["gradOutput"], a["output"], a["dim"], sink)
 
-    def kernel(self, a: Arguments, form: str, compute: Any) -> Array:
-        """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
+    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
+        """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device. Products
+        and sums are not flushed anywhere."""
         g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
         with np.errstate(all="ignore"):
             total = rows.tree_sum(terms(g, y), a["dim"])

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import Case, make_inputs
+from ..defects.base import Right
 from ..defects.device import kernel_type, store_result
 from ..defects.registry import right_kernels
+from ..defects.right import flushing
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.platforms import platform
@@ -57,11 +59,12 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
         made_for = kind, platform(soc).flushes
         if made_for not in made:
             made[made_for] = references(memory.call)
+        prepared = Prepared(case, settings, memory, made[made_for])
         for output in made[made_for]:
             if output not in computed:
                 computed[output] = Computed(memory.call, output)
-            prepared = Prepared(case, settings, memory, made[made_for])
             _judge_values(prepared, computed[output], kind, answer)
+            _judge_flushing(prepared, output, answer)
 
 
 class Computed:
@@ -69,12 +72,9 @@ class Computed:
 
     def __init__(self, call: Call, output: str) -> None:
         self.output = output
-        wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
-        given: dict[str, Any] = {**call.attrs, **wide}
         first = operator(call.op).output
         self.kernels = [right for right in right_kernels(call.op) if (right.output or first) == output]
-        with np.errstate(all="ignore"):
-            self.values = [np.asarray(right.kernel(given, platform(call.soc))) for right in self.kernels]
+        self.values = values_of(self.kernels, call)
         self.judged_whole = False
         self.proved: set[str] = set()  # kernel types for which all stored values are finite and pass
 
@@ -87,6 +87,14 @@ class Computed:
             for values in others:
                 low, high = np.minimum(low, values), np.maximum(high, values)
             return (low, high) if np.isfinite(low).all() and np.isfinite(high).all() else None
+
+
+def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
+    """Return what kernels compute of a call's inputs, before any store."""
+    wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
+    given: dict[str, Any] = {**call.attrs, **wide}
+    with np.errstate(all="ignore"):
+        return [np.asarray(right.kernel(given, platform(call.soc))) for right in kernels]
 
 
 def _floats(value: Any) -> bool:
@@ -124,6 +132,15 @@ def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Ans
         if key not in told:
             told[key] = _outcome(prepared, reference, actual)
         _tell(prepared, answer, [id], told[key])
+
+
+def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
+    """Judge the SoC's own kernel where its instructions flush subnormal numbers, as they do there."""
+    call, reference = prepared.memory.call, prepared.references[output]
+    kernels = flushing(operator(call.op).of(output)) if platform(call.soc).flushes else ()
+    answer.judged += len(kernels)
+    for right, values in zip(kernels, values_of(kernels, call), strict=True):
+        _tell(prepared, answer, [right.id], _outcome(prepared, reference, store_result(values, call, output)))
 
 
 def _tell(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outcome) -> None:

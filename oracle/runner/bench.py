@@ -8,6 +8,7 @@ from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from ..record.types import CaseRecord
+from . import watch
 from .child import About
 from .expectations import Expectation
 from .isolate import Child
@@ -58,6 +59,7 @@ class Bench:
         """Run one case and return its record, counted as its expectation says."""
         if expected is not None and expected.status == "skip" and not expected.expired:
             return record_of(case, self.settings, Outcome("skip", expected.explanation))
+        watch.running(case.id)
         try:
             self.open()
             if self.elsewhere is not None:

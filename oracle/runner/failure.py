@@ -18,62 +18,9 @@ from ..record.fields import Number
 from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
 from . import diagnosis, pattern
 from .settings import Settings
+from .ulps import histogram, is_float, real, ulp_distance
 
 WORST = 5
-BUCKETS = ((0, "0"), (1, "1"), (2, "2"), (4, "3-4"), (16, "5-16"), (64, "17-64"), (256, "65-256"), (4096, "257-4096"),
-           (65536, "4097-65536"))  # fmt: skip
-BEYOND = ">65536"
-
-
-def ordered(array: Array) -> Array:
-    """Return float bits as integers in the order of the numbers: neighbours differ by one, +0 and -0 are both 0."""
-    bits = array.reshape(-1).view(f"i{array.itemsize}").astype(np.int64)
-    magnitude = bits & ((1 << (8 * array.itemsize - 1)) - 1)
-    return np.where(bits < 0, -magnitude, magnitude)
-
-
-def ulp_distance(actual: Array, golden: Array) -> Array:
-    """Return the number of representable values between two float arrays of one dtype, as uint64.
-
-    Counted right across zero; infinity is the neighbour of the largest finite value. NaN against NaN is 0, NaN against
-    a number the largest uint64.
-    """
-    a, g = ordered(np.ascontiguousarray(actual)), ordered(np.ascontiguousarray(golden))
-    mag_a, mag_g = np.abs(a).astype(np.uint64), np.abs(g).astype(np.uint64)
-    same = (a < 0) == (g < 0)
-    distance = np.where(same, np.maximum(mag_a, mag_g) - np.minimum(mag_a, mag_g), mag_a + mag_g)
-    nan_a, nan_g = np.isnan(actual).reshape(-1), np.isnan(golden).reshape(-1)
-    distance[nan_a & nan_g] = 0
-    distance[nan_a != nan_g] = np.iinfo(np.uint64).max
-    return np.asarray(distance)
-
-
-def histogram(distance: Array) -> dict[str, int]:
-    """Count ULP distances in the buckets 0, 1, 2, 3-4, 5-16 ...; NaN against a number has its own."""
-    edges = np.asarray([0, *(edge + 1 for edge, _ in BUCKETS)], np.uint64)
-    nan = int(np.count_nonzero(distance == np.iinfo(np.uint64).max))
-    counts = np.bincount(np.searchsorted(edges, distance, side="right") - 1, minlength=len(edges))
-    names = [name for _, name in BUCKETS]
-    found = {name: int(n) for name, n in zip(names, counts, strict=False)}
-    found[BEYOND] = int(counts[len(names)]) - nan
-    found["nan"] = nan
-    return {name: n for name, n in found.items() if n or name in ("0", "1", "2")}
-
-
-def spread(actual: Array, reference: Reference) -> dict[str, int]:
-    """Return how many elements lie how many ULPs from the golden: ``histogram`` without what is 0; {} for no floats.
-
-    Only what differs is measured: most elements of a right device do not.
-    """
-    actual, golden = _real(actual), _real(reference.golden)
-    if not _is_float(golden) or actual.dtype != golden.dtype or actual.shape != golden.shape:
-        return {}
-    judged = slice(None) if reference.unspecified is None else ~reference.unspecified.reshape(-1)
-    a, g = actual.reshape(-1)[judged], golden.reshape(-1)[judged]
-    differ = (a != g) & ~(np.isnan(a) & np.isnan(g))
-    found = histogram(ulp_distance(a[differ], g[differ]))
-    found["0"] = a.size - sum(found.values()) + found["0"]
-    return {name: n for name, n in found.items() if n}
 
 
 def describe_inputs(case: Case) -> dict[str, str]:
@@ -116,13 +63,13 @@ def elements(
     ``call`` operands are shown, and causes looked for that lie in how they are read.
     """
     given = actual
-    actual, golden, value, bound = _real(actual), _real(reference.golden), reference.value, reference.bound
+    actual, golden, value, bound = real(actual), real(reference.golden), reference.value, reference.bound
     judged = np.ones(actual.shape, bool) if reference.unspecified is None else ~reference.unspecified
     score = _score(actual, value, bound)
     if bad is None:
         bad = (score > 0) & judged
     distance = (
-        ulp_distance(actual, golden) if find(actual.dtype) and _is_float(actual) else _integer_distance(actual, golden)
+        ulp_distance(actual, golden) if find(actual.dtype) and is_float(actual) else _integer_distance(actual, golden)
     )
     places, cause = "", ""
     shape = actual.shape
@@ -176,15 +123,6 @@ def ignored_rows(reference: Reference) -> Array | None:
         return None
     rows: Array = np.asarray(zeros.all(axis=1))
     return rows if rows.any() and not rows.all() else None
-
-
-def _real(array: Array) -> Array:
-    return np.ascontiguousarray(array.real) if array.dtype.kind == "c" else array
-
-
-def _is_float(array: Array) -> bool:
-    found = find(array.dtype)
-    return found is not None and found.kind == "float"
 
 
 def _integer_distance(actual: Array, golden: Array) -> Array:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,9 +32,9 @@ from ..catalogue.portable import case_to_json
 from ..catalogue.streams import SCHEME
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES
+from ..model.kept import code_digest, store
 from ..model.storage import memory_of
 from ..operators import OPERATORS, Reference
-from ..parallel import code_digest
 from .memory import POISONS, Memory
 from .settings import Settings
 
@@ -101,15 +100,7 @@ class GoldenCache:
             return
         path = self.path(case, settings)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
-                Path(part).replace(path)
-            except BaseException:
-                Path(part).unlink(missing_ok=True)
-                raise
+            store(path, content)
         except OSError as error:
             warnings.warn(f"--golden-cache {self.folder}: cannot be written: {error.strerror or error}", stacklevel=2)
             return

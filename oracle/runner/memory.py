@@ -45,25 +45,24 @@ class Output:
         view = self.view
         if not view.size:
             return np.zeros(view.shape, bool)
-        flat = np.ascontiguousarray(view).reshape(-1).view(np.uint8).reshape(view.size, view.itemsize)
-        first: Array = np.asarray(flat[:, 0] == self.poison)  # most elements are settled by one byte
-        if first.any():
-            first[first] = (flat[first] == self.poison).all(axis=1)
-        return np.asarray(first.reshape(view.shape))
+        return self._poisoned(np.ascontiguousarray(view).reshape(-1)).reshape(view.shape)
 
     def damaged(self) -> int:
         """Return how many guard elements lost their poison."""
-        itemsize = self.base.itemsize
-        guards = ~self._covered()
-        bad = (self.bytes.reshape(-1, itemsize)[guards] != self.poison).any(axis=1)
-        return int(np.count_nonzero(bad))
+        first = (address(self.view) - address(self.base)) // self.base.itemsize
+        if self.view.flags.c_contiguous:
+            before, after = self.base[:first], self.base[first + self.view.size :]
+            return sum(part.size - int(np.count_nonzero(self._poisoned(part))) for part in (before, after))
+        whole = self._poisoned(self.base)
+        np.ndarray(self.view.shape, bool, whole.data, first, strides_of(self.view))[...] = True  # no guards
+        return whole.size - int(np.count_nonzero(whole))
 
-    def _covered(self) -> Array:
-        covered = np.zeros(self.base.size, bool)
-        if self.view.size:
-            offset = (address(self.view) - address(self.base)) // self.base.itemsize
-            np.ndarray(self.view.shape, bool, covered.data, offset, strides_of(self.view))[...] = True
-        return covered
+    def _poisoned(self, array: Array) -> Array:
+        """Return which elements of a contiguous vector hold the poison in all their bytes."""
+        width = min(array.itemsize, 8)
+        word = int.from_bytes(bytes([self.poison] * width), "little")
+        found: Array = np.asarray(array.view(f"u{width}") == word)
+        return found if width == array.itemsize else found.reshape(array.size, -1).all(axis=1)
 
 
 class Memory:

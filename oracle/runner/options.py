@@ -129,7 +129,7 @@ class Invocation:
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
         """Tell Ctrl-C from the other reasons for which pytest says that it was interrupted."""
-        self.interrupted = issubclass(excinfo.type, KeyboardInterrupt)
+        self.interrupted = excinfo.type is KeyboardInterrupt  # pytest's own reasons are subclasses of it
 
 
 def add_short(add: Callable[..., Any], options: Iterable[Option] = OPTIONS) -> None:

@@ -17,7 +17,7 @@ from ..model.errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
-from . import broken_rules, failure
+from . import broken_rules, failure, ulps
 from .custody import Left, readable, reason_of
 from .judge import Judged
 from .prepare import Prepared
@@ -55,9 +55,8 @@ def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[st
     found: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
     found["kernel_share"] = judged.kernel_share
     if golden.dtype.kind != "c":
-        size = np.abs(golden.astype(np.float64))
-        found["magnitude"] = float(np.max(size, where=np.isfinite(size), initial=0.0))
-        found["ulps"] = failure.spread(judged.values[output].actual, reference)
+        found["magnitude"] = ulps.magnitude(golden)
+        found["ulps"] = ulps.spread(judged.values[output].actual, reference)
     return found
 
 

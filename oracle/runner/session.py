@@ -25,8 +25,8 @@ from ..interop import Loaded, is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.authority import DOCUMENT
 from ..model.errors import OracleError
+from ..model.kept import code_digest
 from ..model.platforms import platform
-from ..parallel import code_digest
 from ..record.notes import told_of_changes
 from ..record.types import SCHEMA, CaseRecord, RunHeader
 from ..record.writer import RecordWriter

@@ -11,7 +11,7 @@ import pytest
 
 from ..backends import require_known
 from ..model.errors import OracleError, unknown
-from ..parallel import code_digest
+from ..model.kept import code_digest
 from ..reporting.formats import format_of
 from ..reporting.language import LANGUAGES, Language
 from ..reporting.save import require_other

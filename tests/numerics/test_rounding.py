@@ -52,6 +52,14 @@ class TestQuantize:
         assert not np.signbit(quantize(np.array([0.0, tiny]), FORMATS[name])).any()
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_a_store_rounds_once_where_float32_would_fall_on_a_midpoint(name):
+    values = table(name)
+    middle = (values[:-1] + values[1:]) / 2
+    for near in (middle, np.nextafter(middle, -np.inf), np.nextafter(middle, np.inf)):
+        assert np.array_equal(round_to(near, name).astype(np.float64), quantize(near, FORMATS[name]))
+
+
 @given(st.floats(width=64), st.sampled_from([n for n in FORMATS if n not in ("float64", "float8_e4m3fn")]))
 def test_quantize_agrees_with_exact_rationals(value, name):
     from gmpy2 import mpq

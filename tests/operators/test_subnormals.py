@@ -57,6 +57,29 @@ def test_flushing_is_right_where_the_soc_flushes_and_noticed_elsewhere(soc, rule
     assert {line.status for line in lines} == {"pass"} if passes else "fail" in {line.status for line in lines}
 
 
+QUOTIENTS = {  # operators that are not elementwise, and cases in which a quotient or e^x is subnormal
+    "nll_loss_backward": "flushed_quotient[",
+    "glu_backward": "saturated_gates[float32-40x66-far]",
+    "log_softmax_backward": "exponential[float32-12x40-subnormal]",
+}
+
+
+@pytest.mark.parametrize("slug", QUOTIENTS)
+def test_kernels_that_are_not_elementwise_flush_too(slug):
+    (case,) = (c for c in load(default_dir() / f"{slug}.yaml") if c.id.startswith(f"{slug}/{QUOTIENTS[slug]}"))
+    own = Cpu(numerics="kernel")
+    for device, soc, rule, passes in (
+        (own, "ascend950", "", True),
+        (own, "ascend950", "keep", True),
+        (own, "ascend910b", "", True),
+        (Flushing(), "ascend950", "", True),
+        (Flushing(), "ascend950", "keep", False),
+        (Flushing(), "ascend910b", "", False),
+    ):
+        line = run_case(case, device, Settings(soc=soc, subnormals=rule))
+        assert (line.status == "pass") is passes, (device.name, soc, rule, line.reason)
+
+
 def test_only_ascend950_flushes_unless_a_run_says_otherwise():
     assert {soc for soc, found in PLATFORMS.items() if found.flushes} == {"ascend950"}
     assert not with_subnormals(platform("ascend950"), "keep").flushes

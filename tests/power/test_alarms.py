@@ -73,6 +73,16 @@ def test_every_soc_is_told(stated_cases, with_wrong):
     assert {hit.soc for hit in run(share_of(stated_cases, op)).hits} == set(SOCS)
 
 
+def test_a_soc_s_own_kernel_flushes_there_and_is_right_there_alone(stated_cases, monkeypatch):
+    """A kernel that answers 0 wherever it may flush is found by the same search as one that answers it everywhere."""
+    op = STATED[0]
+    assert [right.id for right in alarms.flushing(OPERATORS[op])] == ["right/950 flushing"]
+    nothing = Right("right/nothing", op, "", lambda a, target: np.zeros(OPERATORS[op].output_shape(a), F))
+    monkeypatch.setattr(alarms, "flushing", lambda op: (nothing,))
+    hits = run(share_of(stated_cases, op)).hits
+    assert {(hit.id, hit.soc) for hit in hits} == {("right/nothing", "ascend950")}
+
+
 # ---- the worst answers together --------------------------------------------------------------------------------------
 
 

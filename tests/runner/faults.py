@@ -210,6 +210,7 @@ FAULTS: dict[str, Fault] = {
     # how it leaves
     "leaves": Fault(lambda _: os._exit(0), "crash", "crash", "exit"),
     "leaves_from_a_thread": Fault(in_a_thread(lambda: os._exit(0)), None, "crash", "exit status 0"),
+    "leaves_from_below": Fault(lambda _: ctypes.PyDLL(None)._exit(0), None, "crash", "exit status 0"),
     "killed": Fault(kills(signal.SIGKILL), None, "crash", "signal 9 (SIGKILL)"),
     "faults": Fault(kills(signal.SIGSEGV), None, "crash", "signal 11 (SIGSEGV)"),
     "interrupts": Fault(throws(KeyboardInterrupt()), None, "crash"),

@@ -14,8 +14,8 @@ from misbehaving import log_sigmoid
 
 import oracle
 from oracle.backends import load
+from oracle.model.kept import code_digest
 from oracle.operators import OPERATORS, Reference
-from oracle.parallel import code_digest
 from oracle.runner.golden_cache import GoldenCache, cache_in, cache_of
 from oracle.runner.one_case import run_case
 from oracle.runner.prepare import Prepared

@@ -21,20 +21,28 @@ from .registry import Shape, generator, size_of
 @generator
 def uniform(stream: Stream, shape: Shape, dtype: str, *, low: float = -1.0, high: float = 1.0) -> Array:
     """Uniform in [low, high)."""
-    return np.asarray(low + (high - low) * stream.unit(size_of(shape)))
+    values = stream.unit(size_of(shape))
+    values *= high - low
+    values += low
+    return values
 
 
 @generator
 def normal(stream: Stream, shape: Shape, dtype: str, *, mean: float = 0.0, std: float = 1.0) -> Array:
     """Normal with a mean and a standard deviation."""
-    return mean + std * normal_quantile(stream.inner(size_of(shape)))
+    values = normal_quantile(stream.inner(size_of(shape)))
+    values *= std
+    values += mean
+    return values
 
 
 @generator
 def nonzero(stream: Stream, shape: Shape, dtype: str, *, low: float = 0.5, high: float = 4.0) -> Array:
     """Uniform magnitude in [low, high) with a random sign: no element vanishes and none dominates."""
     n = size_of(shape)
-    return (low + (high - low) * stream.unit(n)) * stream.signs(n)
+    values = uniform(stream, shape, dtype, low=low, high=high)
+    values *= stream.signs(n)
+    return values
 
 
 @generator
