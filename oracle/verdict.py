@@ -22,6 +22,7 @@ from .model.call import Array
 from .model.dtypes import DTYPES, FORMATS, FloatFormat, find
 from .numerics.codes import code, is_finite, sizes
 from .numerics.environment import ieee_arithmetic
+from .numerics.extremes import every, highest, some
 from .numerics.rounding import quantize
 from .operators.reference import Reference
 
@@ -83,7 +84,7 @@ def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> 
     scratch = np.empty(min(BLOCK, flat.size))
     with np.errstate(all="ignore"):
         for start in range(0, flat.size, BLOCK):
-            block = flat.block(slice(start, min(start + BLOCK, flat.size)))
+            block = flat if flat.size <= BLOCK else flat.block(slice(start, min(start + BLOCK, flat.size)))
             if not _plain(block, scratch[: block.size], result):
                 _special(block, start, flat.size, saturates, result)
     return result
@@ -144,18 +145,18 @@ class _Flat:
 
 def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
     """Settle a block of finite elements within their bounds; False leaves it to :func:`_special`."""
-    if block.unspecified is not None and block.unspecified.any():
+    if block.unspecified is not None and some(block.unspecified):
         return False
     error[...] = block.actual
-    if block.zeros is not None and (block.zeros & (error != 0)).any():
+    if block.zeros is not None and some(block.zeros & (error != 0)):
         return False
-    if block.grid is not None and (quantize(error, block.grid) != error).any():
+    if block.grid is not None and some(quantize(error, block.grid) != error):
         return False
-    if block.exact is not None and (block.exact & (error != block.golden.astype(np.float64))).any():
+    if block.exact is not None and some(block.exact & (error != block.golden.astype(np.float64))):
         return False
     np.subtract(error, block.value, out=error)
     np.abs(error, out=error)
-    if not (error <= block.bound).all() or not error.max() < math.inf:
+    if not every(error <= block.bound) or not highest(error) < math.inf:
         return False
     _note_share(block, error, result)
     np.divide(error, block.bound, out=error)  # 0/0 is NaN: no error against no allowance
@@ -169,13 +170,16 @@ def _note_share(block: _Flat, error: Array, result: Comparison) -> None:
         return
     beyond = error + block.lost  # less the bound: its part that is not the kernel's is the rounding
     beyond -= block.bound
-    if not beyond.max(initial=0.0) <= 0:
+    if not highest(beyond) <= 0:
         np.maximum(beyond, 0, out=beyond)
         result.kernel_share = max(result.kernel_share, _largest(beyond / block.lost))
 
 
 def _largest(ratios: Array) -> float:
     """The largest number in an array that may hold NaN; 0 if there is none."""
+    worst = highest(ratios) if ratios.size else 0.0
+    if worst == worst:
+        return max(0.0, float(worst))
     worst = float(np.fmax.reduce(ratios, initial=0.0))
     return worst if worst == worst else 0.0
 
@@ -335,7 +339,7 @@ def uninformative(reference: Reference) -> str:
     first = float(flat[0])
     if flat.size == 1:
         return "the golden's only element is 0" if first == 0 else ""
-    if all((flat[part].astype(np.float64) == first).all() for part in (slice(BLOCK), slice(BLOCK, None))):
+    if all(every(flat[part].astype(np.float64) == first) for part in (slice(BLOCK), slice(BLOCK, None))):
         return f"all {flat.size} elements of the golden are {first:.6g}"
     return ""
 

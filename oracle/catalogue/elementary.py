@@ -106,7 +106,7 @@ def _normal_block(p: Array, result: Array) -> None:
     np.subtract(0.180625, r, out=r)
     np.divide(polynomial(_CENTRE_P, r), polynomial(_CENTRE_Q, r), out=result)
     result *= q
-    outer = np.flatnonzero(np.abs(q) > 0.425)
+    outer = (np.abs(q) > 0.425).nonzero()[0]
     if outer.size:
         p, q = p[outer], q[outer]
         tail = np.where(q < 0.0, p, 1.0 - p)
@@ -116,7 +116,7 @@ def _normal_block(p: Array, result: Array) -> None:
 def _tail(r: Array) -> Array:
     near = r - 1.6
     result = np.asarray(polynomial(_TAIL_P, near) / polynomial(_TAIL_Q, near))
-    beyond = np.flatnonzero(r > 5.0)
+    beyond = (r > 5.0).nonzero()[0]
     if beyond.size:
         far = r[beyond] - 5.0
         result[beyond] = polynomial(_FAR_P, far) / polynomial(_FAR_Q, far)

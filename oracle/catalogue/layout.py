@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError, unknown
-from ..model.limits import require_memory
+from ..model.limits import WORTH_ASKING, require_memory
 from ..model.storage import row_major
 
 GUARD_BYTES = 64  # before and after every storage: a multiple of the device's 32-byte blocks
@@ -80,6 +81,7 @@ def parse(view: str) -> tuple[str, int]:
     return name, int(number)
 
 
+@lru_cache(maxsize=1 << 12)
 def arrange(shape: tuple[int, ...], view: str) -> Layout:
     """Return the layout of a shape; OracleError where the view does not fit the rank or its number is impossible."""
     name, number = parse(view)
@@ -164,8 +166,10 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
     """Return a buffer of zeros with at least one guard element before and after the view, whatever the view."""
     layout, item = arrange(shape, view), dtype_of(dtype).numpy
     guard = max(1, GUARD_BYTES // item.itemsize)
-    require_memory((layout.span + 2 * guard) * item.itemsize, f"a tensor of shape {shape} that is {view}")
-    memory = np.zeros((layout.span + 2 * guard) * item.itemsize, np.uint8)
+    size = (layout.span + 2 * guard) * item.itemsize
+    if size >= WORTH_ASKING:
+        require_memory(size, f"a tensor of shape {shape} that is {view}")
+    memory = np.zeros(size, np.uint8)
     base = memory.view(item)
     strides = tuple(s * item.itemsize for s in layout.strides)
     offset = (guard + layout.offset) * item.itemsize

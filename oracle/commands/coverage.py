@@ -27,7 +27,9 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Compare the cases with the ecosystem standard's generation rules: dtypes, ranks, attributes, "
         "sizes, value distributions, special scenes, views. With --information: the share of golden elements that are "
         "distinct, finite and above the tolerance. With --interactions: the share of conditions of a call (dtype, "
-        "rank, size, layouts, attributes) that meet in some case, alone, in twos and in threes.",
+        "rank, size, layouts, attributes) that meet in some case, alone, in twos and in threes. With --values: the "
+        "binades of every operand's distance from 0, and of the distances at which terms of the formula cancel or are "
+        "compared, that some case visits whose verdict depends on them.",
     )
     parser.add_argument(
         "cases", nargs="*", type=Path, metavar="CASES", help="files or folders (default: the built-in catalogue)"
@@ -38,12 +40,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--require", type=float, metavar="PERCENT", help="exit 1 if a line is below it")
     parser.add_argument("--information", action="store_true", help="measure the goldens instead")
     parser.add_argument("--interactions", action="store_true", help="tell which conditions meet in some case instead")
+    parser.add_argument("--values", action="store_true", help="tell which binades of the operands some case visits")
     parser.add_argument(
         "--max-elements",
         type=int,
         default=1 << 16,
         metavar="N",
-        help="--information leaves out larger outputs (default 65536)",
+        help="--information and --values leave out larger outputs (default 65536)",
     )
     parser.set_defaults(run=show_coverage)
 
@@ -53,15 +56,22 @@ def show_coverage(args: argparse.Namespace) -> int:
     from ..catalogue.coverage import NOT_GENERATED, coverage
     from ..catalogue.information import information
     from ..power.interactions import interactions
+    from ..power.values import NOT_COUNTED, values
 
     cases = _cases(args.cases, args.tier, args.volume)
     if args.information:
         print(_information(information(cases, limit=args.max_elements), args.format))
         return 0
-    table = interactions(cases) if args.interactions else coverage(cases)
+    left_out: tuple[str, ...] = ()
+    if args.interactions:
+        table = interactions(cases)
+    elif args.values:
+        table, left_out = values(cases, limit=args.max_elements), NOT_COUNTED
+    else:
+        table, left_out = coverage(cases), NOT_GENERATED
     if not table:
         raise OracleError("no case of an operator that the built-in catalogue generates cases for")
-    print(_table(table, args.format, () if args.interactions else NOT_GENERATED))
+    print(_table(table, args.format, left_out))
     return int(args.require is not None and any(row.percent < args.require for row in table))
 
 
@@ -90,7 +100,7 @@ def _table(table: list[Dimension], form: str, not_generated: Sequence[str]) -> s
         return json.dumps({"coverage": rows, "not_generated": not_generated}, indent=1)
     cells = [(d.op, d.name, f"{d.covered}/{len(d.needed)}", f"{_floor(d.percent)} %", _holes(d)) for d in table]
     title = ("operator", "dimension", "covered", "percent", "holes")
-    left_out = "\n".join(f"not generated, not counted: {text}" for text in not_generated)
+    left_out = "\n".join(f"not counted: {text}" for text in not_generated)
     return f"{_grid(title, cells, form)}\n\n{left_out}".rstrip()
 
 

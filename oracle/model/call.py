@@ -87,6 +87,8 @@ class TensorSpec:
 
 
 def _ints(what: str, values: Any) -> tuple[int, ...]:
+    if type(values) is tuple and all(type(v) is int for v in values):
+        return values
     try:
         if isinstance(values, (str, bytes)):
             raise TypeError

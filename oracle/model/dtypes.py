@@ -128,9 +128,10 @@ def dtype_of(value: object) -> DType:
     """Return the table's row for a name, a NumPy dtype, or a scalar type; OracleError for anything else."""
     if isinstance(value, DType):
         return value
-    if isinstance(value, str) and value in DTYPES:
-        return DTYPES[value]
-    if not isinstance(value, str):
+    if isinstance(value, str):
+        if value in DTYPES:
+            return DTYPES[value]
+    else:
         found = find(value)
         if found is not None:
             return found
@@ -139,6 +140,8 @@ def dtype_of(value: object) -> DType:
 
 def find(value: object) -> DType | None:
     """Return the table's row for a NumPy dtype or scalar type, or None if no aclDataType corresponds."""
+    if isinstance(value, np.dtype) and value in _BY_NUMPY:
+        return _BY_NUMPY[value]
     try:
         dtype = np.dtype(value)  # type: ignore[call-overload]
     except TypeError:

@@ -11,6 +11,8 @@ _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 
 def bounded(text: str, longest: int = LONGEST) -> str:
     """Return a text's first 4 kB, control characters spelt out (an escape as ``\\x1b``), and a count of the rest."""
+    if len(text) <= longest and text.isascii() and text.isprintable():
+        return text  # most are
     start = text[:longest]
     kept, size = 0, 0
     shown = []

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
+from .extremes import highest
 
 _SIGNED, _UNSIGNED = ({n: np.dtype(f"{kind}{n}") for n in (1, 2, 4, 8)} for kind in "iu")
+_LARGEST = {n: kind.type(np.iinfo(kind).max) for n, kind in _SIGNED.items()}  # all bits but the sign's
 
 
 def codes(values: Array) -> Array:
@@ -23,8 +25,7 @@ def codes(values: Array) -> Array:
 
 def sizes(values: Array) -> Array:
     """Return the bits of a contiguous float array without the signs."""
-    signed = codes(values)
-    return np.asarray(signed & np.iinfo(signed.dtype).max)
+    return np.asarray(codes(values) & _LARGEST[values.itemsize])
 
 
 @functools.cache
@@ -36,11 +37,14 @@ def code(dtype: np.dtype[Any], value: float) -> int:
 def beyond(values: Array, limit: int) -> bool:
     """Whether a contiguous float array holds a code beyond a limit, of either sign."""
     sign = 1 << (8 * values.itemsize - 1)
-    return bool(codes(values).max() > limit or values.view(_UNSIGNED[values.itemsize]).max() > limit + sign)
+    return bool(highest(codes(values)) > limit or highest(words(values)) > limit + sign)
 
 
 def has_nan(values: Array) -> bool:
     """Whether a contiguous float array holds a NaN."""
+    if values.itemsize > 2 and values.size:
+        worst = highest(values)
+        return bool(worst != worst)
     return bool(values.size) and beyond(values, code(values.dtype, np.inf))
 
 

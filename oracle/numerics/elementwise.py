@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from .engine import compiled_engine
 from .envelopes import cell_of, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
 from .expressions import ZERO, Expression, is_rational
+from .extremes import highest, lowest, some
 from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
 from .programs import loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
@@ -76,8 +77,12 @@ class _Work:
     device: Arithmetic
     mean: float  # what the mean's divisor may lose, relative
 
-    def at(self, index: Any) -> _Work:
-        return replace(self, operands=pick(self.operands, index))
+    def at(self, index: Index) -> _Work:
+        return self if index == (Ellipsis,) else self.of(pick(self.operands, index))
+
+    def of(self, operands: Operands) -> _Work:
+        """The same of other operands."""
+        return _Work(self.graphs, operands, self.dtype, self.device, self.mean)
 
     def put(self, block: Index, region: Region) -> None:
         """Evaluate, round and prove a block; with its bound if the sink is judged."""
@@ -93,12 +98,12 @@ class _Work:
             region.put_between(block, value - slack, value + slack, lambda where: value.reshape(-1)[where])
             if region.sink.judged:
                 region.sink.value[block] = value
-        if not (np.isfinite(value.max()) and np.isfinite(value.min())):
+        if not (math.isfinite(highest(value)) and math.isfinite(lowest(value))):
             beyond = _overflowed(value, wide)
             if beyond.size:
                 region.leave_overflowed(beyond + region.start(target))
         if region.sink.judged:
-            part = replace(self, operands=wide)
+            part = self.of(wide)
             region.sink.put_bound(block, value, *part.freedom(value, region.sink))
         release(value, *wide.values())
 
@@ -149,7 +154,7 @@ class _Work:
         bound = self._bound(value, ranges)
         unspecified = np.zeros(value.shape, bool)
         inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges)
-        if not inside or not bound.max() < NO_BOUND / 2:
+        if not inside or not highest(bound) < NO_BOUND / 2:
             self._overflows(value, bound, unspecified)
         self._departs(value, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
@@ -181,7 +186,7 @@ class _Work:
         """Add what underflows to a bound, at least VANISHING of it: so that the sum is the same number whether it was
         looked at element by element or, where it is far below every element's, not at all."""
         most = np.inf if ranges is None else largest(underflow, ranges)
-        if most <= bound.min() * VANISHING:
+        if most <= lowest(bound) * VANISHING:
             bound *= 1 + VANISHING
             return
         flat, where = bound.reshape(-1), np.flatnonzero(~(most <= bound * VANISHING))  # NaN among them
@@ -216,7 +221,7 @@ class _Work:
         most = LARGEST if native is None else FORMATS[self.graphs.dtype].max
         odd = ~(np.asarray(reach) < most * (1 - NEAR)) | ~(bound < NO_BOUND / 2)
         release(reach)
-        if not odd.any():
+        if not some(odd):
             return
         few = cast(pick(self.operands, odd), np.float32)
         orders = self.graphs.orders
@@ -241,9 +246,10 @@ class _Work:
         fmt = sink.formats[0]
         if not self.graphs.is_rational or self.graphs.native is not None or fmt.mant >= FORMATS["float32"].mant:
             return None
-        ties = np.flatnonzero(is_halfway(value, fmt))
-        if not ties.size:
+        halfway = is_halfway(value, fmt)
+        if not some(halfway):
             return None
+        ties = np.flatnonzero(halfway)
         flat = changed(self.operands, lambda v: v.reshape(-1)[ties])
         single, wanted = cast(flat, np.float32), value.reshape(-1)[ties]
         likely = simulate(self.graphs.orders[0], single, np.float32) == wanted
@@ -283,8 +289,9 @@ def is_halfway(value: Array, fmt: FloatFormat) -> Array:
     dropped = 52 - fmt.mant
     bits = np.ascontiguousarray(value).view(np.int64)
     found = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
-    small = np.flatnonzero(np.abs(value) < fmt.tiny)
-    if small.size:  # subnormals are multiples of the quantum
+    subnormal = np.abs(value) < fmt.tiny
+    if some(subnormal):  # subnormals are multiples of the quantum
+        small = np.flatnonzero(subnormal)
         steps = value.reshape(-1)[small] / (fmt.quantum / 2)
         found.reshape(-1)[small] = np.abs(steps) % 2 == 1
     return np.asarray(found)

@@ -26,6 +26,7 @@ Formula = Callable[..., "Expression"]
 
 ARITHMETIC = ("+", "-", "*", "/")
 FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sign")
+CHOOSING = ("min", "max")
 COMPARISONS = ("<", "<=", "==", "!=")
 LOGIC = ("and", "or", "not")
 

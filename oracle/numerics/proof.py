@@ -15,6 +15,8 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
 from .blocks import convert, scratch
+from .codes import has_nan
+from .extremes import highest, lowest
 from .rounding import quantize, round_rational
 
 U = 2.0**-53  # float64's unit roundoff
@@ -61,7 +63,7 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
         if target.dtype != np.float32:
             single = scratch("single", value.shape, np.float32)
             np.copyto(single, value, casting="same_kind")
-            return np.flatnonzero(_narrow(single, target))
+            return np.asarray(_narrow(single, target).reshape(-1).nonzero()[0])
         np.copyto(target, value, casting="same_kind")
         magnitude = np.abs(target, out=scratch("magnitude", value.shape, np.float32))
         band = np.int64(relative / U) + 2  # in units of float64's last place
@@ -69,9 +71,9 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
         np.add(value.view(np.int64), band - np.int64(1 << 28), out=bits)
         np.bitwise_and(bits, np.int64((1 << 29) - 1), out=bits)
         odd = np.less_equal(bits, 2 * band, out=scratch("odd", value.shape, np.bool_))
-        if not magnitude.min() >= TINY:  # subnormals drop more bits; an exact zero is as it should be
+        if not lowest(magnitude) >= TINY:  # subnormals drop more bits; an exact zero is as it should be
             odd |= (magnitude < TINY) & (value != 0)
-        return np.flatnonzero(odd)
+        return np.asarray(odd.reshape(-1).nonzero()[0])
 
 
 def store_between(low: Array, high: Array, target: Array) -> Array:
@@ -85,7 +87,7 @@ def store_between(low: Array, high: Array, target: Array) -> Array:
         apart |= np.equal(single, 0, out=scratch("zero", low.shape, np.bool_))
         if single is not target:
             apart |= _narrow(single, target)
-        return np.asarray(np.flatnonzero(apart))
+        return np.asarray(apart.reshape(-1).nonzero()[0])
 
 
 TINY = np.float32(2.0**-126)
@@ -109,14 +111,14 @@ def _narrow(single: Array, target: Array) -> Array:
         np.add(bits, np.uint32(0x8000), out=work)
         np.right_shift(work, np.uint32(16), out=work)
         np.copyto(code, work, casting="same_kind")
-        if np.isnan(single.max()):
+        if has_nan(single):
             odd |= np.isnan(single)
     return odd
 
 
 def _narrow_half(single: Array, bits: Array, code: Array, odd: Array, work: Array) -> None:
     magnitude = np.bitwise_and(bits, np.uint32(0x7FFFFFFF), out=work)
-    smallest, largest = magnitude.min(), magnitude.max()
+    smallest, largest = lowest(magnitude), highest(magnitude)
     small = np.flatnonzero(magnitude < np.uint32(113 << 23)) if smallest < 113 << 23 else None
     if largest >= 143 << 23:  # 65536 and above, infinities, NaN
         odd |= magnitude >= np.uint32(143 << 23)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .enclosures import constant_value
 from .expressions import Expression, walk
+from .extremes import highest, lowest
 
 Range = tuple[float, float]
 SAFE = 2.0**120  # of float32's 2^128
@@ -28,7 +29,7 @@ def ranges_of(operands: Mapping[str, Any]) -> Ranges | None:
     """Return a range of few digits around each operand's values; None where some are infinite, NaN or huge."""
     found = []
     for name, value in operands.items():
-        low, high = (value.min(), value.max()) if isinstance(value, np.ndarray) else (value, value)
+        low, high = (lowest(value), highest(value)) if isinstance(value, np.ndarray) else (value, value)
         if not -SAFE < low <= high < SAFE:  # NaN and infinities among them
             return None
         found.append((name, (-_outwards(-float(low)), _outwards(float(high)))))

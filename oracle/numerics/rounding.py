@@ -15,6 +15,7 @@ from gmpy2 import mpq
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .codes import has_nan
+from .extremes import highest, lowest, some
 
 BLOCK = 1 << 14  # elements per pass: the scratch of one stays in cache
 _EXPONENT = np.int64(0x7FF << 52)
@@ -39,7 +40,7 @@ def quantize(values: Array, fmt: FloatFormat) -> Array:
         rounded: Array = np.asarray(values + magic)
         rounded -= magic
     np.copysign(rounded, values, out=rounded)
-    if not (rounded.max(initial=0.0) <= fmt.max and rounded.min(initial=0.0) >= -fmt.max):  # or there is a NaN
+    if rounded.size and not (highest(rounded) <= fmt.max and lowest(rounded) >= -fmt.max):  # or there is a NaN
         over = np.abs(rounded) > fmt.max
         infinity = np.nan if fmt.name == "float8_e4m3fn" else np.inf
         rounded[over] = np.copysign(infinity, rounded[over])
@@ -81,10 +82,10 @@ def _narrowed(values: Array, dtype: str) -> Array:
     doubtful = (bits & (dropped - np.uint32(1))) == dropped >> np.uint32(1)
     if dtype == "float16":
         bits = bits & np.uint32(0x7FFFFFFF)
-        if bits.min(initial=_TINY_HALF) < _TINY_HALF:
+        if lowest(bits) < _TINY_HALF:
             doubtful |= bits < _TINY_HALF
-    where = np.flatnonzero(doubtful)
-    if where.size:
+    if some(doubtful):
+        where = np.flatnonzero(doubtful)
         single[where] = quantize(values[where], fmt)
     return half_bits(single).view(np.float16) if dtype == "float16" else np.asarray(single.astype(row.numpy))
 
@@ -106,11 +107,11 @@ def half_bits(single: Array) -> Array:
     half >>= np.uint32(13)
     half -= np.uint32(112 << 10)
     # Subnormals: 0.5 + a rounds a to a multiple of 2^-24, float16's quantum. Indices, because masks are slow.
-    if magnitude.min(initial=_TINY_HALF) < _TINY_HALF:
+    if magnitude.size and lowest(magnitude) < _TINY_HALF:
         small = np.flatnonzero(magnitude < _TINY_HALF)
         shifted = np.abs(single.reshape(-1)[small]) + np.float32(0.5)
         half.reshape(-1)[small] = shifted.view(np.uint32) - np.uint32(0x3F000000)
-    if magnitude.max(initial=0) >= 143 << 23:  # 65536 and above, infinities, NaN
+    if magnitude.size and highest(magnitude) >= 143 << 23:  # 65536 and above, infinities, NaN
         large = np.flatnonzero(magnitude >= np.uint32(143 << 23))
         nan = magnitude.reshape(-1)[large] > np.uint32(0x7F800000)
         half.reshape(-1)[large] = np.where(nan, np.uint32(0x7E00), np.uint32(0x7C00))

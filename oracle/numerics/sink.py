@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .blocks import convert
+from .extremes import highest
 from .proof import Exact, Refine, settle, store_between, store_close
 from .rounding import unify_nans, widen
 
@@ -57,7 +57,7 @@ class Sink:
         return self._over(lambda array: np.moveaxis(array, dim, -1))
 
     def _over(self, view: Callable[[Array], Array]) -> Sink:
-        part = copy.copy(self)
+        part = self._copy()
         part.out = view(self.out)
         if self.judged:
             part.value, part.bound, part.lost = view(self.value), view(self.bound), view(self.lost)
@@ -65,9 +65,14 @@ class Sink:
             part.zeros = None if self.zeros is None else view(self.zeros)
         return part
 
+    def _copy(self) -> Sink:
+        part = Sink.__new__(Sink)
+        part.__dict__.update(self.__dict__)
+        return part
+
     def vector(self, size: int) -> Sink:
         """Return a sink for ``size`` separate values of the kernel type, to be scattered later."""
-        part = copy.copy(self)
+        part = self._copy()
         part.out, part.direct = np.empty(size, self.kernel), True
         if self.judged:
             part.value, part.bound, part.lost = np.zeros(size), np.zeros(size), np.zeros(size)
@@ -112,7 +117,7 @@ class Sink:
 
     def region(self, index: Index) -> Region:
         """Return a part of this sink to be stored block by block and settled at once."""
-        return Region(self.at(index))
+        return Region(self if index == (Ellipsis,) else self.at(index))
 
     def put_bound(
         self, index: Index, value: Array, error: Array, unspecified: Array, exact: Array | None = None
@@ -126,7 +131,7 @@ class Sink:
         itself rounded, they count twice. Where only part of the interval overflows, finiteness itself is unspecified.
         """
         reach = np.abs(value) + error
-        most = reach.max(initial=0.0)
+        most = highest(reach) if reach.size else 0.0
         for fmt in self.formats:
             if not most < fmt.overflow:  # NaN is not
                 unspecified = unspecified | ((reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow))

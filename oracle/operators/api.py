@@ -16,6 +16,7 @@ from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import elementwise, sums
 from ..numerics.blocks import convert
 from ..numerics.environment import ieee_arithmetic
+from ..numerics.extremes import some
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Check
@@ -44,10 +45,9 @@ def operator(name: str) -> Operator:
 
 def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -> None:
     """Refuse parameters the operator does not have."""
-    known = [p.name for p in op.parameters]
     for name in params:
-        if name not in known and name not in extra:
-            raise OracleError(f"{op.name} has no parameter {name!r}; it has: {', '.join(known)}")
+        if name not in op.by_name and name not in extra:
+            raise OracleError(f"{op.name} has no parameter {name!r}; it has: {', '.join(op.by_name)}")
 
 
 def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Status:
@@ -284,7 +284,7 @@ def reference(call: Call, output: str = "") -> Reference:
     defined(op, {**args, op.output: spec})
     out = _empty(op, spec)
     sink = _evaluate(op, args, target, out, judged=True)
-    exact = sink.exact if sink.exact.any() else None
+    exact = sink.exact if some(sink.exact) else None
     masks = sink.unspecified, sink.zeros, exact
     return Reference(out, sink.value, sink.bound, *masks, lost=sink.lost, coarser=sink.coarser)
 

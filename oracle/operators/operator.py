@@ -300,7 +300,7 @@ class Operator:
         """Return the dtype the host rounds to before the cast to the output."""
         if self.kernel_type is not None:
             return self.kernel_type(a, platform)
-        return str(a[self.main].dtype)
+        return dtype_of(a[self.main].dtype).name
 
     def output_dtype(self, a: Arguments) -> str:
         """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""

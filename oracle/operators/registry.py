@@ -34,7 +34,7 @@ class Registry(Mapping[str, Operator]):
         self._added: dict[str, str] = {}  # names of what was added, by module:NAME
 
     def __getitem__(self, name: str) -> Operator:
-        return self._all()[name]
+        return (self._found if self._loaded else self._all())[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())

@@ -17,6 +17,7 @@ from ..backends.recorded import RecordedOutputs
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import SUCCESS, Status
+from ..numerics.extremes import some
 from ..verdict import Judgement
 from .custody import DeviceError, guarded, readable
 from .memory import POISONS, Memory
@@ -126,12 +127,12 @@ def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memor
     """Return which elements were not written, of outputs that have such: a result may equal the poison, and then a
     second run with another decides."""
     missing = {n: o.unwritten() for n, o in memory.outputs.items() if actual[n] is o.view}
-    missing = {n: found for n, found in missing.items() if found.any()}
+    missing = {n: found for n, found in missing.items() if some(found)}
     if missing:
         second = memory.again(POISONS[1])
         run(second)
         missing = {n: found & second.outputs[n].unwritten() for n, found in missing.items()}
-    return {n: found for n, found in missing.items() if found.any()}
+    return {n: found for n, found in missing.items() if some(found)}
 
 
 # third party ----------------------------------------------------------------------------------------------------------

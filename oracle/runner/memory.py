@@ -13,6 +13,7 @@ from ..catalogue.inputs import make_inputs
 from ..catalogue.layout import allocate
 from ..model.call import Array, Call, TensorSpec
 from ..model.storage import address, memory_of, strides_of
+from ..numerics.extremes import some
 
 POISONS = (0xA5, 0x5A)  # bytes no result consists of by accident twice: a second run takes the second one
 
@@ -45,7 +46,7 @@ class Output:
         view = self.view
         if not view.size:
             return np.zeros(view.shape, bool)
-        return self._poisoned(np.ascontiguousarray(view).reshape(-1)).reshape(view.shape)
+        return np.asarray(self._poisoned(np.ascontiguousarray(view).reshape(-1)).reshape(view.shape))
 
     def damaged(self) -> int:
         """Return how many guard elements lost their poison."""
@@ -62,7 +63,7 @@ class Output:
         width = min(array.itemsize, 8)
         word = int.from_bytes(bytes([self.poison] * width), "little")
         found: Array = np.asarray(array.view(f"u{width}") == word)
-        return found if width == array.itemsize else found.reshape(array.size, -1).all(axis=1)
+        return found if width == array.itemsize else np.asarray(found.reshape(array.size, -1).all(axis=1))
 
 
 class Memory:
@@ -110,4 +111,4 @@ class Memory:
 
     def changed_inputs(self) -> list[str]:
         """Return the names of inputs whose storage, guards included, no longer holds what it held."""
-        return [n for n, storage in self._storage.items() if not np.array_equal(storage, self._saved[n])]
+        return [n for n, storage in self._storage.items() if some(storage != self._saved[n])]

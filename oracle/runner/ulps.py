@@ -11,6 +11,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import find
 from ..numerics.codes import code, codes, has_nan, sizes
+from ..numerics.extremes import highest, lowest, some
 from ..operators.reference import Reference
 
 BUCKETS = ((0, "0"), (1, "1"), (2, "2"), (4, "3-4"), (16, "5-16"), (64, "17-64"), (256, "65-256"), (4096, "257-4096"),
@@ -63,7 +64,7 @@ def spread(actual: Array, reference: Reference) -> dict[str, int]:
     if not is_float(golden) or actual.dtype != golden.dtype or actual.shape != golden.shape:
         return {}
     a, g = actual.reshape(-1), golden.reshape(-1)
-    if reference.unspecified is not None and reference.unspecified.any():
+    if reference.unspecified is not None and some(reference.unspecified):
         judged = ~reference.unspecified.reshape(-1)
         a, g = a[judged], g[judged]
     near, far = [0, 0, 0], []
@@ -84,9 +85,9 @@ def _count_near(a: Array, g: Array, near: list[int]) -> Array:
         return np.arange(a.size)
     apart = codes(a) - codes(g)  # of two signs: far from zero on either side, for no code is near the sign's bit
     np.abs(apart, out=apart)
-    most = apart.max()
-    left = np.flatnonzero((apart > 2) | (apart < 0)) if most > 2 or apart.min() < 0 else np.empty(0, np.int64)
-    one, two = (int(np.count_nonzero(apart == n)) if most >= n else 0 for n in (1, 2))
+    most = highest(apart)
+    left = np.flatnonzero((apart > 2) | (apart < 0)) if most > 2 or lowest(apart) < 0 else np.empty(0, np.int64)
+    one, two = (int(np.count_nonzero(apart == apart.dtype.type(n))) if most >= n else 0 for n in (1, 2))
     near[0] += a.size - left.size - one - two
     near[1] += one
     near[2] += two
@@ -97,7 +98,7 @@ def magnitude(golden: Array) -> float:
     """Return the largest finite magnitude of a float array, 0 where there is none."""
     size = sizes(golden.reshape(-1))
     infinity = code(golden.dtype, np.inf)
-    largest = size.max(initial=0)
+    largest = highest(size) if size.size else 0
     if largest >= infinity:
         largest = size.max(where=size < infinity, initial=0)
     return float(np.asarray(largest, size.dtype).view(golden.dtype))

@@ -28,6 +28,8 @@ DIGESTS: list[tuple[str, dict[str, Any], str]] = [
     ("nonzero", {}, "f0ea03e97caf9baa"),
     ("probabilities", {}, "0368c20eb20db633"),
     ("bernoulli", {"p": 0.3}, "f704707ba38bfafb"),
+    ("binades", {}, "bface2688abf2124"),
+    ("binades", {"low": -20, "high": 5, "falling": True, "signed": False, "beside": [0.75, 3]}, "3fe6af22be13b14e"),
     ("magnitudes", {"low": -12, "high": 12}, "8f3b8b1319c3d59a"),
     ("subnormals", {}, "8b9f5f77e3a184da"),
     ("large", {}, "5707f23642ee7889"),

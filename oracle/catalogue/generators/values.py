@@ -68,6 +68,32 @@ def magnitudes(
 
 
 @generator
+def binades(
+    stream: Stream,
+    shape: Shape,
+    dtype: str,
+    *,
+    low: int = -(2**10),
+    high: int = 2**10,
+    falling: bool = False,
+    signed: bool = True,
+    beside: list[Any] = (),  # type: ignore[assignment]
+) -> Array:
+    """Random values in 2^low, 2^(low + 1), ... 2^high by turns, or the other way round; the sign changes after each
+    round. Without bounds, all of the dtype's binades but the subnormal ones of those that reach below 2^-100.
+    ``beside``: numbers that follow each of them."""
+    size, fmt = size_of(shape), _format(dtype)
+    n = -(-size // (1 + len(beside)))
+    least = fmt.emin if fmt.emin < -100 else fmt.emin - fmt.mant
+    first, last = max(low, least), min(high, int(np.frexp(fmt.max)[1]) - 1)
+    turn, place = np.divmod(np.arange(n), max(last - first + 1, 1))
+    values = np.ldexp(1.0 + stream.unit(n) * 0.49, ((last - place) if falling else (first + place)).astype(np.int32))
+    values = np.where(turn % 2 == 1, -values, values) if signed else values
+    others = np.broadcast_to(np.asarray(beside, np.float64), (n, len(beside)))
+    return np.concatenate([values[:, None], others], axis=1).reshape(-1)[:size]
+
+
+@generator
 def subnormals(stream: Stream, shape: Shape, dtype: str, *, signed: bool = True) -> Array:
     """Random subnormal numbers of the dtype, the smallest and the largest among them."""
     n, fmt = size_of(shape), _format(dtype)
