@@ -14,6 +14,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
+from ..numerics.expressions import operands as names_of
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
@@ -224,7 +225,11 @@ class Operator:
     @cached_property
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
-        return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+        found = tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+        if self.whole is None or not isinstance(self.computes, Elementwise):
+            return found
+        entering = names_of(self.computes.graphs().value)  # one output may need fewer
+        return tuple(p for p in found if p.symbol in entering)
 
     @cached_property
     def gradient(self) -> str | None:
