@@ -1,4 +1,4 @@
-"""log, exp and the normal quantile from IEEE basic operations only, and sums in a fixed order.
+"""exp and the normal quantile from IEEE basic operations only, and sums in a fixed order.
 
 NumPy's own exp and log differ in the last bit between SIMD levels; +, -, *, /, sqrt, frexp and ldexp do not. Data made
 with these functions has the same bytes on every machine. They are good to about 1e-15, which is more than data needs.
@@ -11,11 +11,11 @@ from itertools import accumulate
 import numpy as np
 
 from ..model.call import Array
+from ..numerics.functions import log_of_positive, polynomial
 
 _LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # few bits: an exponent times it is exact
 _LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
 _LOG2_E = float.fromhex("0x1.71547652b82fep0")
-_SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")
 
 # Wichura (1988), algorithm AS 241, PPND16: rational approximations of the normal quantile, highest power first.
 _CENTRE_P = (
@@ -47,29 +47,7 @@ _FAR_Q = (
 BLOCK = 1 << 15  # elements per pass: what a polynomial takes up stays in the cache
 
 
-def polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
-    """Horner's scheme, highest power first."""
-    total = x * coefficients[0]
-    total += coefficients[1]
-    for c in coefficients[2:]:
-        total *= x
-        total += c
-    return total
-
-
-_LOG_SERIES = tuple(1.0 / (2 * i + 1) for i in range(11, -1, -1))
 _EXP_SERIES = tuple(accumulate(range(14), lambda term, i: term / (i + 1), initial=1.0))[::-1]  # 1 / 14! ... 1 / 1!, 1
-
-
-def log(x: Array) -> Array:
-    """Natural logarithm of positive float64 values: x = 2^k m, then 2 artanh((m-1)/(m+1))."""
-    m, k = np.frexp(x)
-    low = m < _SQRT_HALF
-    m = np.where(low, 2.0 * m, m)
-    k = k - low
-    s = (m - 1.0) / (m + 1.0)
-    series = polynomial(_LOG_SERIES, s * s)
-    return np.asarray(2.0 * s * series + k * _LN2_LO + k * _LN2_HI)
 
 
 def exp(x: Array) -> Array:
@@ -110,7 +88,7 @@ def _normal_block(p: Array, result: Array) -> None:
     if outer.size:
         p, q = p[outer], q[outer]
         tail = np.where(q < 0.0, p, 1.0 - p)
-        result[outer] = np.copysign(_tail(np.sqrt(-log(tail))), q)
+        result[outer] = np.copysign(_tail(np.sqrt(-log_of_positive(tail))), q)
 
 
 def _tail(r: Array) -> Array:

@@ -90,11 +90,11 @@ class _Work:
         wide = loaded(pick(self.operands, block), target.shape)
         relative, absolute = self.graphs.evaluation
         if absolute is ZERO:
-            (found,) = program(self.graphs.value)(wide, target.shape)
+            (found,) = program(self.graphs.value, fast=not region.sink.judged)(wide, target.shape)
             value = np.asarray(found)
             region.put_relative(block, value, relative)
         else:
-            value, slack = self._enclosed(wide, target.shape)
+            value, slack = self._enclosed(wide, target.shape, fast=not region.sink.judged)
             region.put_between(block, value - slack, value + slack, lambda where: value.reshape(-1)[where])
             if region.sink.judged:
                 region.sink.value[block] = value
@@ -107,10 +107,10 @@ class _Work:
             region.sink.put_bound(block, value, *part.freedom(value, region.sink))
         release(value, *wide.values())
 
-    def _enclosed(self, operands: Operands, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    def _enclosed(self, operands: Operands, shape: tuple[int, ...], *, fast: bool = False) -> tuple[Array, Array]:
         """The formula's value in float64 and what it may lose."""
         relative, absolute = self.graphs.evaluation
-        value, error = program(self.graphs.value, absolute)(operands, shape)
+        value, error = program(self.graphs.value, absolute, fast=fast)(operands, shape)
         slack = np.asarray(np.abs(value) * relative + error * SECOND_ORDER)
         release(error)
         return np.asarray(value), slack
@@ -208,7 +208,9 @@ class _Work:
             bound += apart
             release(apart)
         if self.graphs.native is not None:
-            own = simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype).astype(np.float64)
+            own = simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype, same_bits=True).astype(
+                np.float64
+            )
             unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
@@ -227,13 +229,13 @@ class _Work:
         orders = self.graphs.orders
         modes = dict.fromkeys((frozenset[str](), self.device.flushing))
         answers = [
-            simulate(order, few, np.float32, largest=end, flushing=mode)
+            simulate(order, few, np.float32, largest=end, flushing=mode, same_bits=True)
             for order in orders
             for mode in modes
             for end in _ENDS
         ]
         if native is not None:
-            answers.append(simulate(native, cast(few, self.dtype), self.dtype).astype(np.float32))
+            answers.append(simulate(native, cast(few, self.dtype), self.dtype, same_bits=True).astype(np.float32))
         value = value[odd]
         answers = [np.broadcast_to(answer, value.shape) for answer in answers]
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
@@ -345,9 +347,9 @@ def kernel(
         compute = graphs.dtype
     root, shape = graphs.form(form), next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
     if math.prod(shape) <= block_size():
-        return simulate(root, cast(operands, compute), compute, flushing=flushing)
+        return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
     result = np.empty(shape, compute)
     for block in blocks(shape, block_size()):
         part = cast(pick(operands, block), compute)
-        result[block] = simulate(root, part, compute, flushing=flushing)
+        result[block] = simulate(root, part, compute, flushing=flushing, same_bits=True)
     return result

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..model.call import Array
+from . import functions
 from .enclosures import constant_value
 from .expressions import Expression, operands, walk
 from .special import erf, erfc
@@ -144,7 +145,9 @@ _OPERATIONS: dict[str, Callable[..., Cells]] = {
     "or": lambda a, b: (a[0] | b[0], a[1] | b[1]),
     "not": _not,
     "where": _where,
-    **{name: _rising(getattr(np, name)) for name in ("exp", "log", "log1p", "expm1", "tanh", "sqrt", "sign")},
+    **{name: _rising(getattr(functions, name)) for name in ("exp", "log", "log1p", "expm1", "tanh")},
+    "sqrt": _rising(np.sqrt),
+    "sign": _rising(np.sign),
     "erf": _rising(erf),
     "erfc": lambda a: (np.asarray(erfc(a[1])), np.asarray(erfc(a[0]))),
 }

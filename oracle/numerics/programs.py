@@ -16,6 +16,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import dtype_of
+from . import functions
 from .blocks import aligned, pool_for
 from .enclosures import constant_value, round_constant
 from .expressions import Expression, walk
@@ -31,6 +32,8 @@ UFUNCS: dict[str, Any] = {
     "sign": np.sign, "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal,
     "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
 }  # fmt: skip
+# What verdicts measure in has the same bits on every machine; a golden alone is proved, and NumPy's are faster.
+SAME_BITS = {**UFUNCS, **{name: getattr(functions, name) for name in ("exp", "log", "log1p", "expm1", "tanh")}}
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,11 @@ class Step:
 
 
 class Program:
-    """Some graphs over the same operands, ready to be evaluated on blocks of float64."""
+    """Some graphs over the same operands, ready to be evaluated on blocks of float64. ``fast``: with NumPy's functions,
+    whose last bit is its own."""
 
-    def __init__(self, *roots: Expression) -> None:
+    def __init__(self, *roots: Expression, fast: bool = False) -> None:
+        self.functions = UFUNCS if fast else SAME_BITS
         order = [n for n in walk(*roots) if not n.is_constant or any(n is r for r in roots)]
         inner = [n for n in walk(*roots) if n.is_constant and n not in order]
         self.constants: list[tuple[int, float]] = []
@@ -93,15 +98,15 @@ class Program:
         for step in self.steps:
             args = [values[a] for a in step.args]
             if not any(isinstance(a, np.ndarray) for a in args):
-                values[step.target] = _scalar(step.op, args)
+                values[step.target] = self._scalar(step.op, args)
             elif step.is_condition:
-                values[step.target] = UFUNCS[step.op](*args)
+                values[step.target] = self.functions[step.op](*args)
             else:
                 reuse = next((a for a in step.dead if owned[a]), None)
                 out = values[reuse] if reuse is not None else free.pop() if free else aligned(shape)
                 if reuse is not None:
                     owned[reuse] = False
-                _store(step.op, args, out)
+                self._store(step.op, args, out)
                 values[step.target], owned[step.target] = out, True
             for a in step.dead:
                 if owned[a]:
@@ -114,24 +119,22 @@ class Program:
                 free.append(values[slot])
         return results
 
+    def _store(self, op: str, args: list[Any], out: Array) -> None:
+        if op != "where":
+            self.functions[op](*args, out=out)
+            return
+        condition, then, otherwise = args
+        if out is then:
+            np.copyto(out, otherwise, where=~np.asarray(condition))
+        else:
+            if out is not otherwise:
+                np.copyto(out, otherwise)
+            np.copyto(out, then, where=condition)
 
-def _store(op: str, args: list[Any], out: Array) -> None:
-    if op != "where":
-        UFUNCS[op](*args, out=out)
-        return
-    condition, then, otherwise = args
-    if out is then:
-        np.copyto(out, otherwise, where=~np.asarray(condition))
-    else:
-        if out is not otherwise:
-            np.copyto(out, otherwise)
-        np.copyto(out, then, where=condition)
-
-
-def _scalar(op: str, args: list[Any]) -> Any:
-    if op == "where":
-        return args[1] if args[0] else args[2]
-    return UFUNCS[op](*args)
+    def _scalar(self, op: str, args: list[Any]) -> Any:
+        if op == "where":
+            return args[1] if args[0] else args[2]
+        return self.functions[op](*args)
 
 
 def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, Values]:
@@ -156,9 +159,9 @@ def release(*results: Values) -> None:
 
 
 @functools.lru_cache(maxsize=512)
-def program(*roots: Expression) -> Program:
+def program(*roots: Expression, fast: bool = False) -> Program:
     """Return the program of some graphs, made once."""
-    return Program(*roots)
+    return Program(*roots, fast=fast)
 
 
 # ---- a device's arithmetic -------------------------------------------------------------------------------------------
@@ -171,14 +174,16 @@ def simulate(
     *,
     largest: float = np.inf,
     flushing: frozenset[str] = frozenset(),
+    same_bits: bool = False,
 ) -> Array:
     """Run a graph with every operation rounded to a type, as a device does.
 
     ``operands``: arrays of the type, or numbers, which are rounded to it. ``largest``: what lies at or beyond it
     becomes infinite (a device whose last digit differs may overflow a little earlier). ``flushing``: operations whose
     subnormal float32 results become 0; a division then reads subnormal operands as 0. Integer operands stay integers.
+    ``same_bits``: on every machine; NumPy's functions are faster.
     """
-    kind = np.dtype(compute)
+    kind, known = np.dtype(compute), SAME_BITS if same_bits else UFUNCS
     flushing = flushing if kind == np.float32 else frozenset()
     with np.errstate(all="ignore"):
         values: dict[int, Any] = {}
@@ -189,7 +194,7 @@ def simulate(
                 given = operands[str(node.value)]
                 values[id(node)] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
             else:
-                found = _simulated(node.op, [values[id(a)] for a in node.args], kind, node.op in flushing)
+                found = _simulated(known, node.op, [values[id(a)] for a in node.args], kind, node.op in flushing)
                 if largest < np.inf and not node.is_condition:
                     found = np.where(np.abs(found) >= largest, np.copysign(kind.type(np.inf), found), found)
                 values[id(node)] = found
@@ -206,11 +211,11 @@ def _rounded(node: Expression, dtype: str) -> float:
     return round_constant(node, dtype)
 
 
-def _simulated(op: str, args: list[Any], kind: np.dtype[Any], flushes: bool = False) -> Any:
+def _simulated(known: Mapping[str, Any], op: str, args: list[Any], kind: np.dtype[Any], flushes: bool = False) -> Any:
     if flushes:
-        return flushed(_simulated(op, [flushed(a) for a in args] if op == "/" else args, kind))
+        return flushed(_simulated(known, op, [flushed(a) for a in args] if op == "/" else args, kind))
     if op == "where":
         return np.where(*args)
     if op in ("erf", "erfc"):  # NumPy has none: the device's is taken for accurate
-        return UFUNCS[op](np.asarray(args[0], np.float64)).astype(kind)
-    return UFUNCS[op](*args)
+        return known[op](np.asarray(args[0], np.float64)).astype(kind)
+    return known[op](*args)

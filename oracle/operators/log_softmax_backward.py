@@ -21,7 +21,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics import rows
+from ..numerics import functions, rows
 from ..numerics.errorbounds import FLOAT32
 from ..numerics.expressions import Expression, exp, trace
 from ..numerics.gradient_rows import GradientRows
@@ -87,7 +87,7 @@ def kernel_error(
     """
     count = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
     lost_row = UNIT * (count + 1) * size
-    e = np.exp(y)
+    e = functions.exp(y)
     product = np.abs(e * total)
     least = SMALLEST if "exp" in flushing else QUANTUM
     lost_product = (FLOAT32.accuracy["exp"] + 2) * UNIT * product + least * np.abs(total)
@@ -99,7 +99,10 @@ def kernel_error(
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
         single = {"g": g, "y": y, "total": total}
         few = {name: np.broadcast_to(t, v.shape)[odd].astype(np.float32) for name, t in single.items()}
-        forms = [simulate(trace(formula), few, np.float32, flushing=mode) for mode in {frozenset[str](), flushing}]
+        forms = [
+            simulate(trace(formula), few, np.float32, flushing=mode, same_bits=True)
+            for mode in {frozenset[str](), flushing}
+        ]
         unclear = (np.isfinite(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
         unclear = np.broadcast_to(unclear, v.shape)[odd]
         unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | unclear
@@ -127,7 +130,9 @@ class LogSoftmax:
         g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
         with np.errstate(all="ignore"):
             total = np.broadcast_to(rows.tree_sum(g, a["dim"]), g.shape)
-            return simulate(trace(formula), {"g": g, "y": y, "total": total}, compute, flushing=flushing)
+            return simulate(
+                trace(formula), {"g": g, "y": y, "total": total}, compute, flushing=flushing, same_bits=True
+            )
 
 
 OPERATOR = Operator(
