@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
 Row = list["int | None"]  # an index per axis; None: any
-Meeting = tuple[tuple[int, ...], tuple[int, ...], int]  # earlier axes, their values, the new axis' value
+Place = tuple[tuple[int, ...], tuple[int, ...]]  # earlier axes, and their values
+Missing = dict[Place, set[int]]  # which values of the new axis have not met them
 
 
 def covering(sizes: Sequence[int], strength: int) -> list[tuple[int, ...]]:
@@ -24,33 +25,38 @@ def covering(sizes: Sequence[int], strength: int) -> list[tuple[int, ...]]:
     rows: list[Row] = [list(values) for values in product(*map(range, lengths[: strength - 1]))]
     for axis in range(strength - 1, len(lengths)):
         missing = {
-            (axes, values, v)
+            (axes, values): set(range(lengths[axis]))
             for axes in combinations(range(axis), strength - 1)
             for values in product(*(range(lengths[i]) for i in axes))
-            for v in range(lengths[axis])
         }
         for number, row in enumerate(rows):
-            row.append(_best(row, missing, lengths[axis], number, strength))
-            missing -= set(_meetings(row[:-1], row[-1], strength))
-        rows += _rows_of(sorted(missing), axis)
+            places = list(_places(row, strength))
+            value = _best(places, missing, lengths[axis], number)
+            row.append(value)
+            for place in places:
+                missing[place].discard(value)
+        rows += _rows_of(sorted((*place, v) for place, values in missing.items() for v in values), axis)
     filled = [[k % lengths[i] if a is None else a for i, a in enumerate(row)] for k, row in enumerate(rows)]
     return list(dict.fromkeys(tuple(row[order.index(axis)] for axis in range(len(sizes))) for row in filled))
 
 
-def _meetings(row: Sequence[int | None], value: int | None, strength: int) -> Iterator[Meeting]:
+def _places(row: Row, strength: int) -> Iterator[Place]:
     """Yield what a value of the next axis meets in a row."""
     known = [i for i, a in enumerate(row) if a is not None]
     for axes in combinations(known, strength - 1):
-        yield axes, tuple(row[i] for i in axes), value  # type: ignore[misc]
+        yield axes, tuple(row[i] for i in axes)  # type: ignore[misc]
 
 
-def _best(row: Sequence[int | None], missing: set[Meeting], length: int, number: int, strength: int) -> int:
+def _best(places: Sequence[Place], missing: Missing, length: int, number: int) -> int:
     """The value of the new axis that makes most missing meetings; among equals the one whose turn it is."""
-    gains = [sum(meeting in missing for meeting in _meetings(row, v, strength)) for v in range(length)]
+    gains = [0] * length
+    for place in places:
+        for v in missing[place]:
+            gains[v] += 1
     return max(range(length), key=lambda v: (gains[v], -((v - number) % length)))
 
 
-def _rows_of(missing: Sequence[Meeting], axis: int) -> list[Row]:
+def _rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], axis: int) -> list[Row]:
     """Rows for the meetings that no row had room for."""
     rows: list[Row] = []
     for axes, values, v in missing:

@@ -271,6 +271,14 @@ def impossible(op: Operator, one: Condition, two: Condition) -> str:
     return ""
 
 
+def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition]]:
+    """Three conditions that no call meets though every two of them can."""
+    ignored = op.attribute("ignore index")
+    if ignored is not None and samples.fits(op):  # what a byte holds is one of so many classes
+        outside = ignored.name, "outside the classes, and occurs"
+        yield ("classes", LENGTHS[-1]), outside, (f"{samples.index_of(op).name}'s type", "uint8")
+
+
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
@@ -317,9 +325,11 @@ def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tup
         for one, two in product(these, those)
         if impossible(op, one, two)
     }
+    never = {frozenset(three) for three in _never_three(op)}
     for chosen in combinations(conditions, count):
         for met in product(*chosen):
-            if not any(frozenset(two) in apart for two in combinations(met, 2)):
+            apart_two = any(frozenset(two) in apart for two in combinations(met, 2))
+            if not apart_two and not any(frozenset(three) in never for three in combinations(met, 3)):
                 yield met
 
 

@@ -15,6 +15,7 @@ import gmpy2
 import numpy as np
 
 from ..model.call import Array
+from .extremes import highest, lowest, some
 
 PARTS = 128  # of a binade: e^x = 2^(k / 128) e^r
 BLOCK = 1 << 13  # elements per pass: what a function takes up stays in the cache
@@ -71,7 +72,7 @@ def _function(compute: Callable[[Array], Array]) -> Callable[..., Any]:
 
 def _exp(x: Array) -> Array:
     """e^x: x = k ln 2 / 128 + r, a power from a table times e^r by its series. Within 2 ULP."""
-    if x.max() <= FAST and x.min() >= -FAST:  # NaN is neither
+    if highest(x) <= FAST and lowest(x) >= -FAST:  # NaN is neither
         k, mantissa = _split(x)
         k >>= 7
         k <<= 52
@@ -107,6 +108,8 @@ def _split(x: Array) -> tuple[Array, Array]:
 
 def _log(x: Array) -> Array:
     """log x: x = 2^k m, then 2 artanh((m - 1) / (m + 1)). Within 4 ULP."""
+    if lowest(x) > 0 and highest(x) < np.inf:
+        return log_of_positive(x)
     found = log_of_positive(np.where((x > 0) & (x < np.inf), x, 1.0))
     found[x == 0] = -np.inf
     odd = ~(x < np.inf) | (x < 0)
@@ -118,33 +121,51 @@ def log_of_positive(x: Array) -> Array:
     """Return the logarithm of positive finite float64 values."""
     m, k = np.frexp(x)
     low = m < _SQRT_HALF
-    m = np.where(low, 2.0 * m, m)
-    k = k - low
-    s = (m - 1.0) / (m + 1.0)
+    m *= 1.0 + low
+    exponent = np.subtract(k, low, dtype=np.float64)
+    s = m - 1.0
+    m += 1.0
+    s /= m
     series = polynomial(_LOG_SERIES, s * s)
-    return np.asarray(2.0 * s * series + k * _LN2_LO + k * _LN2_HI)
+    series *= 2.0 * s
+    series += exponent * _LN2_LO
+    series += exponent * _LN2_HI
+    return series
 
 
 def _log1p(x: Array) -> Array:
     """log(1 + x): that of the rounded sum, times what the rounding changed. Within 8 ULP."""
     total = 1.0 + x
     rest = total - 1.0
-    plain = (rest == 0) | ~(np.abs(x) < np.inf) | (total <= 0)
-    scaled = _log(total) * (x / np.where(plain, 1.0, rest))
-    return np.where(plain, np.where(rest == 0, x, _log(total)), scaled)
+    found = _log(total)
+    nothing = rest == 0
+    if lowest(total) > 0 and highest(total) < np.inf:
+        if some(nothing):
+            return np.where(nothing, x, found * (x / np.where(nothing, 1.0, rest)))
+        found *= x / rest
+        return found
+    plain = nothing | ~(np.abs(x) < np.inf) | (total <= 0)
+    return np.where(plain, np.where(nothing, x, found), found * (x / np.where(plain, 1.0, rest)))
 
 
 def _expm1(x: Array) -> Array:
     """e^x - 1: its series below 1. Within 4 ULP."""
-    small = np.abs(x) < 1
-    near = np.where(small, x, 0.0)
-    return np.where(small, np.where(x == 0, x, polynomial((*_factorials(), 0.0), near)), _exp(x) - 1.0)
+    small = (np.abs(x) < 1).nonzero()[0]
+    if small.size < x.size:
+        found = _exp(x)
+        found -= 1.0
+    else:
+        found = np.empty_like(x)
+    if small.size:
+        near = x[small]
+        found[small] = np.where(near == 0, near, polynomial((*_factorials(), 0.0), near))
+    return found
 
 
 def _tanh(x: Array) -> Array:
     """tanh x = (e^2x - 1) / (e^2x + 1). Within 8 ULP."""
     e = _expm1(np.clip(2.0 * x, -50.0, 50.0))
-    return np.where(x == 0, x, e / (e + 2.0))
+    return np.asarray(e / (e + 2.0))
 
 
 exp, log, log1p, expm1, tanh = map(_function, (_exp, _log, _log1p, _expm1, _tanh))

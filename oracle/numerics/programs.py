@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +35,7 @@ UFUNCS: dict[str, Any] = {
 SAME_BITS = {**UFUNCS, **{name: getattr(functions, name) for name in ("exp", "log", "log1p", "expm1", "tanh")}}
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One operation: where its operands lie, where its result goes, and which operands nobody needs afterwards."""
 
     op: str
@@ -82,33 +80,36 @@ class Program:
         """
         free = pool_for(shape).free
         values: list[Any] = [None] * self.size
-        owned = [False] * self.size
+        owned, single = [False] * self.size, [True] * self.size
         for slot, number in self.constants:
             values[slot] = number
         for slot, name in self.symbols:
             given = operands[name]
-            if isinstance(given, np.ndarray) and given.dtype == np.float64:
+            single[slot] = not isinstance(given, np.ndarray)
+            if single[slot]:
+                values[slot] = np.float64(given)
+            elif given.dtype == np.float64:  # type: ignore[union-attr]  # an array
                 values[slot] = given  # the caller's
-            elif isinstance(given, np.ndarray):
+            else:
                 owned[slot] = True
                 values[slot] = buffer = free.pop() if free else aligned(shape)
                 np.copyto(buffer, given)
+        for op, target, places, dead, is_condition in self.steps:
+            args = [values[a] for a in places]
+            single[target] = all(map(single.__getitem__, places))
+            if single[target]:
+                values[target] = self._scalar(op, args)
+            elif is_condition:
+                values[target] = self.functions[op](*args)
             else:
-                values[slot] = np.float64(given)
-        for step in self.steps:
-            args = [values[a] for a in step.args]
-            if not any(isinstance(a, np.ndarray) for a in args):
-                values[step.target] = self._scalar(step.op, args)
-            elif step.is_condition:
-                values[step.target] = self.functions[step.op](*args)
-            else:
-                reuse = next((a for a in step.dead if owned[a]), None)
-                out = values[reuse] if reuse is not None else free.pop() if free else aligned(shape)
+                reuse = next((a for a in dead if owned[a]), None)
                 if reuse is not None:
-                    owned[reuse] = False
-                self._store(step.op, args, out)
-                values[step.target], owned[step.target] = out, True
-            for a in step.dead:
+                    out, owned[reuse] = values[reuse], False
+                else:
+                    out = free.pop() if free else aligned(shape)
+                self._store(op, args, out)
+                values[target], owned[target] = out, True
+            for a in dead:
                 if owned[a]:
                     free.append(values[a])
                     owned[a] = False
@@ -185,30 +186,45 @@ def simulate(
     """
     kind, known = np.dtype(compute), SAME_BITS if same_bits else UFUNCS
     flushing = flushing if kind == np.float32 else frozenset()
+    constants, symbols, steps = _device_steps(root, kind)
+    values = list(constants)
     with np.errstate(all="ignore"):
-        values: dict[int, Any] = {}
-        for node in walk(root):
-            if node.is_constant:
-                values[id(node)] = kind.type(_rounded(node, dtype_of(kind).name))
-            elif node.op == "symbol":
-                given = operands[str(node.value)]
-                values[id(node)] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
-            else:
-                found = _simulated(known, node.op, [values[id(a)] for a in node.args], kind, node.op in flushing)
-                if largest < np.inf and not node.is_condition:
-                    found = np.where(np.abs(found) >= largest, np.copysign(kind.type(np.inf), found), found)
-                values[id(node)] = found
-    return np.asarray(values[id(root)])
+        for slot, name in symbols:
+            given = operands[name]
+            values[slot] = given if isinstance(given, np.ndarray) else np.asarray(given).astype(kind)[()]
+        for op, target, places, dead, is_condition in steps:
+            found = _simulated(known, op, [values[a] for a in places], kind, op in flushing)
+            if largest < np.inf and not is_condition:
+                found = np.where(np.abs(found) >= largest, np.copysign(kind.type(np.inf), found), found)
+            for a in dead:
+                values[a] = None  # its memory serves the next step
+            values[target] = found
+    return np.asarray(values[-1])
+
+
+@functools.lru_cache(maxsize=4096)
+def _device_steps(root: Expression, kind: np.dtype[Any]) -> tuple[list[Any], list[tuple[int, str]], list[Step]]:
+    """Return a graph as a device of a type runs it: constants by slot, the slots of symbols, and the steps."""
+    nodes = walk(root)
+    slots = {id(node): k for k, node in enumerate(nodes)}
+    constants: list[Any] = [None] * len(nodes)
+    symbols, steps = [], []
+    last = {id(a): id(node) for node in nodes for a in node.args}
+    for k, node in enumerate(nodes):
+        if node.is_constant:
+            constants[k] = kind.type(round_constant(node, dtype_of(kind).name))
+        elif node.op == "symbol":
+            symbols.append((k, str(node.value)))
+        else:
+            args = tuple(slots[id(a)] for a in node.args)
+            dead = tuple({slots[id(a)] for a in node.args if last[id(a)] == id(node)})
+            steps.append(Step(node.op, k, args, dead, node.is_condition))
+    return constants, symbols, steps
 
 
 def flushed(values: Any) -> Any:
     """Return float32 values with zeros of their signs for subnormal ones."""
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
-
-
-@functools.lru_cache(maxsize=4096)
-def _rounded(node: Expression, dtype: str) -> float:
-    return round_constant(node, dtype)
 
 
 def _simulated(known: Mapping[str, Any], op: str, args: list[Any], kind: np.dtype[Any], flushes: bool = False) -> Any:

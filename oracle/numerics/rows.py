@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,10 +69,15 @@ def evaluate(
         run_blocks(blocks(lead, max(1, region_size() // length) if length <= CHUNK else 1), work)
 
 
+def blocks_of(shape: tuple[int, ...]) -> Iterator[Index]:
+    """Cut rows, the last axis, into blocks of whole ones."""
+    return blocks(shape[:-1], max(1, block_size() // max(1, shape[-1])))
+
+
 def by_rows(rows: Rows, sink: Sink) -> None:
     """Fill a sink, by blocks of whole rows."""
     region = sink.region((Ellipsis,))
-    for block in blocks(rows.g.shape[:-1], max(1, block_size() // rows.g.shape[-1])):
+    for block in blocks_of(rows.g.shape):
         loaded = rows.add(block)
         rows.put(block, block, loaded, region)
     region.finish(rows.exact, rows.refine)
@@ -151,7 +156,7 @@ class Rows:
         if region.sink.judged:
             v = self.scheme.formula(g, y, total)
             region.sink.value[block] = v
-            size, alike = self.magnitudes(rows) if rows != (Ellipsis,) else self.whole()
+            size, alike = self.magnitudes(g, y) if self.g.shape[-1] <= CHUNK else self.whole()
             errors = self.scheme.error(g, y, total, size, alike, self.g.shape[-1], v)
             region.sink.put_bound(block, v, *errors)
 
@@ -219,13 +224,12 @@ class Rows:
     def whole(self) -> tuple[Array, Array]:
         """The magnitudes of all rows, computed once."""
         if not self.size:
-            self.size.append(self.magnitudes((Ellipsis,)))
+            self.size.append(self.magnitudes(self.g, self.y))
         return self.size[0]
 
-    def magnitudes(self, rows: Index) -> tuple[Array, Array]:
+    def magnitudes(self, g: Array, y: Array) -> tuple[Array, Array]:
         """Return the sum of the terms' magnitudes per row, and whether they are all alike (their rounding errors then
         add up)."""
-        g, y = self.g[rows], self.y[rows]
         shape = (*g.shape[:-1], 1)
         size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
         for start in range(0, g.shape[-1], CHUNK):

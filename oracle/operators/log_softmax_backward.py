@@ -76,6 +76,9 @@ def formula(g: Expression, y: Expression, total: Expression) -> Expression:
     return g - exp(y) * total
 
 
+GRAPH = trace(formula)
+
+
 def kernel_error(
     g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array, *, flushing: frozenset[str]
 ) -> tuple[Array, Array, Array | None]:
@@ -100,8 +103,7 @@ def kernel_error(
         single = {"g": g, "y": y, "total": total}
         few = {name: np.broadcast_to(t, v.shape)[odd].astype(np.float32) for name, t in single.items()}
         forms = [
-            simulate(trace(formula), few, np.float32, flushing=mode, same_bits=True)
-            for mode in {frozenset[str](), flushing}
+            simulate(GRAPH, few, np.float32, flushing=mode, same_bits=True) for mode in {frozenset[str](), flushing}
         ]
         unclear = (np.isfinite(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
         unclear = np.broadcast_to(unclear, v.shape)[odd]
@@ -130,9 +132,7 @@ class LogSoftmax:
         g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
         with np.errstate(all="ignore"):
             total = np.broadcast_to(rows.tree_sum(g, a["dim"]), g.shape)
-            return simulate(
-                trace(formula), {"g": g, "y": y, "total": total}, compute, flushing=flushing, same_bits=True
-            )
+            return simulate(GRAPH, {"g": g, "y": y, "total": total}, compute, flushing=flushing, same_bits=True)
 
 
 OPERATOR = Operator(

@@ -13,6 +13,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ..model.call import Array
+from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..model.platforms import Platform
 from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
@@ -146,7 +147,7 @@ def single(values: Array) -> Array:
 
 def kernel_type(a: Arguments, platform: Platform) -> str:
     """Before ascend950 the host promotes float16 to float32; otherwise self's dtype."""
-    name = str(a["self"].dtype)
+    name = dtype_of(a["self"].dtype).name
     return "float32" if name == "float16" and not platform.regbase else name
 
 

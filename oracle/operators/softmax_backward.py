@@ -20,6 +20,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import Platform
 from ..numerics import rows
+from ..numerics.extremes import highest, some
 from ..numerics.rows import RowScheme
 from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from .checks import (
@@ -68,12 +69,20 @@ def kernel_error(
 ) -> tuple[Array, Array, Array | None]:
     """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
     terms = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
-    lost_row = UNIT * ((terms + 4) * size + 3 * (np.abs(g) + np.abs(total))) + QUANTUM * length
-    error = np.abs(y) * lost_row + 4 * UNIT * np.abs(v) + 4 * QUANTUM
-    largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + size, size * np.abs(y)))
-    odd = ~(largest < LARGEST * (1 - 2.0**-10))
+    g_size, y_size, limit = np.abs(g), np.abs(y), LARGEST * (1 - 2.0**-10)
+    error = g_size + np.abs(total)  # |y| (u ((terms + 4) size + 3 (|g| + |total|)) + q n) + 4 u |v| + 4 q
+    error *= 3
+    error += (terms + 4) * size
+    error *= UNIT
+    error += QUANTUM * length
+    error *= y_size
+    error += 4 * UNIT * np.abs(v)
+    error += 4 * QUANTUM
     unspecified = np.zeros(v.shape, bool)
-    if odd.any():
+    most = highest(size)
+    if not (highest(g_size) + most < limit and most * highest(y_size) < limit):
+        largest = np.maximum.reduce(np.broadcast_arrays(size, g_size + size, size * y_size))
+        odd = ~(largest < limit)
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
         single = [np.broadcast_to(t, v.shape)[odd].astype(np.float32) for t in (g, y, total)]
         forms = [form(*single) for form in FORMS.values()]
@@ -85,7 +94,9 @@ def kernel_error(
 def exactly(g: Array, y: Array, size: Array) -> Array:
     """Where every right order of float32 operations is exact: all intermediates are multiples of ``grain`` and below
     2^24 of it (docs/bounds.md)."""
-    terms = np.broadcast_to(np.min(lowest_bit(g * y), axis=-1, keepdims=True), g.shape)
+    terms = np.min(lowest_bit(g * y), axis=-1, keepdims=True)
+    if not some(size < terms * 2.0**24):
+        return np.zeros(g.shape, bool)  # nor is any element, whose grain is finer and whose reach is larger
     grain = np.minimum(lowest_bit(g), terms) * np.minimum(1.0, lowest_bit(y))
     reach = (np.abs(g) + size) * np.maximum(1.0, np.abs(y))
     return np.asarray((reach < grain * 2.0**24) & (grain >= 2.0**-100) & (reach <= 2.0**100))
@@ -124,10 +135,15 @@ class Softmax:
     def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device. Products
         and sums are not flushed anywhere."""
-        g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
+        written = FORMS["950" if form == "950" else "tbe"]
+        g, y = (np.moveaxis(np.atleast_1d(a[name]), a["dim"], -1) for name in ("gradOutput", "output"))
+        result = np.empty(a["output"].shape, compute)
+        target = np.moveaxis(np.atleast_1d(result), a["dim"], -1)
         with np.errstate(all="ignore"):
-            total = rows.tree_sum(terms(g, y), a["dim"])
-            return np.asarray(FORMS["950" if form == "950" else "tbe"](g, y, total))
+            for block in rows.blocks_of(g.shape):
+                some_g, some_y = g[block].astype(compute), y[block].astype(compute)
+                target[block] = written(some_g, some_y, rows.tree_sum(terms(some_g, some_y), -1))
+        return result
 
 
 def demands(a: Args, platform: Platform) -> Checks:
