@@ -38,13 +38,15 @@ RULES = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one layer says of an output. ``bad`` marks the offending elements, None where no element is to blame."""
+    """What one layer says of an output. ``bad`` marks the offending elements, None where no element is to blame.
+    ``output``: which output, "" where it is a matter of the whole call."""
 
     passed: bool
     reason: str = ""
     rule: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
     bad: Array | None = None
+    output: str = ""
 
 
 @dataclass
