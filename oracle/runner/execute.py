@@ -20,7 +20,8 @@ from ..model.status import SUCCESS, Status
 from ..numerics.extremes import some
 from ..verdict import Judgement
 from .custody import DeviceError, guarded, readable
-from .memory import POISONS, Memory
+from .memory import Memory
+from .poisons import OTHER
 from .prepare import Prepared
 from .repeat import differences, is_repeated
 
@@ -127,7 +128,7 @@ def _unwritten(memory: Memory, actual: Array, run: Callable[[Memory], Status]) -
         return None
     missing = output.unwritten()
     if some(missing):
-        second = memory.again(POISONS[1])
+        second = memory.again(OTHER)
         run(second)
         missing &= second.outputs[name].unwritten()
     return missing if some(missing) else None
