@@ -1,5 +1,5 @@
 """On whose authority a case stands: its family's, the check's that decides its status, or the source's where a call is
-accepted that the document does not allow."""
+accepted that the document does not allow, or on a product that it does not name."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def authority_of(case: Case, soc: str, cann: str = "") -> str:
         return deciding.authority
     if case.authority not in ("", DOCUMENT):
         return case.authority
+    if platform(soc, cann).soc not in op.documented:
+        return SOURCE
     demands = () if op.demands is None else op.demands(bound(op, given), platform(soc, cann))
     return SOURCE if any(check.status is not None for check in demands) else DOCUMENT
 

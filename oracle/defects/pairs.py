@@ -85,8 +85,8 @@ def _layout_of(name: str) -> Label:
 
 
 def _out(call: Call) -> Array:
-    (array,) = call.outputs.values()
-    return np.asarray(array)
+    """The (first) output."""
+    return np.asarray(next(iter(call.outputs.values())))
 
 
 def _dtype(array: Any) -> str:

@@ -101,6 +101,13 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
     return aten.div(result, t["self"].numel()) if t["reduction"] == MEAN else result
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    for name in ("target", "weightOptional", "posWeightOptional"):
+        if a[name] is not None:
+            yield same_dtype(a, name, "self")
+
+
 OPERATOR = Operator(
     name="aclnnBinaryCrossEntropyWithLogitsBackward",
     parameters=(
@@ -115,6 +122,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="loss/sigmoid_cross_entropy_with_logits_grad_v2/op_api/aclnn_binary_cross_entropy_with_logits_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("self",),
     computes=Elementwise(formula, {"950": kernel, "tbe": kernel, "gradient_last": gradient_last}),
     kernel_type=kernel_type,

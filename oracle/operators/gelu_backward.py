@@ -23,6 +23,8 @@ from .checks import (
     Args,
     Checks,
     broadcast_together,
+    check,
+    dtype_in,
     ends_if_empty,
     max_rank,
     not_null,
@@ -78,12 +80,20 @@ def kernel_type(a: Arguments, platform: Platform) -> str:
     return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    told = "the document's formula is the exact GELU's, the kernels compute that of its tanh approximation"
+    yield check("formula of the document", told if a["self"].dtype is not None else None)
+    yield dtype_in(a, "gradInput", TYPES)
+
+
 OPERATOR = Operator(
     name="aclnnGeluBackward",
     parameters=(tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/gelu_grad/op_api/aclnn_gelu_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_950, "tbe_910": Form(kernel_910, departs=True)}),
     kernel_type=kernel_type,

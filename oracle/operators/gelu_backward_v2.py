@@ -19,7 +19,7 @@ from ..model.platforms import Platform
 from ..numerics.expressions import PI, Expression, erf, erfc, exp, maximum, minimum, sqrt, where
 from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
-from .checks import Args, Checks, broadcast_together, check, ends_if_empty, not_null, promotes
+from .checks import Args, Checks, broadcast_together, check, ends_if_empty, max_rank, not_null, promotes
 from .gelu_backward import INPUTS, TYPES, kernel_type
 from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, choice, output, tensor
@@ -67,6 +67,12 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    for name in ("gradOutput", "self", "gradInput"):
+        yield max_rank(a, name)
+
+
 OPERATOR = Operator(
     name="aclnnGeluBackwardV2",
     parameters=(
@@ -78,6 +84,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/gelu_grad_v2/op_api/aclnn_gelu_backward_v2.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_a2, "tbe_910": Form(kernel_910, departs=True)}),
     kernel_type=kernel_type,

@@ -18,7 +18,19 @@ from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, is_nan, maximum, minimum, where
 from ..numerics.graphs import Elementwise, Form
-from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
+from .checks import (
+    Args,
+    Checks,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    is_empty,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, SAME, number, output, tensor
 
@@ -62,6 +74,11 @@ def undefined(a: Arguments) -> str | None:
     return None
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield check("tensors with elements", "a tensor is empty" if is_empty(a["gradOutput"], a["self"]) else None)
+
+
 OPERATOR = Operator(
     name="aclnnHardtanhBackward",
     parameters=(
@@ -74,6 +91,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/hardtanh_grad/op_api/aclnn_hardtanh_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("gradOutput", "self"),
     computes=Elementwise(formula, {"950": formula, "tbe_a2": kernel_tbe, "tbe_910": Form(kernel_910, departs=True)}),
     undefined=undefined,

@@ -34,6 +34,7 @@ from .checks import (
     bfloat16_where_supported,
     dtype_in,
     ends_if_empty,
+    has_axes,
     in_range,
     max_rank,
     not_null,
@@ -135,6 +136,13 @@ class LogSoftmax:
             return simulate(GRAPH, {"g": g, "y": y, "total": total}, compute, flushing=flushing, same_bits=True)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, "gradOutput", "output", "out")
+    yield same_shape(a, "output", "gradOutput")  # before ascend950 an empty call is not looked at
+    yield same_shape(a, "out", "gradOutput")
+
+
 OPERATOR = Operator(
     name="aclnnLogSoftmaxBackward",
     parameters=(
@@ -146,6 +154,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/log_softmax_grad/op_api/aclnn_logsoftmax_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("gradOutput", "output"),
     computes=LogSoftmax(),
     points={"y": (0.0, -87.34, 88.72)},

@@ -86,6 +86,12 @@ def gradient_shape(a: Args) -> Check:
     return check("shape of gradOutput", problem)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    problem = f"weight has rank {a['weight'].rank}; the document's has one value per class, in one axis"
+    yield check("weight of rank 1", None if a["weight"].rank == 1 else problem)
+
+
 OPERATOR = Operator(
     name="aclnnNLLLoss2dBackward",
     parameters=(
@@ -101,6 +107,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="loss/nll_loss_grad/op_api/aclnn_nll_loss2d_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("self",),
     computes=NegativeLogLikelihood("aclnnNLLLoss2dBackward"),
     kernel_type=kernel_type,

@@ -19,7 +19,19 @@ from fractions import Fraction
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, where
 from ..numerics.graphs import Elementwise, Form
-from .checks import Args, Checks, dtype_in, ends_if_empty, not_null, same_dtype, same_shape
+from .checks import (
+    Args,
+    Checks,
+    check,
+    dtype_in,
+    ends_if_empty,
+    has_axes,
+    is_empty,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
 from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, output, tensor
 
@@ -50,12 +62,23 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "gradOutput", "result")
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    told = "the document's formula leaves the scale out, and is one of the operator's input"
+    yield check("formula of the document", told if a["result"].dtype is not None else None)
+    yield has_axes(a, *TENSORS)
+    for name in TENSORS:
+        yield max_rank(a, name)
+    yield check("result with elements", "result is empty" if is_empty(a["result"]) else None)
+
+
 OPERATOR = Operator(
     name="aclnnSeluBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("result", "y", MAIN), output("gradInput")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/selu_grad/op_api/aclnn_selu_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=("gradOutput", "result"),
     computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, native=("float16",), departs=True)}),
     points={"y": (-1.7580993, 0.0)},

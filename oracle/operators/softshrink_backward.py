@@ -27,6 +27,7 @@ from .checks import (
     float_types,
     max_rank,
     not_null,
+    same_dtype,
 )
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, tensor
@@ -68,6 +69,12 @@ def undefined(a: Arguments) -> str | None:
     return None if given == wanted else f"gradInput has dtype {given}, the result {wanted}"
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_dtype(a, "gradOutput", "self")
+    yield same_dtype(a, "gradInput", "self")
+
+
 OPERATOR = Operator(
     name="aclnnSoftshrinkBackward",
     parameters=(
@@ -79,6 +86,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/soft_shrink_grad/op_api/aclnn_softshrink_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True)}),
     kernel_type=kernel_type,

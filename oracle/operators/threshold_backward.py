@@ -22,6 +22,7 @@ from .checks import (
     Args,
     Checks,
     broadcast_together,
+    check,
     dtype_in,
     ends_if_empty,
     max_rank,
@@ -72,6 +73,12 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    told = f"threshold is {a['threshold']}; the document does not say that up to 2^-23 it counts as zero"
+    yield check("threshold", told if 0 < abs(float32(a["threshold"])) <= ZERO else None)
+
+
 OPERATOR = Operator(
     name="aclnnThresholdBackward",
     parameters=(
@@ -83,6 +90,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/threshold_grad_v2_d/op_api/aclnn_threshold_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(
         formula,

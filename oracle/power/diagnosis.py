@@ -2,7 +2,7 @@
 
 A claim is right where it is of a family that the kernel's class allows. ``precision``: right claims among all;
 ``recall``: right claims among failures for which some family would be right. Where none would be, silence is right; so
-it is of a changed formula, of which a sign, a factor or a zero may truly be told, and need not be.
+it is of a changed formula, of which a sign, a factor or a zero may truly be told, and of a race; neither need be.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ RIGHT: dict[str, frozenset[str]] = {
     "BIG": frozenset({"lost", "zero"}),
     "SPEC": frozenset({"special", "sign"}),
     "API": frozenset({"check", "changed input", "lost"}),
-    "DET": frozenset(),
+    "DET": frozenset({"state", "lost"}),
     "FORM": frozenset({"sign", "factor", "clamp", "zero", "special"}),
     "COMB": frozenset({"sign"}),
 }
+OPEN = ("FORM", "DET")  # a right claim of them is no more than luck
 # What a kernel says of itself decides before its class.
 BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"ignoreIndex|ignored class|ignored row", frozenset({"index", "sign"})),
@@ -88,7 +89,7 @@ class Matrix:
         kind = failure.defect.kind
         self.counts.setdefault(kind, Counter())[family] += 1
         self.kernels.setdefault(kind, set()).add(failure.defect.id)
-        must_be = bool(may_be) and kind != "FORM"
+        must_be = bool(may_be) and kind not in OPEN
         self.known += must_be
         if cause:
             self.claims += 1

@@ -14,11 +14,12 @@ from ..catalogue.case import Case
 from ..defects.base import CLASSES, Defect
 from ..defects.registry import defects
 from ..model.errors import OracleError
-from ..runner.custody import DeviceError
+from ..runner.custody import DeviceError, guarded
 from ..runner.execute import Stopwatch, execute
 from ..runner.judge import judge
 from ..runner.outcome import Outcome, outcome_of
 from ..runner.prepare import Prepared
+from ..runner.repeatable import told_of_a_rerun
 from ..runner.settings import Settings
 from .measure import cases_of
 from .share import cheap_first, size_of
@@ -95,6 +96,7 @@ def _failed(defect: Defect, plain: Plain) -> Outcome | None:
     prepared = plain.prepared.again()
     try:
         outcome = outcome_of(prepared, judge(prepared, execute(prepared, defect.device, Stopwatch())))
+        outcome = told_of_a_rerun(outcome, prepared, defect.device, guarded)
     except DeviceError:  # what it raises is told as it is; nothing is claimed of it
         return None
     return outcome if outcome.status == "fail" and plain.passes else None

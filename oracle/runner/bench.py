@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
-from ..record.types import CaseRecord
+from ..record.types import CaseRecord, Detail
 from . import watch
 from .child import About
 from .expectations import Expectation
@@ -15,6 +15,7 @@ from .isolate import Child
 from .one_case import run_case
 from .opening import load_backend, release
 from .outcome import Outcome, record_of
+from .repeatable import ALONE, MOST, is_unexplained
 from .settings import Settings
 from .spread import Spread
 
@@ -28,6 +29,8 @@ class Bench:
     _child: Child | None = None
     elsewhere: Spread | None = None  # the workers of a cluster
     _changed: list[str] = field(default_factory=list)
+    _cases: int = 0  # that the child has run
+    _tried: int = 0  # of them in a process of their own
 
     def open(self) -> None:
         """Load the backend, here or in the child. Raises OracleError if it cannot be."""
@@ -65,7 +68,7 @@ class Bench:
             if self.elsewhere is not None:
                 record = self.elsewhere.run_case(case)
             elif self._child is not None:
-                record = self._child.run_case(case)
+                record = self._alone(case, self._child.run_case(case))
             else:
                 assert self._backend is not None
                 record = run_case(case, self._backend, self.settings)
@@ -74,6 +77,23 @@ class Bench:
         if expected is not None:
             record = expected.counted(record)
         return record
+
+    def _alone(self, case: Case, record: CaseRecord) -> CaseRecord:
+        """Tell of a failure that nothing explains whether it is one in a process of its own too: of the first few."""
+        self._cases += 1
+        if self._cases == 1 or self._tried >= MOST or not is_unexplained(record):
+            return record
+        self._tried += 1
+        other = Child(replace(self.settings, record_outputs=None))
+        try:
+            other.start()
+            passes = other.run_case(case).status == "pass"
+            other.close()
+        except OracleError:  # no second process gets the device, or it does not close: nothing is known then
+            passes = False
+        finally:
+            other.kill()
+        return replace(record, detail=replace(record.detail or Detail(), cause=ALONE)) if passes else record
 
     def restart(self) -> None:
         """Give the next case a fresh child process; a backend in this process stays."""

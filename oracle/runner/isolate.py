@@ -18,9 +18,11 @@ from typing import Any
 
 from ..catalogue.case import Case
 from ..model.errors import OracleError
-from ..record.types import CaseRecord
+from ..record.types import CaseRecord, Detail
 from .child import About
+from .custody import readable
 from .kill import COOKIE, how_ended, kill_tree, new_cookie
+from .last_words import LastWords, cause_of_death
 from .outcome import Outcome, record_of
 from .settings import Settings
 from .wire import Garbled, Wire, pair
@@ -30,7 +32,11 @@ _CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from oracle.ru
 
 
 class Died(Exception):
-    """The child is gone; the text says how."""
+    """The child is gone; the text says how. ``words``: the last line that it wrote to standard error."""
+
+    def __init__(self, how: str, words: str = "") -> None:
+        super().__init__(f"{how}; its last words: {words}" if words else how)
+        self.words = words
 
 
 class Silent(Exception):
@@ -44,20 +50,24 @@ class Child:
         self.settings = settings
         self.about = About(settings.backend, {}, "", 0)
         self._running: tuple[subprocess.Popen[bytes], Wire, str] | None = None
+        self._words: LastWords | None = None
 
     def start(self) -> None:
         """Start the process. Raises OracleError if its backend cannot be loaded."""
         wire, theirs = pair()
         command = [sys.executable, "-c", _CODE, str(theirs), json.dumps(sys.path)]
-        cookie, limit = new_cookie(), self.settings.backend_timeout
+        cookie, limit, words = new_cookie(), self.settings.backend_timeout, LastWords()
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
+            stderr=words.descriptor,
             pass_fds=(theirs,),
             start_new_session=True,
-            env={**os.environ, COOKIE: cookie},
+            env={**os.environ, COOKIE: cookie, "LIBC_FATAL_STDERR_": "1"},  # an old glibc writes to the terminal
         )
         os.close(theirs)
+        words.listen()
+        self._words = words
         self._running = process, wire, cookie
         try:
             word, said = self._ask(self.settings, limit)
@@ -76,6 +86,8 @@ class Child:
         if self._running is None:
             self.start()
         started = time.perf_counter()
+        if self._words is not None:
+            self._words.forget()
         try:
             record: CaseRecord
             record, broken = self._ask(case, self.settings.case_limit)
@@ -83,7 +95,8 @@ class Child:
                 self.kill()
             return record
         except Died as error:
-            outcome = Outcome("crash", f"the process running it died: {error}")
+            detail = Detail(cause=cause_of_death(error.words))
+            outcome = Outcome("crash", f"the process running it died: {error}", detail=detail)
         except Silent:
             limit = f"{self.settings.case_limit:g} s (--timeout-per-case)"
             outcome = Outcome("timeout", f"no answer in {limit}; the process running it was killed")
@@ -111,7 +124,7 @@ class Child:
         except Garbled as error:
             raise Died(str(error)) from None
         except (EOFError, OSError):
-            raise Died(self._obituary(process)) from None
+            raise Died(self._obituary(process), self._last_words()) from None
         finally:
             if not answered:
                 self.kill()
@@ -123,6 +136,9 @@ class Child:
         except subprocess.TimeoutExpired:
             return "it closed its pipe"
         return how_ended(code)
+
+    def _last_words(self) -> str:
+        return "" if self._words is None else readable(self._words.spoken())
 
     def close(self) -> None:
         """Let the child close its backend and end. Raises OracleError where it does not, or not well."""

@@ -73,8 +73,10 @@ def _holding(poison: str, array: Array) -> Array:
     """Return which elements of a contiguous vector hold a poison in all their bytes."""
     width = min(array.itemsize, 8)
     wanted = np.frombuffer(word(poison, array.dtype), f"u{width}")
-    found: Array = np.asarray(array.view(f"u{width}").reshape(array.size, -1) == wanted)
-    return found.reshape(-1) if width == array.itemsize else np.asarray(found.all(axis=1))
+    parts = array.view(wanted.dtype)
+    if width == array.itemsize:
+        return np.asarray(parts == wanted[0])
+    return np.asarray((parts.reshape(array.size, -1) == wanted).all(axis=1))
 
 
 class Memory:

@@ -17,6 +17,7 @@ from .judge import judge
 from .memory import Memory
 from .outcome import Outcome, outcome_of, outcome_of_error, outcome_of_layers, record_of
 from .prepare import Prepared, uninformative
+from .repeatable import told_of_a_rerun
 from .settings import Settings
 
 
@@ -42,6 +43,8 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
 
 
 def _device_of(backend: Backend) -> str:
+    if type(backend) is Oracle:
+        return backend.device
     try:
         with guarded():
             return readable(getattr(backend, "device", ""))
@@ -61,7 +64,8 @@ def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, h
             prepared.keep()
     if reason := uninformative(prepared):
         return Outcome("error", reason)
-    return outcome_of(prepared, judge(prepared, execute(prepared, backend, watch, hold)))
+    outcome = outcome_of(prepared, judge(prepared, execute(prepared, backend, watch, hold)))
+    return told_of_a_rerun(outcome, prepared, backend, hold)
 
 
 _trusted_steps = ieee_arithmetic(_steps)

@@ -61,6 +61,7 @@ def _slices(bad: Array, _: Array | None) -> Iterator[str]:
         if where.size == 1:
             yield f"one {one}: {where[0]} of {any_.size}"
         yield from _progression(where, any_.size, one, many)
+        yield from _period(where, any_.size, many)
 
 
 def _progression(where: Array, size: int, one: str, many: str) -> Iterator[str]:
@@ -73,6 +74,16 @@ def _progression(where: Array, size: int, one: str, many: str) -> Iterator[str]:
         yield f"one contiguous block of {many}: {where[0]} to {where[-1]} of {size}"
     elif where.size > 2 and where[0] < step and where[-1] + step >= size:
         yield f"every {_ordinal(step)} {one} from {where[0]}"
+
+
+def _period(where: Array, size: int, many: str) -> Iterator[str]:
+    """Several of every so many of ``size``, the same in each period, of which there are two at least."""
+    mask = np.zeros(size, bool)
+    mask[where] = True
+    for period in range(3, size // 2 + 1):
+        if (mask[period:] == mask[:-period]).all():
+            yield f"{np.count_nonzero(mask[:period])} of every {period} {many}, the first {where[0]} of {size}"
+            return
 
 
 def _lane(bad: Array, _: Array | None) -> Iterator[str]:

@@ -47,6 +47,29 @@ def test_an_output_of_another_type_is_the_documents_error_and_the_sources_succes
     assert {authority_of(case, SOC) for case in cases} == {"source"}
 
 
+def test_each_page_says_what_its_document_demands_otherwise_than_the_host() -> None:
+    """By family, what stands on the source's authority although the host accepts it, and a family that does not."""
+    for slug, of_source, of_document in (
+        ("gelu_backward", "first_look", "null_pointer"),  # the exact formula
+        ("selu_backward", "first_look", "null_pointer"),  # no scale
+        ("gelu_backward_v2", "rank_refused", "first_look"),  # rank 9 is accepted
+        ("hardtanh_backward", "edges", "limits"),
+        ("hardtanh_backward", "around_points", "first_look"),
+        ("softshrink_backward", "mixed_dtypes", "first_look"),
+        ("threshold_backward", "small_thresholds", "first_look"),
+        ("log_softmax_backward", "empty_unchecked", "one_hot_gradient"),
+        ("silu_backward", "ranks_smoke", "first_look"),
+    ):
+        cases = [c for c in load(default_dir() / f"{slug}.yaml") if not c.soc or SOC in c.soc]
+        assert "source" in {authority_of(c, SOC) for c in cases if c.family == of_source}, (slug, of_source)
+        assert {authority_of(c, SOC) for c in cases if c.family == of_document} == {"document"}, (slug, of_document)
+
+
+def test_a_product_that_the_document_does_not_name_is_the_sources() -> None:
+    (case,) = (c for c in load(default_dir() / "silu_backward.yaml") if c.family == "public_example")
+    assert [authority_of(case, soc) for soc in ("ascend910", "ascend310p")] == ["document", "source"]
+
+
 def test_every_operator_names_where_its_checks_are() -> None:
     own = [op for op in OPERATORS.values() if op.origin == "aclnn-oracle"]
     assert [op.name for op in own if "op_api" not in op.source] == []

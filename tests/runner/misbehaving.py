@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import signal
 import sys
@@ -223,6 +224,18 @@ class Dies(Device):
             os._exit(7)
         if "/hangs" in call.case_id:
             time.sleep(600)
+
+
+class DamagesTheHeap(Device):
+    """Frees a block twice, which glibc notices, in a case of the family "frees"."""
+
+    def run(self, call: Call) -> Status:
+        if "/frees[" in call.case_id:
+            print("a line of a log", file=sys.stderr, flush=True)
+            libc = ctypes.CDLL(None)
+            libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+            libc.free(libc.malloc(64) + 16)
+        return super().run(call)
 
 
 class Allocates(Device):

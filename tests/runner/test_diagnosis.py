@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from misbehaving import log_sigmoid
+from misbehaving import FlipsOneSign, log_sigmoid
 
 from oracle.model.dtypes import DTYPES
 from oracle.numerics.rounding import round_to
 from oracle.operators import Reference, compute
 from oracle.runner import Settings, run_case
+from oracle.runner.bench import Bench
 from oracle.runner.broken_rules import cause_of_structure
 from oracle.runner.diagnosis import FAMILIES, Findings, cause_of_values, family_of
 from oracle.runner.pattern import describe
+from oracle.runner.repeatable import AGAIN, ALONE
 
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(6, 8))
@@ -44,6 +48,10 @@ def test_what_a_claim_says_of_values():
         (lambda v: v * 2.5, VALUES, "float32", "all wrong by the factor 2.5"),
         (lambda v: v * 0, VALUES, "float32", "zero is returned for every element"),
         (lambda v: some(v, slice(4, None), 0), VALUES, "float32", "zero where tail from element 32 of 48: a share of"),
+        (lambda v: some(v, (slice(None), [2, 3, 6, 7]), 0), VALUES, "float32",
+         "zero where 2 of every 4 indices of axis 1, the first 2 of 8: a share of the work is lost"),
+        (lambda v: some(v, slice(4, 5), v[2]), VALUES, "float32",
+         "the results of the 16 elements before stand where one row: 4 of 6: a share of the work is lost"),
         (lambda v: v.T.reshape(v.shape), VALUES, "float32", "elements are in transposed order"),
         (lambda v: np.roll(v, 3), VALUES, "float16", "the right values in the wrong places"),
         (lambda v: v * np.nan, VALUES, "float32", "NaN where a number is due"),
@@ -57,6 +65,36 @@ def test_what_a_claim_says_of_values():
         assert found.startswith(told), (told, found)
         assert bool(found) == bool(told)
         assert bool(family_of(found)) == bool(told)
+
+
+class Remembers:
+    """A device whose every second call, or every call after the first, answers what is not asked for."""
+
+    name = "remembers"
+
+    def __init__(self, period: str = "2") -> None:
+        self.calls, self.period = 0, int(period)
+
+    def run(self, call):
+        self.calls += 1
+        wrong = self.calls % 2 if self.period == 2 else self.calls > 1
+        noise = np.random.default_rng(self.calls).normal(size=call.outputs["gradInput"].shape) if wrong else 0
+        call.outputs["gradInput"][...] = compute(call) + noise
+
+
+def test_a_failure_that_does_not_stand_by_itself_is_told_so(monkeypatch):
+    """Where a wrong value explains nothing, the call is run again; under --isolate also in a process of its own."""
+    assert run_case(log_sigmoid(), Remembers(), Settings()).detail.cause == AGAIN
+    assert run_case(log_sigmoid(), FlipsOneSign(), Settings()).detail.cause == "wrong sign"
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    bench = Bench(Settings(backend="test_diagnosis:Remembers", backend_options=(("period", "0"),), isolate=True))
+    try:
+        first, second = (bench.run_case(log_sigmoid(name)) for name in ("one", "two"))
+    finally:
+        bench.close()
+    assert (first.status, second.status) == ("pass", "fail")
+    assert second.detail.cause == ALONE
+    assert {family_of(AGAIN), family_of(ALONE)} == {"state"}
 
 
 def truncated(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from misbehaving import log_sigmoid
 from oracle.model.errors import OracleError
 from oracle.runner import Settings
 from oracle.runner.bench import Bench
+from oracle.runner.diagnosis import family_of
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +36,21 @@ def test_the_run_goes_on_after_deaths_and_silence():
     assert "exit status 7" in lines["exits"].reason
     assert "no answer in 3 s" in lines["hangs"].reason
     assert lines["hangs"].detail.replay.startswith("aclnn-oracle replay ")
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are glibc's")
+def test_what_the_c_library_says_of_a_damaged_heap_is_kept_and_passed_on(capfd):
+    bench = Bench(Settings(backend="misbehaving:DamagesTheHeap", isolate=True))
+    try:
+        lines = [bench.run_case(log_sigmoid(name)) for name in ("plain", "frees", "after")]
+    finally:
+        bench.close()
+    assert [line.status for line in lines] == ["pass", "crash", "pass"]
+    assert lines[1].reason == (
+        "the process running it died: signal 6 (SIGABRT); its last words: free(): invalid pointer"
+    )
+    assert family_of(lines[1].detail.cause) == "outside"
+    assert "a line of a log\nfree(): invalid pointer" in capfd.readouterr().err
 
 
 def test_a_device_that_calls_itself_broken_gets_a_new_process_for_the_next_case():

@@ -73,6 +73,30 @@ def rounds_in_16_bits(call, result):
     return compute(call, numerics="native") if result.dtype == np.float16 else result
 
 
+def weighs_in_float16(call, result):
+    """FlagGems' BCE in float16: the quotient is stored, and weight and mean are applied to what was stored."""
+    if result.dtype != np.float16:
+        return result
+    x, t, g = (call.inputs[name].astype(F) for name in ("self", "target", "gradOutput"))
+    stored = np.asarray(g * (x - t) / np.maximum((1 - x) * x, F(1e-12))).astype(np.float16)
+    weight = call.inputs["weightOptional"]
+    stored = stored if weight is None else stored * weight.astype(np.float16)
+    return stored / np.float16(result.size) if call.attrs["reduction"] == 1 else stored
+
+
+def divides_by_zero_in_float16(call, result):
+    """MindSpore's BCE in float16 on the CPU: the clamp 1e-12 is 0 there, and self = target = 1 gives 0 / 0."""
+    if result.dtype != np.float16:
+        return result
+    x, t = (np.broadcast_to(call.inputs[name], result.shape) for name in ("self", "target"))
+    return np.where((x == t) & ((x == 0) | (x == 1)), np.float16(np.nan), result)
+
+
+def rounds_every_step(call, result):
+    """PyTorch's BCE on the CPU: every intermediate result has the tensors' own type."""
+    return compute(call, numerics="native")
+
+
 def truncates(call, result):
     """Triton's interpreter: bfloat16 is the upper half of a float32."""
     if result.dtype.name != "bfloat16":
@@ -93,6 +117,24 @@ FOUND = {
     ),
     "Liger softmax": ("softmax_backward", rounds_in_16_bits, "rounded to float16", ("first_look[float16",)),
     "Triton bfloat16": ("softmax_backward", truncates, "rounded toward zero", ("bfloat16", "contiguous")),
+    "FlagGems BCE in float16": (
+        "binary_cross_entropy_backward",
+        weighs_in_float16,
+        "intermediate results are rounded to float16",
+        ("/weights[float16", "/first_look[float16"),
+    ),
+    "MindSpore BCE": (
+        "binary_cross_entropy_backward",
+        divides_by_zero_in_float16,
+        "NaN where a number is due: 0/0",
+        ("/hard_targets[float16", "/target_equals_self"),
+    ),
+    "PyTorch BCE": (
+        "binary_cross_entropy_backward",
+        rounds_every_step,
+        "intermediate results are rounded to bfloat16",
+        ("/first_look[bfloat16", "/weights[bfloat16"),
+    ),
     "FlagGems BCE": (
         "binary_cross_entropy_backward",
         clamps_at_1e_6,
