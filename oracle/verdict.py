@@ -327,7 +327,9 @@ def uninformative(reference: Reference) -> str:
     All elements equal, or more than half of them NaN or infinite. A single element is informative unless it is zero or
     not finite; an empty golden has nothing to say and is judged by structure alone.
     """
-    golden = reference.golden if reference.unspecified is None else reference.golden[~reference.unspecified]
+    golden = reference.golden
+    if reference.unspecified is not None and some(reference.unspecified):
+        golden = golden[~reference.unspecified]
     if not golden.size:
         return ""
     if golden.dtype.kind == "c":

@@ -78,7 +78,10 @@ def decision(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **p
     args, wrong = _described_all(found, params)
     if wrong is not None:
         return Check("parameters", wrong)
-    return next((check for check in found.checks(args, target) if check.status is not None), None)
+    for check in found.checks(args, target):
+        if check.status is not None:
+            return check
+    return None
 
 
 def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
