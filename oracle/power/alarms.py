@@ -25,7 +25,7 @@ from ..model.errors import OracleError
 from ..model.platforms import platform
 from ..operators import Reference, operator, references, writes
 from ..runner.judge import judge_values
-from ..runner.memory import POISONS, Memory
+from ..runner.memory import Memory
 from ..runner.one_case import outcome_on
 from ..runner.outcome import Outcome, outcome_of_layers
 from ..runner.prepare import Prepared
@@ -51,7 +51,7 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
     computed: dict[str, Computed] = {}
     for soc in (s for s in share.socs if not case.soc or s in case.soc):
         settings = replace(share.settings, soc=soc)
-        memory = Memory(case, soc, inputs, specs, POISONS[0])
+        memory = Memory(case, soc, inputs, specs)
         if not case.computes(soc) or not writes(memory.call):
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue

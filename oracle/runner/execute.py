@@ -20,7 +20,8 @@ from ..model.status import SUCCESS, Status
 from ..numerics.extremes import some
 from ..verdict import Judgement
 from .custody import DeviceError, guarded, readable
-from .memory import POISONS, Memory
+from .memory import Memory
+from .poisons import OTHER
 from .prepare import Prepared
 from .repeat import differences, is_repeated
 
@@ -129,7 +130,7 @@ def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memor
     missing = {n: o.unwritten() for n, o in memory.outputs.items() if actual[n] is o.view}
     missing = {n: found for n, found in missing.items() if some(found)}
     if missing:
-        second = memory.again(POISONS[1])
+        second = memory.again(OTHER)
         run(second)
         missing = {n: found & second.outputs[n].unwritten() for n, found in missing.items()}
     return {n: found for n, found in missing.items() if some(found)}

@@ -35,7 +35,7 @@ from ..model.dtypes import DTYPES
 from ..model.kept import code_digest, store
 from ..model.storage import memory_of
 from ..operators import OPERATORS, Reference
-from .memory import POISONS, Memory
+from .memory import Memory
 from .settings import Settings
 
 FORM = b"aclnn-oracle golden 1\n"
@@ -82,7 +82,7 @@ class GoldenCache:
             inputs[name] = buffer and buffer.view
             if buffer is not None:
                 memory_of(buffer.view)[...] = arrays[_INPUT + name]
-        memory = Memory(case, settings.soc, inputs, _specs(case), POISONS[0], settings.under)
+        memory = Memory(case, settings.soc, inputs, _specs(case), under=settings.under)
         found: dict[str, dict[str, Any]] = {output: {} for output in case.outputs}
         for name, value in arrays.items():
             if name.startswith(_FIELD):

@@ -12,7 +12,7 @@ import numpy as np
 from ..catalogue.case import Case
 from ..model.call import TensorSpec
 from ..operators import OPERATORS
-from .memory import POISONS, Memory
+from .memory import Memory
 
 Part = tuple[slice, ...]
 Cut = tuple[int, slice]  # an axis of the first output, and what is kept of it
@@ -75,7 +75,7 @@ def _rebuild(case: Case, memory: Memory, cut: Cut | None) -> Memory:
     specs = {n: TensorSpec.of(v) for n, v in inputs.items() if isinstance(v, np.ndarray)}
     for n, v in specs.items():
         v.format = memory.call.specs[n].format if n in memory.call.specs else "ND"
-    return Memory(made, memory.call.soc, inputs, specs, POISONS[0], memory.under)
+    return Memory(made, memory.call.soc, inputs, specs, under=memory.under)
 
 
 def _input(case: Case, name: str, value: Any, cut: Cut | None) -> Any:
