@@ -38,13 +38,15 @@ RULES = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one layer says of an output. ``bad`` marks the offending elements, None where no element is to blame."""
+    """What one layer says of an output. ``bad`` marks the offending elements, None where no element is to blame.
+    ``output``: which output, "" where it is a matter of the whole call."""
 
     passed: bool
     reason: str = ""
     rule: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
     bad: Array | None = None
+    output: str = ""
 
 
 @dataclass
@@ -325,7 +327,9 @@ def uninformative(reference: Reference) -> str:
     All elements equal, or more than half of them NaN or infinite. A single element is informative unless it is zero or
     not finite; an empty golden has nothing to say and is judged by structure alone.
     """
-    golden = reference.golden if reference.unspecified is None else reference.golden[~reference.unspecified]
+    golden = reference.golden
+    if reference.unspecified is not None and some(reference.unspecified):
+        golden = golden[~reference.unspecified]
     if not golden.size:
         return ""
     if golden.dtype.kind == "c":

@@ -29,6 +29,6 @@ class Backend:
         """Validate as GetWorkspaceSize does, then compute."""
         status = validate(call)
         if status.ok and call.has_data and writes(call):
-            (output,) = call.outputs
-            call.outputs[output][...] = compute(call, numerics=self.numerics)  # type: ignore[arg-type]
+            for name, given in call.outputs.items():
+                given[...] = compute(call, numerics=self.numerics, output=name)  # type: ignore[arg-type]
         return status

@@ -121,8 +121,8 @@ def _smallest(op: Operator) -> tuple[int, ...]:
         }
         if op.class_index is not None:
             given[op.class_index] = TensorSpec(given[op.class_index].shape, "int64")
-        out = TensorSpec(op.output_shape(given), "float32")
-        given |= {**attributes, **dict.fromkeys(op.outputs, out)}
+        outputs = {each.output: TensorSpec(each.output_shape(given), "float32") for each in op.each}
+        given |= {**attributes, **outputs}
         if validate(op.name, **given).ok:
             return shape
     return (1, 1)

@@ -53,7 +53,7 @@ class Planner:
             dtype=dtype,
             inputs=inputs,
             attrs=attrs,
-            outputs={n: self.output(outputs.get(n, _WRITTEN), dtype, shape, inputs, attrs) for n in self.outputs},
+            outputs={n: self.output(n, outputs.get(n, _WRITTEN), dtype, shape, inputs, attrs) for n in self.outputs},
             expect=keys["expect"],
             soc=keys["soc"],
             null=frozenset(keys.get("null", ())),
@@ -78,9 +78,20 @@ class Planner:
         return _plan(draft, dtype, main, attrs)
 
     def output(
-        self, draft: Draft, dtype: str, main: Shape, inputs: Mapping[str, TensorPlan | None], attrs: Mapping[str, Any]
+        self,
+        name: str,
+        draft: Draft,
+        dtype: str,
+        main: Shape,
+        inputs: Mapping[str, TensorPlan | None],
+        attrs: Mapping[str, Any],
     ) -> TensorPlan | None:
-        """Return an output's plan; where inputs broadcast with each other it has their common shape."""
+        """Return an output's plan; where inputs broadcast with each other it has their common shape, and a further one
+        what the operator makes of them."""
+        if name in self.operator.further and "shape" not in draft.plan:
+            whole = all(inputs[p.name] is not None for p in self.operator.inputs() if not p.optional)
+            own = self.operator.of(name).output_shape(inputs) if whole else self.operator.shape_of(name, main, attrs)
+            draft = replace(draft, plan={**draft.plan, "shape": list(own)})
         if draft.plan.get("dtype") == PROMOTED:
             draft = replace(draft, plan={**draft.plan, "dtype": self.operator.output_dtype(inputs)})
         if self._together and "shape" not in draft.plan and inputs[self.operator.main] is not None:

@@ -16,7 +16,7 @@ from ..operators import operator, validate
 from ..operators.operator import Operator
 from .base import EVERY_SOC, Defect
 from .checks import names, without
-from .device import Arguments, Device, Kernel
+from .device import Arguments, Device, Kernel, Write
 from .kernels import F, plain
 from .layouts import storage_of
 from .refusals import not_contiguous, refusing
@@ -68,7 +68,7 @@ def _wrapped(call: Call) -> Status:
 
 
 def _launched_unless_wrapped(call: Call) -> bool:
-    (out,) = call.outputs.values()
+    out = call.outputs[operator(call.op).output]
     return bool(math.prod(out.shape) % WRAP)
 
 
@@ -85,7 +85,7 @@ def _buffer_overflow(op: Operator) -> Kernel:
 
 def _fails_on_empty(call: Call) -> Status:
     if not call.null and all(isinstance(v, np.ndarray) for v in call.outputs.values()):
-        (out,) = call.outputs.values()
+        out = call.outputs[operator(call.op).output]
         if out.size == 0 and validate(call).ok:
             raise RuntimeError("zero elements")
     return validate(call)
@@ -160,6 +160,22 @@ def _flattened(given: Array, result: Array, mask: Array | None, call: Call) -> A
     return result.reshape(-1) if result.ndim != 1 else result[None]
 
 
+def _merged(how: Callable[[Array, Array], Any]) -> Write:
+    """A kernel that merges its result with what the output's memory holds."""
+
+    def write(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+        with np.errstate(all="ignore"):
+            given[...] = how(given.copy(), result)
+        return given
+
+    return write
+
+
+_added = _merged(lambda old, new: old + new)
+_cleared_by_a_product = _merged(lambda old, new: old * np.zeros((), old.dtype) + new)
+_without_zeros = _merged(lambda old, new: np.where(new == 0, old, new))
+
+
 def misbehaviour(op: Operator) -> Iterator[Defect]:
     """Yield wrong types and shapes, changed inputs, and writes where nothing may be written."""
     slug, right = op.slug, plain(op)
@@ -169,7 +185,7 @@ def misbehaviour(op: Operator) -> Iterator[Defect]:
                 f"api/{slug}/changes {name}", op.name, "API", f"{name} is used as scratch",
                 Device("scratch", right, after=negated_in_place(name)), f"any call with {name}",
             )  # fmt: skip
-    writes_wrong = {
+    writes_wrong: dict[str, tuple[Write, str, str]] = {
         "wider dtype": (_float32_out, "DTY", "any call"),
         "leading axis of one": (_leading_one, "DTY", "any call"),
         "flattened": (_flattened, "DTY", "any call of rank other than 1"),
@@ -177,6 +193,15 @@ def misbehaviour(op: Operator) -> Iterator[Defect]:
     for what, (write, kind, needs) in writes_wrong.items():
         yield Defect(
             f"api/{slug}/{what}", op.name, kind, f"the result has a {what}", Device(what, right, write=write), needs
+        )
+    merges: dict[str, tuple[Write, str]] = {
+        "added to what is there": (_added, "large numbers in the output's memory"),
+        "cleared by a product with 0": (_cleared_by_a_product, "NaN or infinity in the output's memory"),
+        "not written where it is 0": (_without_zeros, "results of 0"),
+    }
+    for what, (write, needs) in merges.items():
+        yield Defect(
+            f"api/{slug}/{what}", op.name, "DET", f"the result is {what}", Device(what, right, write=write), needs
         )
     yield Defect(
         f"api/{slug}/writes nothing", op.name, "API", "answers success and writes nothing",

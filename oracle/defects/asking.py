@@ -55,7 +55,8 @@ def call_of(
     for p in op.inputs():
         kind = "int64" if p.role is CLASS_INDEX else dtype
         specs[p.name] = TensorSpec(outer.get(p.name, op.shape_of(p.name, shape, own)), kinds.get(p.name, kind))
-    outputs = {n: TensorSpec(outer.get(n, shape), kinds.get(n, dtype)) for n in op.names("output")}
+    own_shapes = {n: op.of(n).output_shape(specs) if n in op.further else shape for n in op.outputs}
+    outputs = {n: TensorSpec(outer.get(n, own_shapes[n]), kinds.get(n, dtype)) for n in op.outputs}
     return Call(op.name, soc, specs, own, outputs)
 
 
@@ -167,6 +168,5 @@ def like_main(op: Operator) -> tuple[Parameter, ...]:
 
 
 def output_shape(call: Call) -> Shape:
-    """Return the shape of a call's output."""
-    (given,) = call.outputs.values()
-    return tuple(given.shape)
+    """Return the shape of a call's (first) output."""
+    return tuple(call.outputs[operator(call.op).output].shape)

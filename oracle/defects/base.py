@@ -61,17 +61,18 @@ class Defect:
 
 @dataclass(frozen=True)
 class Right:
-    """A right kernel. ``kernel`` returns float32 or float64 values and asks nothing of the SoC."""
+    """A right kernel of an output. ``kernel`` returns float32 or float64 values and asks nothing of the SoC."""
 
     id: str
     op: str
     what: str
     kernel: Kernel
+    output: str = ""  # the first one unless it is named
 
     @property
     def device(self) -> Device:
         """The kernel as a device that does everything else right."""
-        return Device(self.id, self.kernel)
+        return Device(self.id, self.kernel, output=self.output)
 
 
 @dataclass(frozen=True)

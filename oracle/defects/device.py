@@ -18,6 +18,7 @@ from ..model.status import Status
 from ..numerics.blocks import convert
 from ..numerics.rounding import round_to
 from ..operators import operator, validate, writes
+from ..operators.operator import Operator
 
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name, as the device read them
 Kernel = Callable[[Arguments, Platform], Array]
@@ -80,7 +81,8 @@ class Device:
 
     ``kernel`` returns float32 or float64 values in the output's shape; ``written`` a mask of the elements that are
     written at all; ``after`` is what the device does besides, on every call it was launched for; ``negates`` says on
-    which calls every sign is wrong.
+    which calls every sign is wrong. ``output``: which output these steps make, the first one unless it is named; others
+    are made by the plain kernel and written as a right device writes them.
     """
 
     name: str
@@ -94,14 +96,17 @@ class Device:
     write: Write = write_in_place
     after: Callable[[Call], None] = nothing
     negates: Callable[[Call], bool] = never
+    output: str = ""
 
     def run(self, call: Call) -> Status:
         """Answer a call as a backend does."""
         status = self.check(call)
         if status.ok and _has_memory(call) and self.launch(call):
-            (output,) = call.outputs
-            given = call.outputs[output]
-            call.outputs[output] = self.write(given, self.result(call, given), self.written(given.shape), call)
+            for each in operator(call.op).each:
+                given = call.outputs[each.output]
+                maker = self if each.output == own_output(self, call) else right_device(each)
+                result = maker.result(call, given)
+                call.outputs[each.output] = maker.write(given, result, maker.written(given.shape), call)
             self.after(call)
         return status
 
@@ -121,14 +126,26 @@ class Device:
         return replace(self, **steps)
 
 
+def own_output(device: Device, call: Call) -> str:
+    """Return the output that a device's steps make."""
+    return device.output or operator(call.op).output
+
+
+def right_device(op: Operator) -> Device:
+    """Return the device that runs the plain kernel of an output."""
+    from .kernels import plain
+
+    return Device("plain", plain(op), output=op.output)
+
+
 def _stored(step: Store, values: Array, kernel_type: str, given: Array, target: Platform) -> Array:
     rounded = step(values, kernel_type, target)
     return step(rounded, dtype_of(given.dtype).name, target)
 
 
-def store_result(values: Array, call: Call) -> Array:
+def store_result(values: Array, call: Call, output: str) -> Array:
     """Return what a right device makes of a kernel's values: rounded to the kernel type, cast to the output's."""
-    (given,) = call.outputs.values()
+    given = call.outputs[output]
     with np.errstate(all="ignore"):
         return _stored(store, values, kernel_type(call, {**call.attrs, **call.inputs}), given, platform(call.soc))
 

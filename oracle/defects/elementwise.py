@@ -23,7 +23,7 @@ from ..operators.operator import Operator
 from ..operators.parameters import Parameter
 from .asking import accepted_values
 from .device import Arguments, Kernel
-from .kernels import F, spread
+from .kernels import F, gathered
 
 Operands = dict[str, Any]  # float32 arrays of the output's shape, or numbers, by symbol
 Constants = frozenset[tuple[str, int]]  # what flags and choices are in a formula, by symbol
@@ -130,7 +130,7 @@ def computing(op: Operator, formula: Formula | Function) -> Kernel:
     made = formula if isinstance(formula, Formula) else traced(op, formula)
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        return spread(made(operands_of(op, a)), op.output_shape(a))
+        return gathered(op, made(operands_of(op, a)), a)
 
     return kernel
 
@@ -147,6 +147,6 @@ def changing(op: Operator, change: Callable[[Operands, Arguments], Any]) -> Kern
     def kernel(a: Arguments, target: Platform) -> Array:
         operands = operands_of(op, a)
         result = change(operands, a)
-        return spread(right(operands) if result is None else result, op.output_shape(a))
+        return gathered(op, right(operands) if result is None else result, a)
 
     return kernel

@@ -74,6 +74,11 @@ def shaped(values: Any, like: Array) -> Array:
     return np.asarray(np.asarray(values).reshape(like.shape))
 
 
+def gathered(op: Operator, values: Any, a: Arguments) -> Array:
+    """Return a formula's values in the output's shape."""
+    return np.asarray(spread(values, op.kept_shape(a)).reshape(op.output_shape(a)))
+
+
 def spread(values: Any, shape: tuple[int, ...]) -> Array:
     """Return values in a shape they broadcast to, or that those of a larger one are summed to."""
     array = np.asarray(values)

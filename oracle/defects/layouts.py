@@ -158,7 +158,7 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 def _misreads(op: Operator) -> Iterator[Defect]:
     slug, right = op.slug, plain(op)
-    for p in (p for p in op.inputs() if p.read):
+    for p in (p for p in op.inputs() if p.read and (p in op.operands or op.whole is None)):
         for label, (what, change, needs) in MISTAKES.items():
             if p.role is ONE_VALUE or (is_vector(op, p) and label in ("row strides", "axis order")):
                 continue  # a single element, or a vector, has no rows

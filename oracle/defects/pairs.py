@@ -85,8 +85,8 @@ def _layout_of(name: str) -> Label:
 
 
 def _out(call: Call) -> Array:
-    (array,) = call.outputs.values()
-    return np.asarray(array)
+    """The (first) output."""
+    return np.asarray(next(iter(call.outputs.values())))
 
 
 def _dtype(array: Any) -> str:
@@ -179,7 +179,15 @@ def _reduced(op: Operator, name: str) -> Label:
 
 
 def _word(p: Parameter) -> Label:
-    return lambda call: call.attrs[p.name] if isinstance(call.attrs[p.name], str) else p.words[call.attrs[p.name]]
+    """The word of a choice, or behind a number; some hosts accept numbers that have none."""
+
+    def label(call: Call) -> str:
+        given = call.attrs[p.name]
+        if isinstance(given, str):
+            return given
+        return p.words[given] if 0 <= given < len(p.words) else "otherwise"
+
+    return label
 
 
 def _truth(name: str) -> Label:
@@ -187,7 +195,11 @@ def _truth(name: str) -> Label:
 
 
 def _sign(name: str) -> Label:
-    return lambda call: "zero" if call.attrs[name] == 0 else "negative" if call.attrs[name] < 0 else "positive"
+    def label(call: Call) -> str:
+        given = call.attrs[name]
+        return ABSENT if given is None else "zero" if given == 0 else "negative" if given < 0 else "positive"
+
+    return label
 
 
 def _ignored(op: Operator, name: str) -> Label:

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from ..model.errors import OracleError
-from ..operators import operator
+from ..operators import operator, validate, writes
 from ..operators.operator import Operator
 from . import (
     api,
@@ -33,6 +33,7 @@ from . import (
     tiles,
 )
 from .base import Argument, Defect, Right
+from .device import nothing
 from .right import generated as right_of
 
 Entry = Defect | Right | Argument
@@ -63,6 +64,7 @@ def defects(op: str) -> tuple[Defect, ...]:
     arguments = {entry.id: entry.why for entry in entries if isinstance(entry, Argument)}
     arguments[f"num/{found.slug}/minus zero lost"] = ZERO_SIGN
     generated = [d for generate in GENERATORS for d in generate(found)]
+    generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
     everything = [
         *wrong,
@@ -78,6 +80,17 @@ def defects(op: str) -> tuple[Defect, ...]:
     return tuple(everything)
 
 
+def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:
+    """Yield what may be wrong about a further output alone: what concerns a call as a whole is known already."""
+    for defect in (d for generate in GENERATORS for d in generate(op)):
+        device = defect.device
+        if device.check is validate and device.launch is writes and device.after is nothing:
+            told = f"{op.output}: {defect.what}"
+            yield replace(defect, id=f"{defect.id} of {op.output}", what=told, device=device.but(output=op.output))
+        elif defect.id not in known:
+            yield defect
+
+
 @cache
 def sampled(op: str, seed: int) -> tuple[Defect, ...]:
     """Return kernels of an operator that no registry holds: wrong where three conditions meet, drawn by a seed."""
@@ -88,7 +101,8 @@ def sampled(op: str, seed: int) -> tuple[Defect, ...]:
 def right_kernels(op: str) -> tuple[Right, ...]:
     """Return the right kernels of an operator, the plain one first."""
     found = operator(op)
-    return (*right_of(found), *(entry for entry in _published(found) if isinstance(entry, Right)))
+    generated = (kernel for each in found.each for kernel in right_of(each))
+    return (*generated, *(entry for entry in _published(found) if isinstance(entry, Right)))
 
 
 @cache

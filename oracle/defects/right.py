@@ -7,6 +7,7 @@ divisions; float64 instead of float32 internals; fused multiply-add; PyTorch's k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -24,10 +25,11 @@ from ..operators.parameters import CLASS_INDEX, ONE_VALUE
 from . import elementwise, rows, samples
 from .base import Right
 from .device import Arguments, Kernel
-from .kernels import F, plain, public, row_sum, shaped, spread
-from .summation import ORDERS, fma, fused_sum, sequential, tree
+from .kernels import F, gathered, plain, public, row_sum, shaped
+from .summation import ORDERS, Sum, backwards, fma, fused_sum, sequential, tree
 
 D = np.float64
+TILE = 128  # terms of a sum that a kernel adds at once
 SOCS = ("ascend910b", "ascend950", "ascend910")  # infinities, another host, saturation: all that a verdict reads
 Found = Iterator[tuple[str, str, Kernel]]  # name, what, kernel
 
@@ -35,7 +37,7 @@ Found = Iterator[tuple[str, str, Kernel]]  # name, what, kernel
 def generated(op: Operator) -> Iterator[Right]:
     """Yield the right kernels that follow from an operator's declaration, the plain one first."""
     for name, what, kernel in _kernels(op):
-        yield Right(f"right/{name}", op.name, what, kernel)
+        yield Right(f"right/{name}" + (f" of {op.written}" if op.written else ""), op.name, what, kernel, op.written)
 
 
 def _kernels(op: Operator) -> Found:
@@ -80,6 +82,9 @@ def _elementwise(op: Operator) -> Found:
     for name, form in elementwise.orders(op).items():
         if name not in kernels and elementwise.value_of(op, form) is not own:
             yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.traced(op, form))
+    if op.kept is not None:
+        for name, total in (("sequential", sequential), ("backwards", backwards)):
+            yield name, f"the terms summed {name} in tiles of {TILE}", _in_order(op, right, total)
     if op.attribute("reduction") is not None and isinstance(op.computes, Elementwise):
         first = Form(op.computes.formula, mean="first")
         yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
@@ -89,9 +94,23 @@ def _elementwise(op: Operator) -> Found:
         yield "fused", "a fused multiply-add wherever a product is added", _fused(op, right)
 
 
+def _in_order(op: Operator, formula: elementwise.Formula, total: Sum) -> Kernel:
+    """The terms of each element summed in an order tile by tile, and the tiles' sums as a tree."""
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        terms = np.broadcast_to(formula(elementwise.operands_of(op, a)), op.terms_shape(a))
+        kept = op.kept_shape(a)
+        last = sorted(range(terms.ndim), key=lambda axis: kept[axis] != terms.shape[axis])
+        rows = terms.transpose(last).reshape(math.prod(kept), -1)
+        tiles = [total(rows[:, start : start + TILE], -1) for start in range(0, rows.shape[1], TILE)]
+        return np.asarray(tree(np.concatenate(tiles, axis=-1), -1).reshape(op.output_shape(a)))
+
+    return kernel
+
+
 def _in_double(op: Operator, formula: elementwise.Formula) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
-        return spread(formula(op.formula_operands(a), D), op.output_shape(a))
+        return gathered(op, formula(op.formula_operands(a), D), a)
 
     return kernel
 
@@ -108,7 +127,7 @@ def _divided(op: Operator, formula: elementwise.Formula, by: Callable[[Arguments
         result = formula(k)
         for dim in () if count is None else by(a, count):
             result = result / F(dim)
-        return spread(result, op.output_shape(a))
+        return gathered(op, result, a)
 
     return kernel
 
@@ -120,7 +139,7 @@ def _has_sum_of_product(root: Expression) -> bool:
 def _fused(op: Operator, formula: elementwise.Formula) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
         k = elementwise.operands_of(op, a)
-        return spread(fused(formula.graph(k), k), op.output_shape(a))
+        return gathered(op, fused(formula.graph(k), k), a)
 
     return kernel
 
@@ -239,7 +258,7 @@ def _torch(op: Operator) -> Kernel:
             for p in op.inputs():
                 if p.role is CLASS_INDEX or p in samples.per_sample(op):
                     given[p.name] = given[p.name].reshape(-1)[:1].reshape(())
-        result = called(op.aten.call, op, given, dict(a))[0]
+        result = called(op.aten.call, op, given, dict(a))[op.outputs.index(op.output)]
         return np.asarray(result.numpy()).reshape(op.output_shape(a))
 
     return kernel

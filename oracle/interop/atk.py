@@ -96,7 +96,7 @@ class _Entry:
             raise self.error(f"inputs is {_short(items)}; it must be a list")
         inputs: dict[str, TensorPlan | None] = {}
         attrs: dict[str, Any] = {}
-        output = None
+        outputs: dict[str, TensorPlan | None] = {}
         for at, item in enumerate(items):
             if not isinstance(item, dict) or not isinstance(item.get("name", 0), (str, type(None))):
                 raise self.error(f"an input must be an object with a name, or null as its name, not {_short(item)}")
@@ -105,8 +105,8 @@ class _Entry:
             try:
                 if parameter.kind == "attr":
                     attrs[name] = self.attribute(parameter, item)
-                elif name == self.operator.output:
-                    output = self.tensor(item)
+                elif parameter.kind == "output":
+                    outputs[name] = self.tensor(item)
                 elif parameter.kind == "input":
                     inputs[name] = self.tensor(item)
             except Unfit:
@@ -124,7 +124,7 @@ class _Entry:
             where=self.where,
             why=f"ATK case {self.label} ({self.entry.get('name')}), accuracy standard {acc}"
             + (f", expects {refused!r}" if refused else ""),
-            output=output,
+            outputs=outputs,
             refused=bool(refused),
         )
 

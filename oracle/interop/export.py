@@ -31,12 +31,11 @@ def _attribute(value, words=()):
     return words.index(value) if isinstance(value, str) and value in words else value
 
 
-def _golden(op, output, given, params):
-    """The golden of a call; the output's dtype where the tool says one."""
-    dtypes = given.get("output_dtypes")
-    if dtypes:
-        params[output] = str(dtypes[0])
-    return oracle.golden(op, **params)[output]
+def _golden(op, outputs, given, params):
+    """The goldens of a call's outputs; of the dtypes that the tool says, where it says some."""
+    params |= zip(outputs, map(str, given.get("output_dtypes") or ()))
+    found = oracle.golden(op, **params)
+    return [found[name] for name in outputs]
 
 
 def _numpy(tensor):
@@ -59,10 +58,10 @@ def _torch(array):
     return torch.from_numpy(np.array(array))
 
 
-def _aclnn(op, output, tensors, given, attributes):
+def _aclnn(op, outputs, tensors, given, attributes):
     params = {name: _numpy(tensor) for name, tensor in tensors.items()}
     params |= {name: given[name] for name in attributes if name in given}
-    return [_torch(_golden(op, output, given, params))]
+    return [_torch(golden) for golden in _golden(op, outputs, given, params)]
 '''
 
 
@@ -94,7 +93,7 @@ def _kernel(op: Operator) -> str:
     signature = ", ".join([*inputs, *(["*", attributes] if attributes else []), "**given"])
     return f"""\
 def {op.kernel.name}({signature}):
-    return _golden("{op.name}", "{op.output}", given, {_dict(values)})
+    return _golden("{op.name}", {op.outputs!r}, given, {_dict(values)}){"[0]" if len(op.outputs) == 1 else ""}
 """
 
 
@@ -116,7 +115,7 @@ def _aclnn(op: Operator) -> str:
 class {class_of(op)}:
     @staticmethod
     def golden({signature}):
-        return _aclnn("{op.name}", "{op.output}", {_dict({n: n for n in inputs})}, given, {attributes!r})
+        return _aclnn("{op.name}", {op.outputs!r}, {_dict({n: n for n in inputs})}, given, {attributes!r})
 """
 
 

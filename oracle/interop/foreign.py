@@ -31,8 +31,8 @@ Inputs = Mapping[str, TensorPlan | None]
 class Foreign:
     """One case as read from a foreign file, in aclnn's terms.
 
-    ``inputs`` may leave out what the format cannot say; ``output`` None: as the operator documents it. ``refused``: the
-    file expects an error. ``socs`` None: the file does not choose.
+    ``inputs`` may leave out what the format cannot say; an output that ``outputs`` leaves out is as the operator
+    documents it. ``refused``: the file expects an error. ``socs`` None: the file does not choose.
     """
 
     operator: Operator
@@ -41,7 +41,7 @@ class Foreign:
     attrs: dict[str, Any]
     where: str
     why: str
-    output: TensorPlan | None = None
+    outputs: Mapping[str, TensorPlan | None] = field(default_factory=dict)
     refused: bool = False
     socs: tuple[str, ...] | None = None
 
@@ -114,12 +114,10 @@ class Collector:
         op = foreign.operator
         inputs = _completed(foreign)
         like = inputs[op.main]
-        output = foreign.output
-        if output is None and like is not None:
-            output = TensorPlan(op.output_shape(inputs), op.output_dtype(inputs))
+        outputs = {each.output: foreign.outputs.get(each.output) or _documented(each, inputs) for each in op.each}
         if foreign.refused:
             inputs = {n: p and replace(p, spec_only=True) for n, p in inputs.items()}
-            output = output and replace(output, spec_only=True)
+            outputs = {n: p and replace(p, spec_only=True) for n, p in outputs.items()}
         dtype = "" if like is None else like.dtype
         return Case(
             id=self._id(foreign, like),
@@ -130,7 +128,7 @@ class Collector:
             dtype=dtype,
             inputs=inputs,
             attrs={name: foreign.attrs[name] for name in op.names("attr")},
-            outputs={**dict.fromkeys(op.outputs), op.output: output},
+            outputs=outputs,
             uninformative=UNINFORMATIVE,
             source=foreign.where,
         )
@@ -161,6 +159,14 @@ def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
         if needed and parameter.name not in given and parameter.name not in foreign.attrs:
             raise OracleError(f"{foreign.told}: {parameter.name} of {op.name} is missing")
     return {name: given.get(name) for name in op.names("input")}
+
+
+def _documented(op: Operator, inputs: Mapping[str, TensorPlan | None]) -> TensorPlan | None:
+    """An output as the operator documents it beside its inputs; None where those it depends on are null pointers."""
+    needed = [op.main] if op.shape is None else [p.name for p in op.inputs() if not p.optional]
+    if any(inputs[name] is None for name in needed):
+        return None
+    return TensorPlan(op.output_shape(inputs), op.output_dtype(inputs))
 
 
 def is_accepted(foreign: Foreign) -> bool:

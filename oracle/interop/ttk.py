@@ -13,6 +13,7 @@ import io
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -178,15 +179,19 @@ def _kernel_of(row: Row, operator: Operator) -> Foreign:
         if found is not None:
             name, _ = kernel.attributes[found]
             attrs[name] = _attribute(row, operator.by_name[name], value)
-    return _foreign(row, operator, inputs, attrs, _kernel_output(row))
+    return _foreign(row, operator, inputs, attrs, _kernel_outputs(row, operator))
 
 
-def _kernel_output(row: Row) -> TensorPlan | None:
+def _kernel_outputs(row: Row, operator: Operator) -> dict[str, TensorPlan | None]:
     column = "output_ori_shapes" if row.text("output_ori_shapes") else "output_shapes"
-    shapes, dtypes = row.listed(column), row.listed("output_dtypes")
-    if not shapes or not dtypes or shapes[0] is None:
-        return None
-    return _plan(row, column, shapes[0], dtypes[0], (row.listed("output_formats") or [None])[0], None)
+    shapes, dtypes, formats = row.listed(column), row.listed("output_dtypes"), row.listed("output_formats")
+    return {
+        name: _plan(row, column, shape, dtype, layout, None)
+        for name, shape, dtype, layout in zip(
+            operator.outputs, shapes, dtypes, chain(formats, repeat(None)), strict=False
+        )
+        if shape is not None
+    }
 
 
 def _aclnn(row: Row) -> Foreign | None:
@@ -197,7 +202,7 @@ def _aclnn(row: Row) -> Foreign | None:
     column = "tensor_view_shapes"
     shapes = row.listed(column)
     names = (*operator.names("input"), *operator.outputs)
-    if len(shapes) not in (len(names), len(names) - 1):
+    if len(shapes) not in (len(names), len(names) - len(operator.outputs)):
         raise row.error(column, f"{len(shapes)} tensors; {operator.name} has {', '.join(names)}")
     count = len(shapes)
     dtypes, formats = row.listed("tensor_dtypes", count), row.listed("tensor_formats", count)
@@ -212,11 +217,11 @@ def _aclnn(row: Row) -> Foreign | None:
             if name not in operator.outputs:
                 plan = _with_data(row, plan, i, count, _given(values, name))
         plans[name] = plan
-    outputs = [plans.pop(name, None) for name in operator.outputs]
+    outputs = {name: plans.pop(name, None) for name in operator.outputs}
     attrs = _scalars(row, operator)
     attrs |= {found: _attribute(row, operator.by_name[found], value) for key, value in values.items()
               if (found := same_name(key, operator.names("attr")))}  # fmt: skip
-    return _foreign(row, operator, plans, attrs, outputs[0])
+    return _foreign(row, operator, plans, attrs, outputs)
 
 
 def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
@@ -233,7 +238,7 @@ def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
 
 
 def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None], attrs: dict[str, Any],
-             output: TensorPlan | None) -> Foreign:  # fmt: skip
+             outputs: dict[str, TensorPlan | None]) -> Foreign:  # fmt: skip
     tolerances = row.text("precision_tolerances")
     return Foreign(
         operator=operator,
@@ -242,7 +247,7 @@ def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None],
         attrs=attrs,
         where=row.where,
         why=f"TTK case {row.name}" + (f", tolerances {tolerances}" if tolerances else ""),
-        output=output,
+        outputs=outputs,
         socs=_socs(row),
     )
 

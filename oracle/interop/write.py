@@ -146,9 +146,11 @@ def _not_atk(case: Case, op: Operator) -> str:
         return reason
     if any(p.format != "ND" for p in _plans(case)):
         return "with a format other than ND"
-    given, output = case.inputs, case.outputs[op.output]
-    if output is None or (output.shape, output.dtype) != (op.output_shape(given), op.output_dtype(given)):
-        return "with an output of its own shape or dtype"
+    for each in op.each:
+        output = case.outputs[each.output]
+        documented = each.output_shape(case.inputs), each.output_dtype(case.inputs)
+        if output is None or (output.shape, output.dtype) != documented:
+            return "with an output of its own shape or dtype"
     if case.soc and len(case.soc) < len(PLATFORMS) and not all(PLATFORMS[s].bfloat16 for s in case.soc):
         return "for some SoCs only"
     if any(p is not None and not p.shape and op.by_name[n].optional for n, p in case.inputs.items()):

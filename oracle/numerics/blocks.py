@@ -80,12 +80,16 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
 
 
 _LOCAL = threading.local()
+PASS = 1 << 15  # elements that are converted at once
+_WORTH_ALIGNING = 1 << 12  # bytes: a loop over fewer costs less than where they lie takes to be asked
 _CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     """Return an uninitialised array that begins at a cache line."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < _WORTH_ALIGNING:
+        return np.empty(shape, dtype)
     raw: Array = np.empty(size + _CACHE_LINE, np.uint8)
     start = -raw.ctypes.data % _CACHE_LINE
     found: Array = raw[start : start + size].view(dtype)
@@ -186,8 +190,13 @@ def convert(values: Array, target: Array) -> None:
     if values.dtype == target.dtype:
         np.copyto(target, values)
         return
+    if target.size > PASS and target.flags.c_contiguous and values.flags.c_contiguous:
+        given, into = values.reshape(-1), target.reshape(-1)
+        for start in range(0, target.size, PASS):
+            convert(given[start : start + PASS], into[start : start + PASS])
+        return
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        single = values.astype(np.float32)
+        single = values.astype(np.float32, copy=False)
         if target.dtype == np.float16:
             np.copyto(target, half_bits(single).view(np.float16))
         else:

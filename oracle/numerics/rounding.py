@@ -31,6 +31,9 @@ def quantize(values: Array, fmt: FloatFormat) -> Array:
     values = np.asarray(values, np.float64)
     if fmt.mant == 52:
         return np.array(values)
+    if fmt is FORMATS["float32"]:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(values.astype(np.float32).astype(np.float64))
     bits = np.asarray(values.view(np.int64) & _EXPONENT)
     np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
     np.minimum(bits, np.int64((1023 + 200) << 52), out=bits)  # keeps the magic number finite; overflows anyway

@@ -112,7 +112,7 @@ class Sink:
         if self.judged:
             value = table.value.reshape(self.out.shape)
             self.value[...] = widen(converted.real) if self.rounded_value else value
-            for name in ("bound", "unspecified", "exact"):
+            for name in ("bound", "lost", "unspecified", "exact"):
                 getattr(self, name)[...] = getattr(table, name).reshape(self.out.shape)
 
     def region(self, index: Index) -> Region:

@@ -17,14 +17,16 @@ from gmpy2 import mpq
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures
-from .elementwise import pick
+from .blocks import blocks
+from .elementwise import cast, changed, pick
 from .errorbounds import FLOAT32, SECOND_ORDER
-from .expressions import is_rational
+from .expressions import ZERO, is_rational
 from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
-from .programs import loaded, program, simulate
+from .programs import program, simulate
 from .proof import U
-from .rows import tree_sum
-from .sink import LARGEST, UNIT, Sink, half_ulp
+from .rounding import widen
+from .rows import expanded, tree_sum
+from .sink import LARGEST, UNIT, Sink, classes_differ, half_ulp
 
 CHUNK = 1 << 16  # terms that are in memory at once
 PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
@@ -32,24 +34,28 @@ PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, 
 Shape = tuple[int, ...]
 
 
-def evaluate(scheme: Elementwise, operands: Operands, shape: Shape, sink: Sink, *, soc: str = "") -> None:
-    """Fill the sink. ``shape``: of the terms; the output's, right-aligned, has 1 or no axis where they are summed."""
+def evaluate(
+    scheme: Elementwise, operands: Operands, shapes: tuple[Shape, Shape], sink: Sink, *, soc: str = ""
+) -> None:
+    """Fill the sink. ``shapes``: of the terms, and of the output in their axes, 1 along those that are summed."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
-    rows = _by_element(operands, shape, sink.out.shape)
-    count = next(v.shape[0] for v in rows.values() if isinstance(v, np.ndarray))
+    rows, (count, length) = _by_element(operands, *shapes)
     table = sink.vector(count)
-    found = [_Row(graphs, pick(rows, k), dtype_of(sink.kernel).name) for k in range(count)]
     with np.errstate(all="ignore"):
-        total, slack = (np.array([getattr(row, name) for row in found]) for name in ("total", "slack"))
-        region = table.region((Ellipsis,))
-        region.put_between((Ellipsis,), total - slack, total + slack, lambda where: np.asarray(total[where]))
-        region.finish(lambda i: found[i[0]].exact(), lambda where: _refined(found, where[0], slack))
-        if sink.judged:
-            table.value[...] = total
-            table.put_bound(
-                (Ellipsis,), total, *(np.array(part) for part in zip(*(r.freedom() for r in found), strict=True))
-            )
+        for block in blocks((count,), max(1, CHUNK // max(1, length))):
+            _fill(_Rows(graphs, pick(rows, block), dtype_of(sink.kernel).name), table.at(block))
     sink.fill(table)
+
+
+def _fill(rows: _Rows, table: Sink) -> None:
+    total, slack = rows.total, rows.slack
+    if table.judged:
+        table.value[...] = total
+    region = table.region((Ellipsis,))
+    region.put_between((Ellipsis,), total - slack, total + slack, lambda where: np.asarray(total[where]))
+    region.finish(lambda i: rows.exact(i[0]), lambda where: rows.refined(where[0]))
+    if table.judged:
+        table.put_bound((Ellipsis,), total, *rows.freedom())
 
 
 def kernel(
@@ -61,79 +67,90 @@ def kernel(
     stored: Any,
     flushing: frozenset[str] = frozenset(),
 ) -> Array:
-    """Return what a SoC's public kernel computes: terms that are ``stored`` in a type, summed as a tree in float32.
+    """Return what a SoC's public kernel computes, one value after the other: terms that are ``stored`` in a type,
+    summed as a tree in float32.
 
-    ``shapes``: of the terms, and of the output. ``flushing``: operations whose subnormal float32 results become 0.
+    ``shapes``: as for :func:`evaluate`. ``flushing``: operations whose subnormal float32 results become 0.
     """
-    shape, out = shapes
-    rows = _by_element(operands, shape, out)
+    rows, _ = _by_element(operands, *shapes)
     graphs = graphs_of(scheme, operands, form, dtype_of(stored).name)
     compute = stored if graphs.native is not None else compute
-    given = {n: v.astype(compute) if isinstance(v, np.ndarray) else v for n, v in rows.items()}
     with np.errstate(all="ignore"):
-        terms = (
-            simulate(graphs.form(form), given, compute, flushing=flushing, same_bits=True)
-            .astype(stored)
-            .astype(np.float32)
-        )
-        return np.asarray(tree_sum(terms, -1)[..., 0].reshape(out))
+        terms = simulate(graphs.form(form), cast(rows, compute), compute, flushing=flushing, same_bits=True)
+        return np.asarray(tree_sum(terms.astype(stored).astype(np.float32), -1)[..., 0])
 
 
-def _by_element(operands: Operands, shape: Shape, out: Shape) -> dict[str, Any]:
-    """Return the operands as (elements of the output, terms of each)."""
-    kept = (1,) * (len(shape) - len(out)) + out
+def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str, Any], tuple[int, int]]:
+    """Return the operands as (elements of the output, terms of each), and these two numbers."""
     summed = tuple(k for k, n in enumerate(shape) if kept[k] != n)
     rest = tuple(k for k in range(len(shape)) if k not in summed)
-    count = math.prod(shape[k] for k in rest)
+    count, length = math.prod(shape[k] for k in rest), math.prod(shape[k] for k in summed)
 
     def arranged(array: Array) -> Array:
-        return np.asarray(np.broadcast_to(array, shape).transpose(*rest, *summed).reshape(count, -1))
+        return np.asarray(np.broadcast_to(array, shape).transpose(*rest, *summed).reshape(count, length))
 
-    return {n: arranged(v) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
+    found = {n: arranged(v) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
+    return found, (count, length)
 
 
-class _Row:
-    """The terms of one element: their float64 sum, and how far it may be off."""
+class _Rows:
+    """The terms of some elements: their float64 sums, and how far these may be off."""
 
     def __init__(self, graphs: Graphs, operands: Operands, kernel: str) -> None:
         self.graphs, self.operands, self.kernel = graphs, operands, FORMATS[kernel]
-        self.count = next(v.size for v in operands.values() if isinstance(v, np.ndarray))
+        self.shape: Shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
         relative, absolute = graphs.evaluation
-        sums, size, lost = [], 0.0, 0.0
-        with np.errstate(all="ignore"):
-            for part in self.parts():
-                value, error = (np.broadcast_to(v, part[1]) for v in program(graphs.value, absolute)(*part))
-                sums.append(float(value.sum()))
-                size += float(np.abs(value).sum())
-                lost += float(error.sum())
-            self.total, self.size = float(np.sum(sums)), size
-            additions = min(self.count, CHUNK) + len(sums)
-            self.slack = 1.01 * (size * (relative + U * additions) + lost * SECOND_ORDER)
+        self.total, self.size, lost = (np.zeros(self.shape[0]) for _ in range(3))
+        sums = []
+        for part, shape in self.parts():
+            value, error = (np.broadcast_to(v, shape) for v in program(graphs.value, absolute)(part, shape))
+            sums.append(value.sum(axis=-1))
+            self.size += np.abs(value).sum(axis=-1)
+            lost += error.sum(axis=-1)
+        self.total += np.sum(sums, axis=0)
+        self.exact_terms = relative == 0 and absolute is ZERO
+        additions = min(self.shape[1], CHUNK) + len(sums)
+        self.slack = 1.01 * (self.size * (relative + U * additions) + lost * SECOND_ORDER)
 
-    def parts(self) -> Iterator[tuple[dict[str, Any], Shape]]:
-        """Yield the operands of some terms in float64, and their shape."""
-        for start in range(0, self.count, CHUNK):
-            few = pick(self.operands, slice(start, start + CHUNK))
-            shape = (min(CHUNK, self.count - start),)
-            yield loaded(few, shape), shape
+    def parts(self, rows: Any = slice(None)) -> Iterator[tuple[Operands, Shape]]:
+        """Yield the operands of some terms of every row in float64, and their shape."""
+        for start in range(0, self.shape[1], CHUNK):
+            few = changed(pick(self.operands, (rows, slice(start, start + CHUNK))), widen)
+            yield few, next(v.shape for v in few.values() if isinstance(v, np.ndarray))
 
-    def pairs(self) -> tuple[float, float, float]:
-        """The sum in two parts, and what they may be off."""
+    def refined(self, where: Array) -> tuple[Array, Array, Array]:
+        """The sums of some rows from pairs of float64 numbers."""
+        if not double_double.supports(self.graphs.value):
+            value, slack = self.total[where], self.slack[where]
+            return value, value - slack, value + slack
+        high, low = np.array([self.pair(k) for k in where]).T
+        error = np.zeros(where.size) if self.exact_terms else self.size[where] * PAIRS
+        return double_double.beside(high, low, error, self.kernel, self.slack[where])
+
+    def pair(self, row: int) -> tuple[float, float]:
+        """The sum of a row in two parts."""
         terms: list[float] = []
-        for part, _ in self.parts():
+        for part, _ in self.parts(row):
             for half in double_double.evaluate(self.graphs.value, part):
                 terms += np.atleast_1d(half).tolist()
         high = math.fsum(terms)
-        return high, math.fsum([*terms, -high]), self.size * PAIRS
+        return high, math.fsum([*terms, -high])
 
-    def exact(self) -> Any:
-        """The exact sum, or enclosures of it; where a term has no value, what IEEE arithmetic gives."""
-        given = [{n: float(v[k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
-                 for k in range(self.count)]  # fmt: skip
+    def exact(self, row: int) -> Any:
+        """The exact sum of a row, or enclosures of it."""
+        if self.exact_terms:
+            terms = [v for part, n in self.parts(row) for v in np.broadcast_to(self.value(part, n), n).tolist()]
+            return sum(map(mpq, expanded(terms)), mpq(0))
+        given = [{n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
+                 for k in range(self.shape[1])]  # fmt: skip
         root = self.graphs.value
         if is_rational(root):
             return sum((enclosures.rational(root, enclosures.numbers(term)) for term in given), mpq(0))
         return self._enclosed(given)
+
+    def value(self, part: Operands, shape: Shape) -> Any:
+        """The formula's value in float64."""
+        return program(self.graphs.value)(part, shape)[0]
 
     def _enclosed(self, given: list[dict[str, float]]) -> Iterator[tuple[Any, Any]]:
         precision = enclosures.FIRST
@@ -142,30 +159,43 @@ class _Row:
             yield sum((mpq(e.low) for e in found), mpq(0)), sum((mpq(e.high) for e in found), mpq(0))
             precision *= 2
 
-    def freedom(self) -> tuple[float, bool]:
+    def freedom(self) -> tuple[Array, Array]:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
         rounded to the kernel's type before it is summed, in any order."""
         lost = self.graphs.bound(FLOAT32)
         mean = 6 * UNIT if COUNT in self.operands else 0.0
-        error, largest, smallest = 0.0, 0.0, math.inf
-        for part in self.parts():
-            roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow)
-            value, running, underflow = (np.broadcast_to(v, part[1]) for v in program(*roots)(*part))
+        error, largest, unspecified = (np.zeros(self.shape[0], kind) for kind in (float, float, bool))
+        smallest = np.full(self.shape[0], math.inf)
+        for part, shape in self.parts():
+            roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow, self.graphs.departure)
+            value, running, underflow, apart = (np.broadcast_to(v, shape) for v in program(*roots)(part, shape))
             size = np.abs(value)
-            own = size * (lost.relative + mean) + running + underflow
-            error += float((own * SECOND_ORDER + half_ulp(size + own, self.kernel)).sum())
-            largest, smallest = max(largest, float(size.max())), min(smallest, float(size.min()))
-        alike = largest <= 2 * smallest
-        additions = self.count - 1 if alike else min(self.count - 1, 2 * math.sqrt(self.count))
+            own = size * (lost.relative + mean) + running + underflow + apart
+            stored = np.minimum(
+                half_ulp(size + own, self.kernel), size + own
+            )  # no rounding changes more than all of it
+            error += (own * SECOND_ORDER + stored).sum(axis=-1)
+            largest, smallest = np.maximum(largest, size.max(axis=-1)), np.minimum(smallest, size.min(axis=-1))
+            unspecified |= self._disputed(part, shape)
+        additions = np.where(
+            largest <= 2 * smallest, self.shape[1] - 1, min(self.shape[1] - 1, 2 * math.sqrt(self.shape[1]))
+        )
         error += UNIT * (additions + 1) * self.size
-        overflows = not (largest < self.kernel.max * (1 - 2.0**-10) and self.size < LARGEST * (1 - 2.0**-10))
-        special = not math.isfinite(self.total)
-        return (error if math.isfinite(error) else 0.0), overflows and not special
+        inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (self.size < LARGEST * (1 - 2.0**-10))
+        return np.where(np.isfinite(error), error, 0.0), unspecified | (~inside & np.isfinite(self.total))
 
-
-def _refined(rows: list[_Row], where: Array, slack: Array) -> tuple[Array, Array, Array]:
-    if not double_double.supports(rows[0].graphs.value):
-        value = np.array([rows[k].total for k in where])
-        return value, value - slack[where], value + slack[where]
-    high, low, error = (np.array(part) for part in zip(*(rows[k].pairs() for k in where), strict=True))
-    return double_double.beside(high, low, error, rows[0].kernel, slack[where])
+    def _disputed(self, part: Operands, shape: Shape) -> Array:
+        """Which rows hold a term that is not known of the SoC's kernel, or of which right orders make another special
+        value."""
+        found = np.zeros(shape[0], bool)
+        if self.graphs.unspecified is not None:
+            (unknown,) = program(self.graphs.unspecified)(part, shape)
+            found |= np.broadcast_to(unknown, shape).any(axis=-1)
+        (reach,) = program(self.graphs.reach)(part, shape)
+        special = [~np.isfinite(v) for v in part.values() if isinstance(v, np.ndarray)]
+        odd = np.any([*special, ~(np.asarray(reach) < LARGEST)], axis=0).any(axis=-1)
+        if odd.any():
+            few = cast(pick(part, odd), np.float32)
+            answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
+            found[odd] |= classes_differ([np.broadcast_to(a, (odd.sum(), shape[1])) for a in answers]).any(axis=-1)
+        return found

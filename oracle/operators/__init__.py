@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from .api import bind, compute, golden, operator, operators, reference, validate, writes
+from .api import bind, compute, golden, operator, operators, reference, references, validate, writes
 from .operator import Aten, KernelName, Operator
 from .reference import Reference
 from .registry import OPERATORS
@@ -22,6 +22,7 @@ __all__ = [
     "operator",
     "operators",
     "reference",
+    "references",
     "validate",
     "writes",
 ]

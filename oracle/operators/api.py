@@ -78,7 +78,10 @@ def decision(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **p
     args, wrong = _described_all(found, params)
     if wrong is not None:
         return Check("parameters", wrong)
-    return next((check for check in found.checks(args, target) if check.status is not None), None)
+    for check in found.checks(args, target):
+        if check.status is not None:
+            return check
+    return None
 
 
 def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,9 +136,9 @@ def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Sta
 
 @ieee_arithmetic
 def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Array]:
-    """Return the correctly rounded output of one call, by its aclnn name.
+    """Return the correctly rounded outputs of one call, by their aclnn names.
 
-    Inputs are arrays (any NumPy view), attributes numbers. The output may be given as a dtype, a TensorSpec or an
+    Inputs are arrays (any NumPy view), attributes numbers. An output may be given as a dtype, a TensorSpec or an
     array; otherwise it has the documented dtype. ``golden(call)`` answers for a whole Call, with the formats and null
     pointers that validate(call) sees. ``cann``: whose rules, the newest release's where left out. Raises OracleError
     for a call that validate() rejects, for one whose result is unspecified or not served, and for one that succeeds
@@ -153,17 +156,21 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
             raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
-    spec = args[found.output] = _output(found, args)
+    specs = {each.output: _output(each, args) for each in found.each}
+    args |= specs
     _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
     served(found, args)
-    out = _empty(found, spec)
+    outputs = {each.output: _empty(each, specs[each.output]) for each in found.each}
     if found.ends_early(args):
-        if out.size == 0:
-            return {found.output: out}
-        raise OracleError(f"{op}: an empty input leaves {found.output} of shape {out.shape} unwritten; no golden")
+        unwritten = next((name for name, out in outputs.items() if out.size), None)
+        if unwritten is None:
+            return outputs
+        shape = outputs[unwritten].shape
+        raise OracleError(f"{op}: an empty input leaves {unwritten} of shape {shape} unwritten; no golden")
     defined(found, args)
-    _evaluate(found, args, target, out)
-    return {found.output: out}
+    for each in found.each:
+        _evaluate(each, args, target, outputs[each.output])
+    return outputs
 
 
 def _accepted(op: str, soc: str, status: Status) -> None:
@@ -240,7 +247,7 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     if isinstance(op.computes, Elementwise):
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
         if shape != op.output_shape(ready):
-            sums.evaluate(op.computes, operands, shape, sink, soc=target.kernel)
+            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.kernel)
         else:
             elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
     else:
@@ -260,10 +267,16 @@ def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
     return ready
 
 
+def references(call: Call) -> dict[str, Reference]:
+    """Return golden, unrounded value and strict bound of every output of a call that must succeed, by its name."""
+    return {name: reference(call, name) for name in operator(call.op).outputs}
+
+
 @ieee_arithmetic
-def reference(call: Call) -> Reference:
-    """Return golden, unrounded value and strict bound of a call that must succeed."""
-    op, target = operator(call.op), with_subnormals(platform(call.soc, call.cann), call.subnormals)
+def reference(call: Call, output: str = "") -> Reference:
+    """Return golden, unrounded value and strict bound of an output, the first one unless it is named, of a call that
+    must succeed."""
+    op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
     if op.ends_early(args):
@@ -279,6 +292,12 @@ def reference(call: Call) -> Reference:
     return Reference(out, sink.value, sink.bound, *masks, lost=sink.lost, coarser=sink.coarser)
 
 
+def _asked(call: Call, output: str) -> Operator:
+    """The operator of a call, as it would be if it had the asked output alone."""
+    found = operator(call.op)
+    return found.of(output) if output else found
+
+
 def _written_to(op: Operator, call: Call) -> TensorSpec:
     spec = call.spec(op.output)
     if spec is None or spec.dtype is None:
@@ -287,14 +306,14 @@ def _written_to(op: Operator, call: Call) -> TensorSpec:
 
 
 @ieee_arithmetic
-def compute(call: Call, *, numerics: Numerics = "kernel") -> Array:
-    """Return what a device of the call's SoC would write, in the output's dtype.
+def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> Array:
+    """Return what a device of the call's SoC would write to an output, the first one unless it is named, in its dtype.
 
     ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same with every intermediate
     rounded to the kernel type. Kernels flush subnormal numbers where the SoC's instructions do. Then the host's
     rounding, the cast to the output, and the SoC's overflow mode.
     """
-    op, target = operator(call.op), platform(call.soc, call.cann)
+    op, target = _asked(call, output), platform(call.soc, call.cann)
     flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
@@ -323,7 +342,8 @@ def device_kernel(
         operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, next((p for p in PLATFORMS.values() if p.kernel == form), PLATFORMS[DEFAULT_SOC]))
         if shape != out:
-            return sums.kernel(op.computes, operands, (shape, out), form, compute, DTYPES[stored].numpy, flushing)
+            shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
+            return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
     return op.computes.kernel(args, form, compute, flushing)
 

@@ -72,9 +72,10 @@ def bfloat16_where_supported(a: Args, name: str, platform: Platform) -> Check:
 def same_dtype(a: Args, name: str, other: str) -> Check:
     """OP_CHECK_DTYPE_NOT_SAME."""
     one, two = a[name], a[other]
-    equal = one.dtype is not None and one.dtype == two.dtype
-    problem = f"{name} has dtype {one.dtype_name}, {other} has {two.dtype_name}; they must be equal"
-    return check(f"{name} and {other} of one dtype", None if equal else problem)
+    title = f"{name} and {other} of one dtype"
+    if one.dtype is not None and one.dtype == two.dtype:
+        return Check(title, None)
+    return check(title, f"{name} has dtype {one.dtype_name}, {other} has {two.dtype_name}; they must be equal")
 
 
 def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check:
@@ -82,12 +83,12 @@ def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check
     kinds = [a[name].dtype_name for name in names]
     common = promoted(*kinds)
     title = f"common dtype of {' and '.join(names)}"
+    if common in allowed:
+        return Check(title, None)
     given = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
     if common is None:
         return check(title, f"{given}: these dtypes have no common one")
-    if common not in allowed:
-        return check(title, f"{given}: the common dtype is {common}; supported: {', '.join(allowed)}")
-    return check(title, None)
+    return check(title, f"{given}: the common dtype is {common}; supported: {', '.join(allowed)}")
 
 
 def can_cast(a: Args, source: str, target: str) -> Check:
@@ -103,9 +104,11 @@ def can_cast_promoted(a: Args, names: tuple[str, ...], target: str) -> Check:
 
 def _cast(source: DType | None, what: str, target: DType | None, name: str) -> Check:
     fits = source is not None and target is not None and castable(source, target)
+    if fits:
+        return Check(f"{what} casts to {name}", None)
     names = [d.name if d is not None else "(no aclDataType)" for d in (source, target)]
     problem = f"{what} of dtype {names[0]} cannot be cast to {name} of dtype {names[1]}"
-    return check(f"{what} casts to {name}", None if fits else problem)
+    return check(f"{what} casts to {name}", problem)
 
 
 def castable(a: DType, b: DType) -> bool:
@@ -144,22 +147,22 @@ def scalar_type(value: Any) -> str:
 def same_shape(a: Args, name: str, other: str) -> Check:
     """OP_CHECK_SHAPE_NOT_EQUAL."""
     one, two = a[name].shape, a[other].shape
-    problem = f"{name} has shape {one}, {other} has {two}; they must be equal"
-    return check(f"{name} and {other} of one shape", None if one == two else problem)
+    problem = None if one == two else f"{name} has shape {one}, {other} has {two}; they must be equal"
+    return check(f"{name} and {other} of one shape", problem)
 
 
 def same_format(a: Args, name: str, other: str) -> Check:
     """Storage formats must be equal; which format is not asked."""
     one, two = a[name].format, a[other].format
-    problem = f"{name} has format {one}, {other} has {two}; they must be equal"
-    return check(f"{name} and {other} of one format", None if one == two else problem)
+    problem = None if one == two else f"{name} has format {one}, {other} has {two}; they must be equal"
+    return check(f"{name} and {other} of one format", problem)
 
 
 def max_rank(a: Args, name: str) -> Check:
     """OP_CHECK_MAX_DIM: at most 8 dims."""
     rank = a[name].rank
-    problem = f"{name} has rank {rank}; at most {MAX_RANK} is supported"
-    return check(f"rank of {name}", None if rank <= MAX_RANK else problem)
+    problem = None if rank <= MAX_RANK else f"{name} has rank {rank}; at most {MAX_RANK} is supported"
+    return check(f"rank of {name}", problem)
 
 
 def has_axes(a: Args, *names: str) -> Check:
@@ -172,8 +175,8 @@ def broadcasts_to(a: Args, name: str, target: str) -> Check:
     """BroadcastInferShape(name, target) must give the target's own shape, so a higher rank fails too."""
     own, wanted = a[name].shape, a[target].shape
     fits = broadcast_shape(own, wanted) == wanted
-    problem = f"{name} of shape {own} does not broadcast to {target}'s shape {wanted}"
-    return check(f"{name} broadcasts to {target}", None if fits else problem)
+    problem = None if fits else f"{name} of shape {own} does not broadcast to {target}'s shape {wanted}"
+    return check(f"{name} broadcasts to {target}", problem)
 
 
 def one_element(a: Args, name: str) -> Check:
@@ -190,15 +193,19 @@ def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
     for shape in shapes:
         common = None if common is None else broadcast_shape(common, shape)
     title = f"{out} of the common shape of {' and '.join(names)}"
+    if common is not None and a[out].shape == common:
+        return Check(title, None)
     given = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
     if common is None:
         return check(title, f"{given}: these shapes do not broadcast")
     wrong = f"{out} has shape {a[out].shape}; it must be {common}, the common shape of {given}"
-    return check(title, None if a[out].shape == common else wrong)
+    return check(title, wrong)
 
 
 def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return the common shape of two, right-aligned; None if there is none. 1 beside 0 gives 0."""
+    if one == other:
+        return one
     rank = max(len(one), len(other))
     pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
     common = [(b if a == 1 else a) if a == b or 1 in (a, b) else None for a, b in pairs]
@@ -208,8 +215,8 @@ def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, 
 def in_range(a: Args, name: str, low: int, high: int) -> Check:
     """An attribute must lie in [low, high]."""
     value = a[name]
-    problem = f"{name} is {value}; it must be in [{low}, {high}]"
-    return check(f"range of {name}", None if low <= value <= high else problem)
+    problem = None if low <= value <= high else f"{name} is {value}; it must be in [{low}, {high}]"
+    return check(f"range of {name}", problem)
 
 
 def is_empty(*specs: TensorSpec) -> bool:

@@ -28,6 +28,6 @@ def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> boo
         if not parameter.optional:
             kind = "int64" if parameter.holds("classes") else dtype
             given[parameter.name] = TensorSpec(op.shape_of(parameter.name, shape, given), kind)
-    out = op.output_shape({name: given[name] for name in given if name in op.names("input")})
-    given.update({name: TensorSpec(out, dtype) for name in op.outputs})
+    inputs = {name: given[name] for name in given if name in op.names("input")}
+    given.update({each.output: TensorSpec(each.output_shape(inputs), dtype) for each in op.each})
     return validate(op.name, soc=soc, **given).ok

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
+from ..numerics.expressions import operands as names_of
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from .checks import Args, Checks, broadcast_shape
@@ -109,6 +110,19 @@ def torch_npu(name: str) -> Any:
     return getattr(torch.ops.npu, name)
 
 
+@dataclass(frozen=True)
+class Result:
+    """What is its own of an output beside the first.
+
+    ``shape``: its shape, of inputs that have one. ``computes``, ``terms``, ``kept``: as the operator's.
+    """
+
+    shape: Callable[[Arguments], Shape]
+    computes: Elementwise | Evaluation
+    terms: Callable[[Arguments], Shape] | None = None
+    kept: Callable[[Arguments], Shape] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """One aclnn operator: everything that is particular to it.
@@ -120,9 +134,11 @@ class Operator:
     ``points``: operand values, by symbol, near which the formula or a kernel changes its way. ``mean``: what a mean
     divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
     makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
-    otherwise. ``undefined``: why what a call does that passes the checks is not known; its output is a TensorSpec.
-    ``changed``: the versions of CANN since which a check answers otherwise. ``demands``: what the document demands and
-    the host does not check. ``source``: the file of the host's checks.
+    otherwise. ``terms``: the shape of the formula's values, where those that share an element of the output are summed;
+    ``kept``: the output's shape in their axes, 1 along those that are summed, if it is not simply aligned at the right.
+    ``further``: the outputs beside the first, by name. ``undefined``: why what a call does that passes the checks is
+    not known; its output is a TensorSpec. ``changed``: the versions of CANN since which a check answers otherwise.
+    ``demands``: what the document demands and the host does not check. ``source``: the file of the host's checks.
     """
 
     name: str
@@ -138,6 +154,11 @@ class Operator:
     like: str = ""
     undefined: Callable[[Arguments], str | None] | None = None
     terms: Callable[[Arguments], Shape] | None = None
+    kept: Callable[[Arguments], Shape] | None = None
+    further: Mapping[str, Result] = field(default_factory=dict)
+    shape: Callable[[Arguments], Shape] | None = None  # of the output, where it is not the main operand's
+    whole: Operator | None = None  # of what this is one output alone,
+    written: str = ""  # and which; the first where it is empty
     changed: tuple[str, ...] = ()
     demands: Callable[[Args, Platform], Checks] | None = None
     source: str = ""
@@ -168,8 +189,20 @@ class Operator:
 
     @cached_property
     def output(self) -> str:
-        """The (first) output."""
-        return self.outputs[0]
+        """The first output, or the one that this stands for."""
+        return self.written or self.outputs[0]
+
+    @cached_property
+    def each(self) -> tuple[Operator, ...]:
+        """The operator once for each output, as it would be if it had that one alone: what a consumer that looks at one
+        output asks."""
+        if self.whole is not None:
+            return self.whole.each
+        return (self, *(replace(self, whole=self, written=n, **vars(r)) for n, r in self.further.items()))
+
+    def of(self, output: str) -> Operator:
+        """Return the operator as it would be if it had one of its outputs alone."""
+        return next(each for each in self.each if each.output == output)
 
     @cached_property
     def main(self) -> str:
@@ -192,7 +225,11 @@ class Operator:
     @cached_property
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
-        return tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+        found = tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+        if self.whole is None or not isinstance(self.computes, Elementwise):
+            return found
+        entering = names_of(self.computes.graphs().value)  # one output may need fewer
+        return tuple(p for p in found if p.symbol in entering)
 
     @cached_property
     def gradient(self) -> str | None:
@@ -223,13 +260,18 @@ class Operator:
         return role.shape(main, self.by_role(attributes))
 
     def axes_of(self, name: str, main: Shape, own: Shape, attributes: Attributes) -> tuple[int | None, ...]:
-        """Return, for each axis of an input, the axis of the main operand it runs along."""
+        """Return, for each axis of a tensor, the axis of the main operand (that is, of the first output) it runs
+        along."""
         role = self.by_name[name].role
+        if name == self.outputs[0]:
+            return tuple(range(len(own)))
         assert isinstance(role, Role)
         return role.axes(main, own, self.by_role(attributes))
 
     def output_shape(self, a: Arguments) -> Shape:
         """Return the output's shape for inputs that have one (arrays or descriptions)."""
+        if self.shape is not None:
+            return self.shape(a)
         shape: Shape = tuple(a[self.main].shape)
         for name in self.mutual:
             if a.get(name) is not None:
@@ -279,6 +321,13 @@ class Operator:
         """Return the shape of the formula's values: the output's, or a larger one whose values are summed."""
         return self.output_shape(a) if self.terms is None else self.terms(a)
 
+    def kept_shape(self, a: Arguments) -> Shape:
+        """Return the output's shape in the axes of the formula's values: 1 along those that are summed."""
+        if self.kept is not None:
+            return self.kept(a)
+        shape = self.output_shape(a)
+        return (1,) * (len(self.terms_shape(a)) - len(shape)) + shape
+
     def formula_operands(self, a: Arguments) -> dict[str, Any]:
         """Return a formula's operands by symbol: arrays in its values' shape, numbers, the mean's divisor."""
         assert isinstance(self.computes, Elementwise)
@@ -291,12 +340,20 @@ class Operator:
             if parameter.kind == "attr":
                 found[parameter.symbol] = _constant(parameter, value)
             elif value is not None:
-                found[parameter.symbol] = value if value.shape == shape else np.broadcast_to(value, shape)
+                found[parameter.symbol] = value if value.shape == shape else self._along(parameter, value, shape, a)
         if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if self.scalars is not None:
             found.update(self.scalars(a))
         return found
+
+    def _along(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
+        """An operand in the shape of the formula's values, its axes where its role says that they run."""
+        own = [1] * len(shape)
+        for axis, n in zip(self.axes_of(parameter.name, shape, value.shape, a), value.shape, strict=True):
+            if axis is not None:
+                own[axis] = n
+        return np.broadcast_to(value.reshape(own), shape)
 
 
 def _constant(parameter: Parameter, value: Any) -> float:

@@ -67,6 +67,18 @@ def _per_class(main: Shape, attributes: Attributes) -> Shape:
 PER_CLASS = Role("one value per class", _per_class, lambda main, own, a: (_class_axis(main),))
 
 
+def _channels(main: Shape, attributes: Attributes) -> Shape:
+    return main[1:2] or (1,)
+
+
+def _channel_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    """The axis of more than one element, wherever it stands, runs along axis 1."""
+    return tuple(1 if n > 1 and len(main) > 1 else None for n in own)
+
+
+PER_CHANNEL = Role("one value per channel, or one", _channels, _channel_axes)
+
+
 def _samples(main: Shape, attributes: Attributes) -> Shape:
     return tuple(n for k, n in enumerate(main) if k != _class_axis(main)) if len(main) > 1 else (1,)
 
@@ -136,9 +148,10 @@ def tensor(name: str, symbol: str, role: Role, *, optional: bool = False, read: 
     return Parameter(name, "input", role, symbol, optional, read and role is not UNREAD)
 
 
-def output(name: str) -> Parameter:
-    """The output, of the main operand's shape, or of the common one of operands that broadcast with it."""
-    return Parameter(name, "output")
+def output(name: str, role: Role | None = None) -> Parameter:
+    """An output: the first of the main operand's shape, or of the common one of operands that broadcast with it; a
+    further one of a role's."""
+    return Parameter(name, "output", role)
 
 
 def axis(name: str) -> Parameter:

@@ -8,7 +8,7 @@ answer that passes proves that all pass (:func:`worst_of`). Where it does not, e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -23,9 +23,9 @@ from ..defects.right import flushing
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.platforms import platform
-from ..operators import Reference, operator, reference, writes
+from ..operators import Reference, operator, references, writes
 from ..runner.judge import judge_values
-from ..runner.memory import POISONS, Memory
+from ..runner.memory import Memory
 from ..runner.one_case import outcome_on
 from ..runner.outcome import Outcome, outcome_of_layers
 from ..runner.prepare import Prepared
@@ -47,29 +47,33 @@ def run_right(share: Share, answer: Answer) -> None:
 def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
     """Judge one case. A reference depends on the SoC by kernel type and by what is flushed, and is made once."""
     inputs, specs = make_inputs(case, seed=share.settings.seed)
-    references: dict[Any, Reference] = {}
-    computed = None
+    made: dict[Any, Mapping[str, Reference]] = {}
+    computed: dict[str, Computed] = {}
     for soc in (s for s in share.socs if not case.soc or s in case.soc):
         settings = replace(share.settings, soc=soc)
-        memory = Memory(case, soc, inputs, specs, POISONS[0])
+        memory = Memory(case, soc, inputs, specs)
         if not case.computes(soc) or not writes(memory.call):
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue
         kind = kernel_type(memory.call, {**memory.call.inputs, **memory.call.attrs})
         made_for = kind, platform(soc).flushes
-        if made_for not in references:
-            references[made_for] = reference(memory.call)
-        computed = computed or Computed(memory.call)
-        prepared = Prepared(case, settings, memory, references[made_for])
-        _judge_values(prepared, computed, kind, answer)
-        _judge_flushing(prepared, answer)
+        if made_for not in made:
+            made[made_for] = references(memory.call)
+        prepared = Prepared(case, settings, memory, made[made_for])
+        for output in made[made_for]:
+            if output not in computed:
+                computed[output] = Computed(memory.call, output)
+            _judge_values(prepared, computed[output], kind, answer)
+            _judge_flushing(prepared, output, answer)
 
 
 class Computed:
-    """What the right kernels compute of one case's data: float32 or float64 values, before any store."""
+    """What the right kernels of an output compute of one case's data: float32 or float64 values, before any store."""
 
-    def __init__(self, call: Call) -> None:
-        self.kernels = right_kernels(call.op)
+    def __init__(self, call: Call, output: str) -> None:
+        self.output = output
+        first = operator(call.op).output
+        self.kernels = [right for right in right_kernels(call.op) if (right.output or first) == output]
         self.values = values_of(self.kernels, call)
         self.judged_whole = False
         self.proved: set[str] = set()  # kernel types for which all stored values are finite and pass
@@ -105,40 +109,38 @@ def _judge_steps(prepared: Prepared, answer: Answer) -> None:
 
 
 def _judge_values(prepared: Prepared, computed: Computed, kind: str, answer: Answer) -> None:
-    """Judge all right kernels, and the golden, on one case on one SoC; finite results are the same on every SoC."""
-    call, kernels, golden = prepared.memory.call, computed.kernels, _golden(prepared)
+    """Judge all right kernels of an output, and the golden, on one case on one SoC; finite results are the same on
+    every SoC."""
+    call, kernels, reference = prepared.memory.call, computed.kernels, prepared.references[computed.output]
+    golden = reference.golden
     answer.judged += len(kernels) + 1
     if not computed.judged_whole:
         _tell(prepared, answer, [kernels[0].id], outcome_on(prepared, kernels[0].device))
         computed.judged_whole = True
     if kind in computed.proved:
         return
-    ends = computed.ends and [store_result(values, call) for values in computed.ends]
-    if ends and _pass(prepared, [*ends, golden]):
+    ends = computed.ends and [store_result(values, call, computed.output) for values in computed.ends]
+    if ends and _pass(prepared, reference, [*ends, golden]):
         if not prepared.settings.saturates:
             computed.proved.add(kind)
         return
     told: dict[bytes, Outcome] = {}
-    answers = [(right.id, store_result(values, call)) for right, values in zip(kernels, computed.values, strict=True)]
+    values = zip(kernels, computed.values, strict=True)
+    answers = [(right.id, store_result(found, call, computed.output)) for right, found in values]
     for id, actual in [*answers, (GOLDEN, golden)]:
         key = actual.tobytes()
         if key not in told:
-            told[key] = _outcome(prepared, actual)
+            told[key] = _outcome(prepared, reference, actual)
         _tell(prepared, answer, [id], told[key])
 
 
-def _judge_flushing(prepared: Prepared, answer: Answer) -> None:
+def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
     """Judge the SoC's own kernel where its instructions flush subnormal numbers, as they do there."""
-    call = prepared.memory.call
-    kernels = flushing(operator(call.op)) if platform(call.soc).flushes else ()
+    call, reference = prepared.memory.call, prepared.references[output]
+    kernels = flushing(operator(call.op).of(output)) if platform(call.soc).flushes else ()
     answer.judged += len(kernels)
     for right, values in zip(kernels, values_of(kernels, call), strict=True):
-        _tell(prepared, answer, [right.id], _outcome(prepared, store_result(values, call)))
-
-
-def _golden(prepared: Prepared) -> Array:
-    assert prepared.reference is not None
-    return prepared.reference.golden
+        _tell(prepared, answer, [right.id], _outcome(prepared, reference, store_result(values, call, output)))
 
 
 def _tell(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outcome) -> None:
@@ -147,23 +149,21 @@ def _tell(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outco
         answer.hits += [Hit(id, case, failed_layers(outcome), outcome.reason, soc) for id in ids]
 
 
-def _outcome(prepared: Prepared, actual: Array) -> Outcome:
-    assert prepared.reference is not None
-    _, layers = judge_values(prepared.reference, actual, prepared.settings)
+def _outcome(prepared: Prepared, reference: Reference, actual: Array) -> Outcome:
+    _, layers = judge_values(reference, actual, prepared.settings)
     return outcome_of_layers({name: layers[name] for name in prepared.settings.layers})
 
 
 # ---- all at once -----------------------------------------------------------------------------------------------------
 
 
-def _pass(prepared: Prepared, answers: list[Array]) -> bool:
+def _pass(prepared: Prepared, reference: Reference, answers: list[Array]) -> bool:
     """Whether the worst of some answers pass, and prove with it that each does; False proves nothing."""
     settings = elementwise(prepared.settings)
-    assert prepared.reference is not None
-    worst = worst_of(prepared.reference, answers)
+    worst = worst_of(reference, answers)
     if settings is None or worst is None:
         return False
-    _, layers = judge_values(prepared.reference, worst, settings)
+    _, layers = judge_values(reference, worst, settings)
     return all(layers[name].passed for name in settings.layers)
 
 

@@ -18,7 +18,9 @@ from ..defects.device import (
     everything,
     kernel_type,
     nothing,
+    own_output,
     read_plainly,
+    right_device,
     store,
     write_in_place,
 )
@@ -90,22 +92,21 @@ class Plain:
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
         self.call: Call = prepared.memory.call
-        self.device = Device("plain", plain(operator(prepared.case.op)))
+        self.op = operator(prepared.case.op)
+        self.device = right_device(self.op)
         self.status = validate(self.call)
         self.launched = self.status.ok and _has_memory(self.call) and writes(self.call)
-        self._result: Array | None = None
+        self._results: dict[str, Array] = {}
         self._outcome: Outcome | None = None
 
-    @property
-    def result(self) -> Array:
-        if self._result is None:
-            self._result = self.device.result(self.call, self._out)
-        return self._result
+    def result(self, output: str) -> Array:
+        """What the plain kernel makes of an output, computed once."""
+        if output not in self._results:
+            self._results[output] = right_device(self.op.of(output)).result(self.call, self._out(output))
+        return self._results[output]
 
-    @property
-    def _out(self) -> Array:
-        (out,) = self.prepared.memory.outputs.values()
-        return out.view
+    def _out(self, output: str) -> Array:
+        return self.prepared.memory.outputs[output].view
 
     @property
     def passes(self) -> bool:
@@ -130,9 +131,10 @@ class Plain:
             return True
 
     def _launched_differs(self, device: Device) -> bool:
+        output = own_output(device, self.call)
         if device.after is not nothing or device.write is not write_in_place:
             return True
-        if device.written is not everything and device.written(self._out.shape) is not None:
+        if device.written is not everything and device.written(self._out(output).shape) is not None:
             return True
         if device.negates(self.call):
             return True
@@ -141,13 +143,13 @@ class Plain:
             for name, value in self.call.inputs.items()
             if value is not None
         )
-        computes = self._computes_otherwise(device.kernel)
+        computes = self._computes_otherwise(device.kernel, plain(self.op.of(output)))
         if not (reads or computes or device.store is not store or device.kernel_type is not kernel_type):
             return False
-        return device.result(self.call, self._out).tobytes() != self.result.tobytes()
+        return device.result(self.call, self._out(output)).tobytes() != self.result(output).tobytes()
 
-    def _computes_otherwise(self, kernel: Kernel) -> bool:
+    def _computes_otherwise(self, kernel: Kernel, right: Kernel) -> bool:
         """Whether another kernel may compute another value; most calls are too small for one of :class:`Where`."""
-        if isinstance(kernel, Where) and kernel.plain is self.device.kernel:
+        if isinstance(kernel, Where) and kernel.plain is right:
             return kernel.holds({**self.call.attrs, **self.call.inputs})
-        return kernel is not self.device.kernel
+        return kernel is not right

@@ -64,6 +64,7 @@ class Findings:
     bad: Array
     places: str
     call: Call | None = None  # without it operands are not read again
+    output: str = ""  # the first one unless it is named
 
     @property
     def golden(self) -> Array:
@@ -123,9 +124,9 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
 def _gives(call: Call, found: Findings) -> bool:
     """Whether a changed call's golden is what the device gave, and not what it should have given."""
     try:
-        if not _may_give(compute(call), found):
+        if not _may_give(compute(call, output=found.output), found):
             return False
-        other = reference_of(call)
+        other = reference_of(call, found.output)
     except OracleError:
         return False
     if other.golden.shape != found.actual.shape or other.golden.dtype != found.actual.dtype:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,7 +20,8 @@ from ..model.status import SUCCESS, Status
 from ..numerics.extremes import some
 from ..verdict import Judgement
 from .custody import DeviceError, guarded, readable
-from .memory import POISONS, Memory
+from .memory import Memory
+from .poisons import OTHER
 from .prepare import Prepared
 from .repeat import differences, is_repeated
 
@@ -46,18 +47,19 @@ class Stopwatch:
 class Execution:
     """What a device did with a call.
 
-    ``memory``: as the device left it. ``changed``: the inputs it modified. ``actual``: the output, if its values can be
-    judged. ``unwritten``: elements of it that hold the poison after two runs with different poisons. ``differing``:
-    what other runs of the same call gave otherwise (--determinism, --invariance). ``third``: the third party's output.
+    ``memory``: as the device left it. ``changed``: the inputs it modified. ``actual``: the outputs by name, if their
+    values can be judged. ``unwritten``: elements of them that hold the poison after two runs with different poisons.
+    ``differing``: what other runs of the same call gave otherwise (--determinism, --invariance). ``third``: the third
+    party's outputs.
     """
 
     memory: Memory
     status: Status
     changed: tuple[str, ...] = ()
-    actual: Array | None = None
-    unwritten: Array | None = None
+    actual: Mapping[str, Array] = field(default_factory=dict)
+    unwritten: Mapping[str, Array] = field(default_factory=dict)
     differing: tuple[Judgement, ...] = ()
-    third: Array | None = None
+    third: Mapping[str, Array] = field(default_factory=dict)
 
 
 def execute(prepared: Prepared, backend: Backend, watch: Stopwatch, device: Device = guarded) -> Execution:
@@ -76,24 +78,27 @@ def execute(prepared: Prepared, backend: Backend, watch: Stopwatch, device: Devi
             status = saved.status = run(memory)
     changed = tuple(memory.changed_inputs())  # before another run restores them
     actual = _judgeable(prepared, memory, status)
-    if actual is None:
+    if not actual:
         return Execution(memory, status, changed)
     unwritten = _unwritten(memory, actual, run)
-    if is_repeated(prepared.settings) and all(actual is not output.view for output in memory.outputs.values()):
-        actual = actual.copy()  # the device's own memory, which it may use again in the next run
+    if is_repeated(prepared.settings):  # the device's own memory, which it may use again in the next run
+        actual = {n: a if a is memory.outputs[n].view else a.copy() for n, a in actual.items()}
     differing = tuple(differences(prepared, actual, run))
     return Execution(memory, status, changed, actual, unwritten, differing, third_party_output(prepared))
 
 
-def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> Array | None:
-    """Return the output if its values can be judged: the call computes something, succeeded, and gave an array of the
-    right type and shape."""
-    if prepared.values is None or not status.ok:
-        return None
-    ((name, output),) = memory.outputs.items()
-    found = memory.call.outputs.get(name)
-    right = isinstance(found, np.ndarray) and (found.dtype, found.shape) == (output.view.dtype, output.view.shape)
-    return np.asarray(found) if right else None  # not of a class whose operations are the device's
+def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, Array]:
+    """Return the outputs if their values can be judged: the call computes something, succeeded, and gave arrays of the
+    right types and shapes."""
+    if not prepared.values or not status.ok:
+        return {}
+    actual = {}
+    for name, output in memory.outputs.items():
+        found = memory.call.outputs.get(name)
+        if not isinstance(found, np.ndarray) or (found.dtype, found.shape) != (output.view.dtype, output.view.shape):
+            return {}
+        actual[name] = np.asarray(found)  # not of a class whose operations are the device's
+    return actual
 
 
 def unsupported(backend: Backend, call: Call, device: Device = guarded) -> str:
@@ -119,28 +124,26 @@ def _answer(backend: Backend, call: Call, device: Device) -> Status:
     return answer
 
 
-def _unwritten(memory: Memory, actual: Array, run: Callable[[Memory], Status]) -> Array | None:
-    """Return which elements were not written, None if all were: a result may equal the poison, and then a second run
-    with another decides."""
-    ((name, output),) = memory.outputs.items()
-    if actual is not output.view:
-        return None
-    missing = output.unwritten()
-    if some(missing):
-        second = memory.again(POISONS[1])
+def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memory], Status]) -> dict[str, Array]:
+    """Return which elements were not written, of outputs that have such: a result may equal the poison, and then a
+    second run with another decides."""
+    missing = {n: o.unwritten() for n, o in memory.outputs.items() if actual[n] is o.view}
+    missing = {n: found for n, found in missing.items() if some(found)}
+    if missing:
+        second = memory.again(OTHER)
         run(second)
-        missing &= second.outputs[name].unwritten()
-    return missing if some(missing) else None
+        missing = {n: found & second.outputs[n].unwritten() for n, found in missing.items()}
+    return {n: found for n, found in missing.items() if some(found)}
 
 
 # third party ----------------------------------------------------------------------------------------------------------
 
 
-def third_party_output(prepared: Prepared) -> Array | None:
-    """Return what the third party of a dual benchmark answers to the same inputs; None where there is none."""
+def third_party_output(prepared: Prepared) -> dict[str, Array]:
+    """Return what the third party of a dual benchmark answers to the same inputs; nothing where there is none."""
     text = prepared.settings.third_party
     if text is None or "standard" not in prepared.settings.layers:
-        return None
+        return {}
     benchmark = _third_party(text)
     memory = prepared.memory.again()
     asked: Any = getattr(benchmark, "unsupported", None)
@@ -149,8 +152,7 @@ def third_party_output(prepared: Prepared) -> Array | None:
     answer = benchmark.run(memory.call)
     if answer is not None and not answer.ok:
         raise OracleError(f"third party {text} answered {answer.name}: {answer.reason}")
-    (output,) = memory.outputs
-    return np.asarray(memory.call.outputs[output])
+    return {name: np.asarray(memory.call.outputs[name]) for name in memory.outputs}
 
 
 @lru_cache(maxsize=4)

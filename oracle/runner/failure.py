@@ -72,14 +72,15 @@ def elements(
         ulp_distance(actual, golden) if find(actual.dtype) and is_float(actual) else _integer_distance(actual, golden)
     )
     places, cause = "", ""
+    shape = actual.shape
     if bad.any():
         places = pattern.describe(bad, ignored_rows(reference))
-        cause = diagnosis.cause_of_values(diagnosis.Findings(reference, given, bad, places, call))
+        cause = diagnosis.cause_of_values(diagnosis.Findings(reference, given, bad, places, call, output))
     return Detail(
         rule=rule,
         output=output,
         worst=tuple(
-            replace(_element(i, actual, golden, bound, distance, score), operands=operands_at(call, actual.shape, i))
+            replace(_element(i, actual, golden, bound, distance, score), operands=operands_at(call, output, shape, i))
             for i in _worst(score, bad)
         ),
         ulp_histogram=histogram(distance[judged.reshape(-1)]),
@@ -168,9 +169,9 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
     )
 
 
-def operands_at(call: Call | None, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
-    """Return the operands that meet at one element of the output, by name."""
-    if call is None or call.op not in OPERATORS:
+def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
+    """Return the operands that meet at one element of an output, by name; none of one in which many are summed."""
+    if call is None or call.op not in OPERATORS or OPERATORS[call.op].of(output).kept is not None:
         return {}
     op, index, found = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
     for name, array in call.inputs.items():

@@ -35,7 +35,7 @@ from ..model.dtypes import DTYPES
 from ..model.kept import code_digest, store
 from ..model.storage import memory_of
 from ..operators import OPERATORS, Reference
-from .memory import POISONS, Memory
+from .memory import Memory
 from .settings import Settings
 
 FORM = b"aclnn-oracle golden 1\n"
@@ -64,8 +64,8 @@ class GoldenCache:
         name = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
         return self.folder / name[:2] / f"{name[2:]}.golden"
 
-    def load(self, case: Case, settings: Settings) -> tuple[Memory, Reference] | None:
-        """Return a case's memory and reference, None where they are not kept, or not as they were written."""
+    def load(self, case: Case, settings: Settings) -> tuple[Memory, dict[str, Reference]] | None:
+        """Return a case's memory and references, None where they are not kept, or not as they were written."""
         path = self.path(case, settings)
         try:
             content = path.read_bytes()
@@ -82,14 +82,19 @@ class GoldenCache:
             inputs[name] = buffer and buffer.view
             if buffer is not None:
                 memory_of(buffer.view)[...] = arrays[_INPUT + name]
-        memory = Memory(case, settings.soc, inputs, _specs(case), POISONS[0], settings.under)
-        reference = {name.removeprefix(_FIELD): value for name, value in arrays.items() if name.startswith(_FIELD)}
-        return memory, Reference(**reference)
+        memory = Memory(case, settings.soc, inputs, _specs(case), under=settings.under)
+        found: dict[str, dict[str, Any]] = {output: {} for output in case.outputs}
+        for name, value in arrays.items():
+            if name.startswith(_FIELD):
+                output, _, field = name.removeprefix(_FIELD).partition(" ")
+                found[output][field] = value
+        return memory, {output: Reference(**given) for output, given in found.items()}
 
-    def store(self, case: Case, settings: Settings, memory: Memory, reference: Reference) -> None:
-        """Keep a case's inputs, which no device has had yet, and its reference."""
+    def store(self, case: Case, settings: Settings, memory: Memory, references: Mapping[str, Reference]) -> None:
+        """Keep a case's inputs, which no device has had yet, and its references."""
         parts: dict[str, Any] = {_INPUT + name: memory_of(v) for name, v in memory.inputs.items() if v is not None}
-        parts |= {_FIELD + field.name: getattr(reference, field.name) for field in fields(reference)}
+        for output, reference in references.items():
+            parts |= {f"{_FIELD}{output} {field.name}": getattr(reference, field.name) for field in fields(reference)}
         content = packed(parts)
         if len(content) * LARGEST > self.limit:
             return

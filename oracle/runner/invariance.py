@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..catalogue.case import Case
-from ..model.call import Array, TensorSpec
+from ..model.call import TensorSpec
 from ..operators import OPERATORS
-from .memory import POISONS, Memory
+from .memory import Memory
 
 Part = tuple[slice, ...]
+Cut = tuple[int, slice]  # an axis of the first output, and what is kept of it
 
 
-def variants(case: Case, memory: Memory) -> Iterator[tuple[str, Memory, Part]]:
-    """Yield (what, call, part): calls whose output must equal that part of the original's, bit for bit."""
+def variants(case: Case, memory: Memory) -> Iterator[tuple[str, Memory, Mapping[str, Part]]]:
+    """Yield (what, call, parts): calls whose outputs must equal these parts of the original's, bit for bit."""
     memory.restore()
     if not _is_contiguous(memory):
-        yield "a contiguous layout", _rebuild(case, memory, None), (slice(None),) * _rank(memory)
+        whole = {name: (slice(None),) * output.view.ndim for name, output in memory.outputs.items()}
+        yield "a contiguous layout", _rebuild(case, memory, None), whole
     axis = batch_axis(case)
     if axis is not None:
         size = memory.outputs[OPERATORS[case.op].output].view.shape[axis]
-        part = (slice(None),) * axis + (slice(0, (size + 1) // 2),)
-        yield "a slice of the batch", _rebuild(case, memory, (axis, part[axis])), part
+        cut = axis, slice(0, (size + 1) // 2)
+        parts = {name: _part(case, name, output.view.shape, cut) for name, output in memory.outputs.items()}
+        yield "a slice of the batch", _rebuild(case, memory, cut), parts
 
 
 def batch_axis(case: Case) -> int | None:
-    """Return an axis of the output along which the operator works slice by slice, of two or more; None if none is."""
+    """Return an axis of the output, and of every further one, along which the operator works slice by slice, of two or
+    more; None if none is."""
     op = OPERATORS[case.op]
     plan = case.outputs[op.output]
-    if plan is None or len(case.outputs) > 1:
+    if plan is None:
         return None
     if any(given is not None and math.prod(given.shape) > math.prod(plan.shape) for given in case.inputs.values()):
         return None  # terms of other places are summed
-    return next((axis for axis in op.slice_axes(plan.shape, case.attrs) if plan.shape[axis] > 1), None)
+    further = [op.axes_of(n, plan.shape, p.shape, case.attrs) for n, p in case.outputs.items() if p is not None]
+    axes = op.slice_axes(plan.shape, case.attrs)
+    return next((axis for axis in axes if plan.shape[axis] > 1 and all(axis in own for own in further)), None)
 
 
-def _rank(memory: Memory) -> int:
-    return next(iter(memory.outputs.values())).view.ndim
+def _part(case: Case, name: str, shape: tuple[int, ...], cut: Cut) -> Part:
+    """What a cut keeps of a tensor of a shape: all of one that has no such axis."""
+    op = OPERATORS[case.op]
+    plan = case.outputs[op.output]
+    assert plan is not None
+    axis, part = cut
+    axes = op.axes_of(name, plan.shape, shape, case.attrs)
+    return (slice(None),) * axes.index(axis) + (part,) if axis in axes else ()
 
 
 def _is_contiguous(memory: Memory) -> bool:
@@ -49,35 +61,24 @@ def _is_contiguous(memory: Memory) -> bool:
     return all(a.flags.c_contiguous for a in [*arrays, *(o.view for o in memory.outputs.values())])
 
 
-def _rebuild(case: Case, memory: Memory, cut: tuple[int, slice] | None) -> Memory:
+def _rebuild(case: Case, memory: Memory, cut: Cut | None) -> Memory:
     """Return the call with contiguous tensors, cut along an axis of the output if asked."""
     inputs = {n: _input(case, n, v, cut) for n, v in memory.inputs.items()}
     outputs = {}
     for name, plan in case.outputs.items():
         shape = () if plan is None else plan.shape
         if cut is not None:
-            axis, part = cut
-            shape = (*shape[:axis], part.stop, *shape[axis + 1 :])
+            kept = _part(case, name, shape, cut)
+            shape = (*shape[: len(kept) - 1], kept[-1].stop, *shape[len(kept) :])
         outputs[name] = plan and replace(plan, shape=shape, view="contiguous", storage_shape=None)
     made = replace(case, outputs=outputs)
     specs = {n: TensorSpec.of(v) for n, v in inputs.items() if isinstance(v, np.ndarray)}
     for n, v in specs.items():
         v.format = memory.call.specs[n].format if n in memory.call.specs else "ND"
-    return Memory(made, memory.call.soc, inputs, specs, POISONS[0], memory.under)
+    return Memory(made, memory.call.soc, inputs, specs, under=memory.under)
 
 
-def _input(case: Case, name: str, value: Any, cut: tuple[int, slice] | None) -> Any:
+def _input(case: Case, name: str, value: Any, cut: Cut | None) -> Any:
     if not isinstance(value, np.ndarray):
         return value
-    if cut is not None:
-        value = _cut(case, name, value, *cut)
-    return np.array(value, order="C")
-
-
-def _cut(case: Case, name: str, value: Array, axis: int, part: slice) -> Array:
-    """Cut an operand along the output's axis, where it has that axis."""
-    op = OPERATORS[case.op]
-    plan = case.outputs[op.output]
-    assert plan is not None
-    axes = op.axes_of(name, plan.shape, value.shape, case.attrs)
-    return value[(slice(None),) * axes.index(axis) + (part,)] if axis in axes else value
+    return np.array(value if cut is None else value[_part(case, name, value.shape, cut)], order="C")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,39 +19,86 @@ from .settings import Settings
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What the enabled layers say, in their order.
+class Values:
+    """An output whose values were judged, and how it compares."""
 
-    ``actual``: the output, where its values were judged. ``budget_used``, ``kernel_share`` and ``outside`` (elements
-    outside the strict bound) are known whatever the layers.
+    actual: Array
+    compared: Comparison
+
+    @property
+    def outside(self) -> Array | None:
+        """The elements outside the strict bound; None if there is none."""
+        bad = self.compared.strict_bad
+        return None if bad is None else bad.reshape(self.actual.shape)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the enabled layers say of all outputs, in the layers' order.
+
+    ``values``: the outputs whose values were judged, by name; how they compare is known whatever the layers.
     """
 
     layers: Mapping[str, Judgement]
-    actual: Array | None = None
-    budget_used: float | None = None
-    outside: Array | None = None
-    kernel_share: float | None = None
+    values: Mapping[str, Values] = field(default_factory=dict)
+
+    @property
+    def worst(self) -> str:
+        """The output that uses most of its budget, "" where no values were judged."""
+        return max(self.values, key=lambda name: self.values[name].compared.budget_used, default="")
+
+    @property
+    def budget_used(self) -> float | None:
+        return self.values[self.worst].compared.budget_used if self.values else None
+
+    @property
+    def kernel_share(self) -> float | None:
+        """The largest of all outputs; None where no reference tells it."""
+        shares = [v.compared.kernel_share for v in self.values.values() if v.compared.kernel_share is not None]
+        return max(shares, default=None)
 
 
 def judge(prepared: Prepared, execution: Execution) -> Judged:
     """Judge what a device did with a case."""
     problems = list(_structure(prepared, execution))
-    actual = execution.actual
     layers: dict[str, Judgement] = {}
-    compared = None
-    if prepared.values is not None and actual is not None:
-        compared, layers = judge_values(prepared.values, actual, prepared.settings, execution.third)
+    values: dict[str, Values] = {}
+    if prepared.values and execution.actual:
+        values, layers = judge_outputs(prepared.values, execution.actual, prepared.settings, execution.third)
         problems += [layer for name, layer in layers.items() if name == "structure" and not layer.passed]
-    elif prepared.reference is not None and not _as_expected(prepared, execution):
+    elif prepared.references and not _as_expected(prepared, execution):
         because = Judgement(False, f"not judged: {problems[0].reason}", problems[0].rule)
         layers = {"standard": because, "strict": because}
     problems += execution.differing
     layers["structure"] = _in_sum(problems, layers.get("structure"))
-    enabled = {name: layers[name] for name in prepared.settings.layers if name in layers}
-    if compared is None or actual is None:
-        return Judged(enabled)
-    outside = None if compared.strict_bad is None else compared.strict_bad.reshape(actual.shape)
-    return Judged(enabled, actual, compared.budget_used, outside, compared.kernel_share)
+    return Judged({name: layers[name] for name in prepared.settings.layers if name in layers}, values)
+
+
+def judge_outputs(
+    references: Mapping[str, Reference],
+    actual: Mapping[str, Array],
+    settings: Settings,
+    third: Mapping[str, Array] | None = None,
+) -> tuple[dict[str, Values], dict[str, Judgement]]:
+    """Judge the values of all outputs, by every layer: one fails where it fails for any output, and names that."""
+    values: dict[str, Values] = {}
+    found: dict[str, dict[str, Judgement]] = {}
+    for name, reference in references.items():
+        compared, layers = judge_values(reference, actual[name], settings, (third or {}).get(name))
+        values[name] = Values(actual[name], compared)
+        for layer, judgement in layers.items():
+            found.setdefault(layer, {})[name] = replace(judgement, output=name)
+    worst = Judged({}, values).worst
+    return values, {layer: _of_all(told, worst) for layer, told in found.items()}
+
+
+def _of_all(told: Mapping[str, Judgement], worst: str) -> Judgement:
+    """A layer of all outputs: what it says of the first that fails, or of the worst; the reasons of all that fail."""
+    failed = {name: judgement for name, judgement in told.items() if not judgement.passed}
+    deciding = next(iter(failed.values()), told[worst])
+    if len(told) == 1:
+        return deciding
+    return replace(deciding, reason="; ".join(f"{name}: {judgement.reason}" for name, judgement in failed.items()))
 
 
 def judge_values(
@@ -71,7 +118,7 @@ def judge_values(
 
 def _as_expected(prepared: Prepared, execution: Execution) -> bool:
     """Whether a call without values ended as it should."""
-    return prepared.values is None and execution.status.name == prepared.expected
+    return not prepared.values and execution.status.name == prepared.expected
 
 
 # structure, less what reads values ------------------------------------------------------------------------------------
@@ -87,12 +134,13 @@ def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
         yield _problem("inputs unchanged", f"the device modified {', '.join(execution.changed)}")
     for name, output in execution.memory.outputs.items():
         found = execution.memory.call.outputs.get(name)
-        if prepared.values is None:
+        if not prepared.values:
             if not output.untouched() or found is not output.view:
                 why = "an empty input" if prepared.expected == SUCCESS.name else "a refused call"
                 yield _problem(f"{why} leaves the output untouched", f"{name} was written")
         elif status.ok:
-            yield from _output(name, output, found, execution.unwritten)
+            for problem in _output(name, output, found, execution.unwritten.get(name)):
+                yield replace(problem, output=name)
 
 
 def _output(name: str, given: Output, found: object, unwritten: Array | None) -> Iterator[Judgement]:
@@ -122,4 +170,4 @@ def _in_sum(problems: list[Judgement], values: Judgement | None) -> Judgement:
     if not problems:
         return Judgement(True, metrics=metrics)
     reasons = "; ".join(dict.fromkeys(problem.reason for problem in problems))
-    return Judgement(False, reasons, problems[0].rule, metrics, problems[0].bad)
+    return replace(problems[0], reason=reasons, metrics=metrics)

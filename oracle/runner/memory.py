@@ -14,23 +14,27 @@ from ..catalogue.layout import allocate
 from ..model.call import Array, Call, TensorSpec
 from ..model.storage import address, memory_of, strides_of
 from ..numerics.extremes import some
-
-POISONS = (0xA5, 0x5A)  # bytes no result consists of by accident twice: a second run takes the second one
+from .poisons import GUARD, PATTERN, poison_of, word
 
 
 @dataclass
 class Output:
-    """One output tensor: ``view`` is what the device sees, the rest of ``base`` are guards."""
+    """One output tensor: ``view`` is what the device sees, the rest of ``base`` are guards.
+
+    ``poison``: the kind that the view is filled with; guards have the pattern.
+    """
 
     base: Array
     view: Array
-    poison: int
+    poison: str = PATTERN
 
     @classmethod
-    def make(cls, plan: TensorPlan, poison: int) -> Output:
+    def make(cls, plan: TensorPlan, poison: str = PATTERN) -> Output:
         buffer = allocate(plan.shape, plan.dtype, plan.view)
         output = cls(buffer.base, buffer.view, poison)
-        output.bytes[...] = poison
+        output.bytes[...] = GUARD
+        if poison != PATTERN:
+            _fill(output.view, word(poison, output.view.dtype))
         return output
 
     @property
@@ -39,31 +43,40 @@ class Output:
 
     def untouched(self) -> bool:
         """Whether not one byte was written."""
-        return bool((self.bytes == self.poison).all())
+        return self.damaged() == 0 and bool(self.unwritten().all())
 
     def unwritten(self) -> Array:
         """Return a bool array of the view's shape: the elements that still hold the poison."""
         view = self.view
         if not view.size:
             return np.zeros(view.shape, bool)
-        return np.asarray(self._poisoned(np.ascontiguousarray(view).reshape(-1)).reshape(view.shape))
+        return np.asarray(_holding(self.poison, np.ascontiguousarray(view).reshape(-1)).reshape(view.shape))
 
     def damaged(self) -> int:
-        """Return how many guard elements lost their poison."""
+        """Return how many guard elements lost their pattern."""
         first = (address(self.view) - address(self.base)) // self.base.itemsize
         if self.view.flags.c_contiguous:
             before, after = self.base[:first], self.base[first + self.view.size :]
-            return sum(part.size - int(np.count_nonzero(self._poisoned(part))) for part in (before, after))
-        whole = self._poisoned(self.base)
+            return sum(part.size - int(np.count_nonzero(_holding(PATTERN, part))) for part in (before, after))
+        whole = _holding(PATTERN, self.base)
         np.ndarray(self.view.shape, bool, whole.data, first, strides_of(self.view))[...] = True  # no guards
         return whole.size - int(np.count_nonzero(whole))
 
-    def _poisoned(self, array: Array) -> Array:
-        """Return which elements of a contiguous vector hold the poison in all their bytes."""
-        width = min(array.itemsize, 8)
-        word = int.from_bytes(bytes([self.poison] * width), "little")
-        found: Array = np.asarray(array.view(f"u{width}") == word)
-        return found if width == array.itemsize else np.asarray(found.reshape(array.size, -1).all(axis=1))
+
+def _fill(view: Array, element: bytes) -> None:
+    """Put the bytes of one element into all; as an integer, for a bool or a NaN may change on its way."""
+    kind = view.dtype if view.itemsize > 8 else np.dtype(f"u{view.itemsize}")
+    view.view(kind)[...] = np.frombuffer(element, kind)[0]
+
+
+def _holding(poison: str, array: Array) -> Array:
+    """Return which elements of a contiguous vector hold a poison in all their bytes."""
+    width = min(array.itemsize, 8)
+    wanted = np.frombuffer(word(poison, array.dtype), f"u{width}")
+    parts = array.view(wanted.dtype)
+    if width == array.itemsize:
+        return np.asarray(parts == wanted[0])
+    return np.asarray((parts.reshape(array.size, -1) == wanted).all(axis=1))
 
 
 class Memory:
@@ -75,19 +88,20 @@ class Memory:
         soc: str,
         inputs: Mapping[str, Any],
         specs: Mapping[str, TensorSpec],
-        poison: int,
+        poison: str | None = None,
         under: Mapping[str, str] | None = None,
     ) -> None:
         self.case = case
         self.under = dict(under or {})  # what else the call's rules depend on, by the call's names
         self.inputs = dict(inputs)  # the device may replace entries of call.inputs, not of this
         self.outputs: dict[str, Output] = {}
+        self.poison = poison or poison_of(case, soc, self.under.get("cann", ""))
         outputs: dict[str, Any] = {}
         for name, plan in case.outputs.items():
             if plan is None or plan.spec_only:
                 outputs[name] = None if plan is None else specs[name]
             else:
-                self.outputs[name] = Output.make(plan, poison)
+                self.outputs[name] = Output.make(plan, self.poison)
                 outputs[name] = self.outputs[name].view
         self.call = Call(case.op, soc, dict(inputs), dict(case.attrs), outputs, specs, case.null, case.id, **self.under)
         self._storage = {n: memory_of(v) for n, v in self.inputs.items() if isinstance(v, np.ndarray)}
@@ -97,12 +111,13 @@ class Memory:
     def make(cls, case: Case, *, soc: str, seed: int, under: Mapping[str, str] | None = None) -> Memory:
         """Make the data of a case. ``under``: what else the call's rules depend on (``cann``)."""
         inputs, specs = make_inputs(case, seed=seed)
-        return cls(case, soc, inputs, specs, POISONS[0], under)
+        return cls(case, soc, inputs, specs, under=under)
 
-    def again(self, poison: int = POISONS[0]) -> Memory:
-        """Return the same call with its inputs restored and new outputs, for another run."""
+    def again(self, poison: str | None = None) -> Memory:
+        """Return the same call with its inputs restored and new outputs, for another run; with another poison where
+        one is given."""
         self.restore()
-        return Memory(self.case, self.call.soc, self.inputs, self.call.specs, poison, self.under)
+        return Memory(self.case, self.call.soc, self.inputs, self.call.specs, poison or self.poison, self.under)
 
     def restore(self) -> None:
         """Put the inputs' bytes back."""

@@ -43,6 +43,8 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
 
 
 def _device_of(backend: Backend) -> str:
+    if type(backend) is Oracle:
+        return backend.device
     try:
         with guarded():
             return readable(getattr(backend, "device", ""))

@@ -39,20 +39,24 @@ class Outcome:
     notes: tuple[str, ...] = ()  # what the device changed in the process
 
 
-def measures_of(prepared: Prepared, judged: Judged) -> dict[str, Any]:
-    """Return how large a judged case is (elements, how many enter one result, the golden's largest value) and how its
-    errors spread."""
-    if prepared.reference is None or judged.actual is None or not prepared.reference.written:
+def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[str, Any]:
+    """Return how large an output of a judged case is (elements, how many enter one result, the golden's largest value)
+    and how its errors spread; of the worst output unless one is named."""
+    output = output or judged.worst
+    if output not in judged.values:
         return {}
-    golden, op = prepared.reference.golden, OPERATORS[prepared.case.op]
+    reference, op = prepared.references[output], OPERATORS[prepared.case.op].of(output)
+    golden = reference.golden
     shape = golden.shape
     alone = op.slice_axes(shape, prepared.case.attrs)
     reduced = math.prod(n for axis, n in enumerate(shape) if axis not in alone)
+    if op.kept is not None:
+        reduced = math.prod(op.terms_shape(prepared.memory.inputs)) // max(1, golden.size)
     found: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
     found["kernel_share"] = judged.kernel_share
     if golden.dtype.kind != "c":
         found["magnitude"] = ulps.magnitude(golden)
-        found["ulps"] = ulps.spread(judged.actual, prepared.reference)
+        found["ulps"] = ulps.spread(judged.values[output].actual, reference)
     return found
 
 
@@ -70,26 +74,28 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
     name, layer = deciding
     detail = _detail(prepared, judged, name, layer)
     reason = f"{name}: {layer.reason}"
-    return Outcome("fail", reason, judged.layers, judged.budget_used, detail, measures_of(prepared, judged))
+    measures = measures_of(prepared, judged, layer.output)
+    return Outcome("fail", reason, judged.layers, judged.budget_used, detail, measures)
 
 
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> Detail:
     """Explain a failed layer: the worst elements and where they lie, and what would explain the failure."""
     in_order = all(output.view.flags.c_contiguous for output in prepared.memory.outputs.values())
     cause = broken_rules.cause_of_structure(layer.rule, layer.reason, layer.bad, in_order=in_order)
-    if prepared.reference is None or judged.actual is None:
+    output = layer.output or judged.worst
+    if output not in judged.values:
         return Detail(rule=layer.rule, cause=cause)
-    (output,) = prepared.memory.outputs
+    reference, values = prepared.references[output], judged.values[output]
     call = replace(
         prepared.memory.call, inputs=dict(prepared.memory.inputs)
     )  # as it was, whatever the device put there
-    bad = judged.outside if layer.bad is None and name == "standard" else layer.bad
+    bad = values.outside if layer.bad is None and name == "standard" else layer.bad
     if name == "structure" and bad is None:
-        bad = np.zeros(judged.actual.shape, bool)  # no element is to blame: an input was modified, a guard written
-    detail = failure.elements(output, layer.rule, prepared.reference, judged.actual, bad, call)
+        bad = np.zeros(values.actual.shape, bool)  # no element is to blame: an input was modified, a guard written
+    detail = failure.elements(output, layer.rule, reference, values.actual, bad, call)
     if layer.rule in broken_rules.OF_MEMORY:
-        view, golden = prepared.memory.outputs[output].view, prepared.reference.golden
-        cause = broken_rules.written_otherwise(call, output, view, golden) or cause
+        view = prepared.memory.outputs[output].view
+        cause = broken_rules.written_otherwise(call, output, view, reference.golden) or cause
     return replace(detail, cause=cause or detail.cause)
 
 

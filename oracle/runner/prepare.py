@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from .. import verdict
 from ..catalogue.case import Case
 from ..operators import Reference
-from ..operators import reference as reference_of
+from ..operators import references as references_of
 from .golden_cache import cache_of
 from .memory import Memory
 from .settings import Settings
@@ -17,20 +18,20 @@ from .settings import Settings
 class Prepared:
     """A case's data and reference, made once and judged many times (the detection score runs many devices on it).
 
-    ``reference`` is None where the call must be refused, or asks for its status alone.
+    ``references``: of each output, by its name; none where the call must be refused, or asks for its status alone.
     """
 
     case: Case
     settings: Settings
     memory: Memory
-    reference: Reference | None
+    references: Mapping[str, Reference]
 
     @classmethod
     def make(cls, case: Case, settings: Settings, memory: Memory | None = None) -> Prepared:
         """Make the data, unless it is given, and the reference. Raises OracleError where there is no reference."""
         memory = memory or Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
         computes = case.computes(settings.soc, settings.cann)
-        return cls(case, settings, memory, reference_of(memory.call) if computes else None)
+        return cls(case, settings, memory, references_of(memory.call) if computes else {})
 
     @classmethod
     def kept(cls, case: Case, settings: Settings) -> Prepared | None:
@@ -42,8 +43,8 @@ class Prepared:
     def keep(self) -> None:
         """Keep the case for later runs, before a device has it."""
         kept = cache_of(self.case, self.settings)
-        if kept is not None and self.reference is not None:
-            kept.store(self.case, self.settings, self.memory, self.reference)
+        if kept is not None and self.references:
+            kept.store(self.case, self.settings, self.memory, self.references)
 
     def again(self) -> Prepared:
         """Return the same case with its inputs restored and a new output, for another device."""
@@ -55,14 +56,22 @@ class Prepared:
         return self.case.expected(self.settings.soc, self.settings.cann)
 
     @property
-    def values(self) -> Reference | None:
-        """The reference of a call that computes something; None for a refused call and for an empty input."""
-        return self.reference if self.reference is not None and self.reference.written else None
+    def values(self) -> Mapping[str, Reference]:
+        """The references of a call that computes something; none of a refused call and for an empty input."""
+        return {name: found for name, found in self.references.items() if found.written}
 
 
 def uninformative(prepared: Prepared) -> str:
     """Say why a case proves nothing ("" if it proves something, or says itself why not)."""
-    if prepared.case.uninformative or prepared.values is None:
+    if prepared.case.uninformative or not prepared.values:
         return ""
-    reason = verdict.uninformative(prepared.values)
-    return reason and f"the case proves nothing: {reason}; change its data, or say why with uninformative:"
+    found = {name: verdict.uninformative(values) for name, values in prepared.values.items()}
+    if not all(found.values()):
+        return ""
+    reason = by_output(found)
+    return f"the case proves nothing: {reason}; change its data, or say why with uninformative:"
+
+
+def by_output(reasons: Mapping[str, str]) -> str:
+    """Return what is to be said of some outputs, each named where there are several."""
+    return "; ".join(reason if len(reasons) == 1 else f"{name}: {reason}" for name, reason in reasons.items())

@@ -19,7 +19,7 @@ from ..catalogue.layout import GUARD_BYTES, arrange
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..operators import Reference
-from ..operators import reference as reference_of
+from ..operators import references as references_of
 from .memory import Memory
 from .settings import Settings
 from .shrink import ShrunkCase
@@ -31,13 +31,12 @@ _DETERMINISM = "bitwise equal"  # the rule of --determinism begins so
 def script(shrunk: ShrunkCase, proof: str = "") -> str:
     """Return the file's text. ``proof``: how a run of it ended, told in its head."""
     case, settings = shrunk.case, shrunk.settings
-    (name, plan), = case.outputs.items()  # fmt: skip
     memory = Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
-    reference = _reference(shrunk, memory)
+    expected = {name: _expected(reference) for name, reference in _references(shrunk, memory).items()}
     template = Template(resources.files(__package__).joinpath("standalone.py.txt").read_text("utf-8"))
     plans = {**case.inputs, **case.outputs}
-    expected = _expected(reference)
-    special = any(p is not None and not hasattr(np, p.dtype) for p in plans.values()) or "bf" in expected["coarser"]
+    dtypes = [p.dtype for p in plans.values() if p is not None]
+    special = not all(hasattr(np, d) for d in dtypes) or any("bf" in fields["coarser"] for fields in expected.values())
     return template.substitute(
         title=f"{case.op}: a failure of the backend {settings.backend}.",
         original=shrunk.original.id,
@@ -54,12 +53,9 @@ def script(shrunk: ShrunkCase, proof: str = "") -> str:
         attrs=repr(dict(case.attrs)),
         runs=max(2, settings.determinism) if shrunk.rule.startswith(_DETERMINISM) else 1,
         inputs="".join(f"    {n!r}: {_input(n, p, memory)},\n" for n, p in case.inputs.items()),
-        output_name=repr(name),
-        output=_tensor(plan, None) if name in memory.outputs else f"None, {None if plan is None else 'described'!r}",
+        outputs="".join(_output(n, p, memory, expected[n], settings) for n, p in case.outputs.items()),
         specs="".join(_spec(n, s) for n, s in memory.call.specs.items()),
         null=repr(sorted(case.null)),
-        largest=repr(_largest(plan) if settings.saturates else None),
-        **expected,
     )
 
 
@@ -68,12 +64,18 @@ def _comment(text: str) -> str:
     return " ".join(text.split())[:200].replace("\\", "/").replace('"', "'")
 
 
-def _reference(shrunk: ShrunkCase, memory: Memory) -> Reference | None:
-    """What a right device answers; None where it must not write."""
-    if not shrunk.case.computes(shrunk.settings.soc, shrunk.settings.cann):
-        return None
-    found = reference_of(memory.call)
-    return found if found.written else None
+def _references(shrunk: ShrunkCase, memory: Memory) -> dict[str, Reference | None]:
+    """What a right device answers, by output; None where it must not write."""
+    computes = shrunk.case.computes(shrunk.settings.soc, shrunk.settings.cann)
+    found = references_of(memory.call) if computes else {}
+    return {name: found[name] if name in found and found[name].written else None for name in shrunk.case.outputs}
+
+
+def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[str, str], settings: Settings) -> str:
+    made = _tensor(plan, None) if name in memory.outputs else f"(None, {None if plan is None else 'described'!r})"
+    fields = {**expected, "largest": repr(_largest(plan) if settings.saturates else None)}
+    told = "".join(f"        {field}={value},\n" for field, value in fields.items())
+    return f"    {name!r}: Output(\n        lambda: {made},\n{told}    ),\n"
 
 
 def _largest(plan: TensorPlan | None) -> float | None:

@@ -323,8 +323,6 @@ def _carriers(state: State, axis: int) -> Iterator[tuple[str, int]]:
     for name, plan in state.plans().items():
         if op.by_name[name].holds("nothing"):
             axes = SAME.axes(shape, plan.shape, {})  # any shape will do: it follows the output where it is like it
-        elif name in op.outputs:
-            axes = tuple(range(len(shape))) if name == op.output else ()
         else:
             axes = op.axes_of(name, shape, plan.shape, state.case.attrs)
         if axis in axes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +41,9 @@ def test_what_comes_back_is_what_was_made_to_the_last_bit(stated_cases, settings
         assert Prepared.kept(case, settings) is None
         made.keep()
         kept = Prepared.kept(case, settings)
-        for field in fields(Reference):
-            assert_same(getattr(kept.reference, field.name), getattr(made.reference, field.name))
+        assert kept.references.keys() == made.references.keys()
+        for output, field in product(made.references, fields(Reference)):
+            assert_same(*(getattr(found.references[output], field.name) for found in (kept, made)))
         assert kept.memory._saved.keys() == made.memory._saved.keys()
         for name, storage in made.memory._saved.items():  # guards included
             assert_same(kept.memory._saved[name], storage)
@@ -62,8 +64,9 @@ def test_a_case_in_the_cache_is_not_computed_again_and_one_of_other_code_is(sett
     assert run_case(CASE, device, settings).status == "pass"
     kept = cache_of(CASE, settings)
     wrong = Prepared.kept(CASE, settings)
-    wrong.reference.golden[0, 0] += 1
-    wrong.reference.value[0, 0] += 1
+    (reference,) = wrong.references.values()
+    reference.golden[0, 0] += 1
+    reference.value[0, 0] += 1
     wrong.keep()  # an entry of wrong code would be this one: it decides
     assert run_case(CASE, device, settings).status == "fail"
     monkeypatch.setattr(kept, "code", "of a changed formula")
@@ -106,7 +109,7 @@ def test_a_full_folder_loses_what_was_read_longest_ago(settings):
     cases = [log_sigmoid(f"number{i}", shape=(50,)) for i in range(6)]
     for age, case in enumerate(cases):
         made = Prepared.make(case, settings)
-        kept.store(case, settings, made.memory, made.reference)
+        kept.store(case, settings, made.memory, made.references)
         os.utime(kept.path(case, settings), (age, age))
     assert kept.load(cases[0], settings) is not None  # read just now
     kept.limit = 3 * kept.path(cases[0], settings).stat().st_size

@@ -22,10 +22,12 @@ def sliced(case):
     memory = Memory.make(case, soc=SOC, seed=0)
     if not writes(memory.call):
         return 0
-    whole, count = compute(memory.call), 0
-    for what, part_memory, part in variants(case, memory):
+    whole, count = {name: compute(memory.call, output=name) for name in memory.outputs}, 0
+    for what, part_memory, parts in variants(case, memory):
         count += 1
-        assert compute(part_memory.call).tobytes() == np.ascontiguousarray(whole[part]).tobytes(), (case.id, what)
+        for name, part in parts.items():
+            found, wanted = compute(part_memory.call, output=name), np.ascontiguousarray(whole[name][part])
+            assert found.tobytes() == wanted.tobytes(), (case.id, what, name)
     return count
 
 

@@ -1,0 +1,179 @@
+"""aclnnPreluBackward: gradInput = gradOutput where self > 0, else gradOutput * weight; gradWeight = the sum of
+gradOutput * self where self is not above 0, per channel (axis 1), or over everything where weight has one element.
+
+Sources: document aclnnPreluBackward; activation/p_relu_grad_update/op_api/aclnn_prelu_backward.cpp (checks, dispatch to
+an update and a reduction); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels.
+
+Document and source differ, and the source wins: gradWeight is exactly (C) also for a weight of shape (1, C, 1, 1), and
+of weight's shape only where that has one element; a weight that is empty leaves gradWeight unwritten. self of one axis
+has one channel.
+
+self = 0 takes the weight, and adds its zero to the sum; NaN takes the weight and makes its channel NaN. Kernels before
+ascend950 multiply by masks: an infinity that a mask multiplies by zero, or a gradInput that is not finite, makes NaN
+there, so that is unspecified; on ascend910 the mask is made by clamping and fractional for 0 < self < 2^-126. Every
+kernel rounds the terms to the tensors' type before it sums them in float32, and a term may overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..model.call import TensorSpec
+from ..model.platforms import Platform
+from ..numerics.expressions import Expression, where
+from ..numerics.graphs import Elementwise, Form
+from .checks import (
+    Args,
+    Check,
+    Checks,
+    broadcasts_to,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
+from .operator import Aten, Operator, Result
+from .parameters import BROADCAST, MAIN, PER_CHANNEL, Shape, output, tensor
+
+INPUTS = ("gradOutput", "self", "weight")
+TENSORS = (*INPUTS, "gradInput", "gradWeight")
+
+
+def formula(g: Expression, x: Expression, w: Expression) -> Expression:
+    """The gradient of self."""
+    return where(x > 0, g, g * w)
+
+
+def term(g: Expression, x: Expression, w: Expression) -> Expression:
+    """What an element adds to the gradient of its weight."""
+    return where(x > 0, 0, g * x)
+
+
+def mask(x: Expression) -> Expression:
+    return where(x > 0, 1, 0)
+
+
+def clamped(x: Expression) -> Expression:
+    """ascend910: a number that is clamped and scaled."""
+    return where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
+
+
+def masked(m: Expression, g: Expression, w: Expression) -> Expression:
+    return (m + (1 - m) * w) * g
+
+
+def masked_term(m: Expression, g: Expression, x: Expression, w: Expression) -> Expression:
+    return (1 - m) * x * g + masked(m, g, w) * 0
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *TENSORS)
+    yield dtype_in(a, "self", float_types(platform))
+    for name in TENSORS:
+        if name != "self":
+            yield same_dtype(a, name, "self")
+    for name in TENSORS:
+        yield max_rank(a, name)
+    yield same_shape(a, "gradInput", "self")
+    yield weight_length(a["self"], a["weight"])
+    yield gradient_length(a)
+    yield broadcasts_to(a, "gradOutput", "self")
+    yield ends_if_empty(a, *INPUTS)
+
+
+def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
+    fits = weight.size == 1 or (self.rank > 0 and weight.size == channels(self.shape))
+    problem = f"weight has {weight.size} elements; it must have 1, or one per channel of self's shape {self.shape}"
+    return check("one weight, or one per channel", None if fits else problem)
+
+
+def gradient_length(a: Args) -> Check:
+    wanted = gradient_shape(a)
+    problem = f"gradWeight has shape {a['gradWeight'].shape}; beside weight {a['weight'].shape} it must be {wanted}"
+    return check("shape of gradWeight", None if a["gradWeight"].shape == wanted else problem)
+
+
+def channels(shape: Shape) -> int:
+    return shape[1] if len(shape) > 1 else 1
+
+
+def shared(a: Mapping[str, Any]) -> bool:
+    """Whether one weight is shared by all channels."""
+    return bool(math.prod(a["weight"].shape) == 1)
+
+
+def gradient_shape(a: Mapping[str, Any]) -> Shape:
+    """The shape of gradWeight."""
+    return tuple(a["weight"].shape) if shared(a) else (channels(tuple(a["self"].shape)),)
+
+
+def kept(a: Mapping[str, Any]) -> Shape:
+    """The same in self's axes."""
+    return tuple(n if k == 1 and not shared(a) else 1 for k, n in enumerate(a["self"].shape))
+
+
+def by_channel(t: Mapping[str, Any]) -> Any:
+    """The weight as PyTorch wants it: in the axes of self."""
+    return t["weight"].reshape([n if k == 1 and not shared(t) else 1 for k, n in enumerate(t["self"].shape)])
+
+
+def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
+    """PyTorch's terms of the weight's gradient, summed as its autograd does."""
+    gradient, terms = aten._prelu_kernel_backward(t["gradOutput"], t["self"], by_channel(t))
+    return gradient, terms.sum_to_size(kept(t)).reshape(gradient_shape(t))
+
+
+def torch_npu(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
+    """torch_npu sums the terms itself."""
+    gradient, total = aten._prelu_kernel_backward(t["gradOutput"], t["self"], by_channel(t))
+    return gradient, total.reshape(gradient_shape(t))
+
+
+OPERATOR = Operator(
+    name="aclnnPreluBackward",
+    parameters=(
+        tensor("gradOutput", "g", BROADCAST),
+        tensor("self", "x", MAIN),
+        tensor("weight", "w", PER_CHANNEL),
+        output("gradInput"),
+        output("gradWeight", PER_CHANNEL),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
+    source="activation/p_relu_grad_update/op_api/aclnn_prelu_backward.cpp",
+    checks=checks,
+    empty=INPUTS,
+    computes=Elementwise(
+        formula,
+        {
+            "950": formula,
+            "tbe_a2": Form(lambda g, x, w: masked(mask(x), g, w), departs=True),
+            "tbe_910": Form(lambda g, x, w: masked(clamped(x), g, w), departs=True),
+        },
+    ),
+    further={
+        "gradWeight": Result(
+            gradient_shape,
+            Elementwise(
+                term,
+                {
+                    "950": term,
+                    "tbe_a2": Form(lambda g, x, w: masked_term(mask(x), g, x, w), departs=True),
+                    "tbe_910": Form(lambda g, x, w: masked_term(clamped(x), g, x, w), departs=True),
+                },
+            ),
+            terms=lambda a: tuple(a["self"].shape),
+            kept=kept,
+        )
+    },
+    points={
+        "x": (0.0,)
+    },  # no kernel has both outputs: the host calls one that leaves the terms, and one that adds them
+    aten=Aten(aten, expanded=("gradOutput",), npu=torch_npu),
+)
