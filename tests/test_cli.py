@@ -55,6 +55,19 @@ def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
     assert not list(default_dir().glob(".pytest_cache"))
 
 
+def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths_last(tmp_path):
+    words = ["run", str(default_dir() / "log_sigmoid_backward.yaml"), "--tier", "smoke"]
+    done = command(*words, "--backend-option", "numerics=native", cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert len(lines) <= 60
+    told = [k for k, line in enumerate(lines) if line.startswith("Total Task: ")]
+    assert len(told) == 1
+    assert told[0] >= len(lines) - 6
+    assert [line.partition(":")[0] for line in lines[told[0] + 1 :] if ": reports/" in line] == ["record", "report"]
+    assert sum("Backward" in line for line in lines[: told[0]]) <= 12  # the ten biggest kinds of failure
+
+
 def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
     file = default_dir() / "log_sigmoid_backward.yaml"
     words = ["run", f"{file}::{CASE}", "--backend", "misbehaving:FlipsOneSign", "--report", "r.html", "-x", "-q"]

@@ -18,7 +18,7 @@ FLOORS = (
     {"model"},
     {"numerics", "record", "emulator", "parallel"},
     {"operators", "reporting"},
-    {"standards", "catalogue", "fixtures_readme"},
+    {"standards", "catalogue", "fixtures_compared", "fixtures_readme"},
     {"verdict", "cann", "fixtures", "adapter"},
     {"backends", "sweep"},
     {"interop", "defects"},

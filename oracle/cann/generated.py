@@ -31,11 +31,11 @@ _CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "sqrt"}
 
 
 def source(op: Operator) -> str:
-    """Return the C++ text of an elementwise operator. Raises OracleError for any other."""
-    if not isinstance(op.computes, Elementwise):
+    """Return the C++ text of an elementwise operator of one output. Raises OracleError for any other."""
+    if not isinstance(op.computes, Elementwise) or op.further:
         raise OracleError(
-            f"{op.name}: only an elementwise operator gets a kernel in the emulated CANN by itself; write one in C++ "
-            "and build it with oracle.emulator.build_custom"
+            f"{op.name}: only an elementwise operator of one output gets a kernel in the emulated CANN by itself; "
+            "write one in C++ and build it with oracle.emulator.build_custom"
         )
     return _TEMPLATE.format(
         name=op.name,

@@ -156,6 +156,8 @@ class _Work:
         inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges)
         if not inside or not highest(bound) < NO_BOUND / 2:
             self._overflows(value, bound, unspecified)
+        if self.device.flushing:
+            self._flushes(value, bound, unspecified)
         self._departs(value, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
 
@@ -198,6 +200,20 @@ class _Work:
             flat[where] = few
         else:
             _underflowing(underflow, self.operands, bound)
+
+    def _flushes(self, value: Array, bound: Array, unspecified: Array) -> None:
+        """Where a step that is flushed loses a result that is a normal number (a factor is large): no rounding, and a
+        standard would take it for an error."""
+        size = np.abs(value)
+        lost = (size >= self.device.tiny) & (bound > size * DEPARTURE)
+        if not lost.any():
+            return
+        few, exact = cast(pick(self.operands, lost), np.float32), value[lost]
+        apart = np.zeros(exact.shape, bool)
+        for order in self.graphs.orders:
+            answer = simulate(order, few, np.float32, flushing=self.device.flushing, same_bits=True)
+            apart |= np.abs(answer.astype(np.float64) - exact) > np.abs(exact) * DEPARTURE
+        unspecified[lost] |= apart
 
     def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where the SoC's kernel is known to answer something else, also by computing in float16 (by more than an ULP),

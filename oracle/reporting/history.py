@@ -16,10 +16,12 @@ from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, read
 from ..record.types import LAYERS
 from .bilingual import Bilingual
+from .cells import dtype_order
+from .clusters import Cluster
 from .html import render_page
 from .language import ENGLISH, Language, Text, _
 from .pictures import Panel
-from .summary import Cluster, Summary, dtype_order
+from .summary import Summary
 from .trends import layer_panel, worst_panel
 from .words import percent
 

@@ -27,12 +27,14 @@ from ..record.reader import CaseRecord, Record, read, split_id
 from . import diff, drawing, words
 from .bilingual import Bilingual
 from .case_table import CaseTable
+from .cells import Cell, merge
+from .clusters import Cluster
 from .language import ENGLISH, LANGUAGES, Language, Text, _, _n
 from .layers import share
 from .pictures import pictures
 from .replay import command_for
 from .save import save
-from .summary import Cell, Cluster, Summary, columns, merge
+from .summary import Summary, columns
 
 FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
 CLUSTERS = 100

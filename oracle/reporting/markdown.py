@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
+from .cells import Cell
+from .clusters import Cluster
 from .language import ENGLISH, Language, Phrase, _, _n
 from .replay import command_for
-from .summary import Cell, Cluster, Excused, Summary, columns
+from .summary import Excused, Summary, columns
 from .words import NAME, NONE, clip, equation, figure, index, percent
 
 CLUSTERS = 12  # more belongs into the HTML report

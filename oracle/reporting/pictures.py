@@ -15,9 +15,10 @@ from statistics import median
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord
+from .cells import dtype_order
 from .language import Text, _
 from .layers import share
-from .summary import Summary, dtype_order
+from .summary import Summary
 from .words import percent, seconds
 
 PANELS = 120  # of one picture; the operators beyond are told in its note

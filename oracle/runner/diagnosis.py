@@ -19,6 +19,7 @@ from ..model.call import Array, Call
 from ..model.dtypes import FORMATS, find
 from ..model.errors import OracleError
 from ..model.storage import row_major, strides_of
+from ..numerics.graphs import Elementwise
 from ..numerics.rounding import round_to
 from ..operators import OPERATORS, Reference, compute
 from ..operators import reference as reference_of
@@ -238,7 +239,9 @@ def _narrow(found: Findings) -> Iterator[str]:
         mask = np.uint32((1 << cut) - 1)
         if not (bits & mask).any() and np.mean((exact & mask) != 0) > 0.5:
             yield f"float32 results carry only the digits of {name}: they are rounded to it on the way"
-    if np.count_nonzero(good) >= 3 and _errors_below(found, 2.0**-8) and np.mean(found.bad[good]) > 0.5:
+    outward = (found.actual[good] - found.reference.value[good]) * np.sign(found.reference.value[good])
+    few = np.count_nonzero(good) < 3 or not _both_signs(outward[found.bad[good]])
+    if not few and _errors_below(found, 2.0**-8) and np.mean(found.bad[good]) > 0.5:
         yield "every error is small beside its value: operands or intermediate results carry fewer digits than float32"
 
 
@@ -310,6 +313,8 @@ def _factor(found: Findings) -> Iterator[str]:
 
 def _clamp(found: Findings) -> Iterator[str]:
     """Some elements are wrong by one large factor and others by less, as where a divisor is kept from being small."""
+    if found.call is not None and not isinstance(OPERATORS[found.call.op].computes, Elementwise):
+        return  # nothing is divided by what an operand makes small
     g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
     if g.size < 4 or found.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():
         return

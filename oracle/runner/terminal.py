@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.text import bounded
 from ..record.types import GOOD, CaseRecord
+from ..reporting.clusters import Cluster, clusters
 from ..reporting.language import Language, Listing, Phrase, _, _n
-from ..reporting.summary import Cluster, clusters
 from ..reporting.words import DID, ORDER
 from . import failure
 

@@ -11,6 +11,7 @@ from misbehaving import early, log_sigmoid, refused, softmax
 
 from oracle import golden
 from oracle.backends.cpu import Backend as Cpu
+from oracle.catalogue import default_dir, load
 from oracle.record.codec import from_json
 from oracle.record.fields import parse_object
 from oracle.record.types import CaseRecord
@@ -211,6 +212,24 @@ def test_a_layer_outside_the_gate_shows_its_verdict_and_decides_nothing():
     expected = Expectation(case.id, "fail", "a rounding", "here:1")
     assert expected.counted(passed).status == "pass"
     assert expected.counted(failed).status == "xfail"
+
+
+def test_a_device_that_answers_as_the_newest_release_is_right_under_its_version_and_wrong_under_the_next():
+    """ascend950: what an empty softmax answers follows a commit that no release holds."""
+    soc, old = "ascend950", Cpu()
+    changed = [c for c in load(default_dir() / "softmax_backward.yaml") if not c.soc or soc in c.soc]
+    changed = [c for c in changed if c.expected(soc, "9.1") != c.expected(soc, "master")]
+    assert len(changed) == 8
+
+    class Released:
+        name = "released"
+
+        def run(self, call):
+            return old.run(replace(call, cann="9.1"))
+
+    for case in changed:
+        assert run_case(case, Released(), Settings(soc=soc, cann="9.1")).status == "pass"
+        assert run_case(case, Released(), Settings(soc=soc, cann="master")).status == "fail"
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

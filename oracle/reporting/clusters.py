@@ -1,0 +1,141 @@
+"""Failures that look alike, grouped: what a reader looks at first."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..record.fields import Number
+from ..record.reader import CaseRecord
+from .cells import Cell, cell, dtype_order
+from .language import FIGURE, Text, _, shape
+from .layers import scores
+from .words import ORDER
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Failures that look alike: of one operator and status, with one likely cause; without one, of one dtype and
+    broken rule. ``dtype`` names all there are; ``pattern`` is empty where they differ."""
+
+    number: int
+    op: str
+    dtype: str
+    status: str
+    rule: str
+    pattern: str
+    cases: Sequence[CaseRecord]
+
+    @property
+    def size(self) -> int:
+        return len(self.cases)
+
+    @cached_property
+    def simplest(self) -> CaseRecord:
+        """The case to look at first: the fewest elements, then the shortest id."""
+        return min(self.cases, key=lambda c: (_elements(c), len(c.id), c.id))
+
+    @cached_property
+    def families(self) -> list[tuple[str, int]]:
+        return Counter(case.family or "(no family)" for case in self.cases).most_common()
+
+    @property
+    def family_words(self) -> Text:
+        """The families with their counts, at most six of them."""
+        words = ", ".join(f"{name} {n:,}" for name, n in self.families[:6])
+        more = len(self.families) - 6
+        if more <= 0:
+            return Text("{families}", params={"families": words})
+        return _("{families} and {more} more", families=words, more=more)
+
+    @cached_property
+    def _told(self) -> list[str]:
+        """The likely cause of most of its cases, as each says it; nothing where none has the majority."""
+        told = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
+        found = Counter(map(shape, told)).most_common(1)
+        if not found or 2 * found[0][1] <= self.size:
+            return []
+        return [cause for cause in told if shape(cause) == found[0][0]]
+
+    @property
+    def causes(self) -> list[str]:
+        """The likely cause that the majority of its cases share, if there is one."""
+        return [shared_text(self._told)] if self._told else []
+
+    @property
+    def cause_share(self) -> str:
+        """How many of its cases have that cause."""
+        return f"{len(self._told):,} / {self.size:,}"
+
+    @cached_property
+    def cell(self) -> Cell:
+        return cell(self.cases)
+
+    @property
+    def worst(self) -> Number | None:
+        return self.cell.worst
+
+    @cached_property
+    def layers(self) -> list[tuple[str, int, int]]:
+        """(layer, cases it rejects, cases it judged): who objects, and who does not."""
+        return [(name, judged - accepted, judged) for name, (accepted, judged) in scores(self.cases).items()]
+
+
+def _elements(case: CaseRecord) -> float:
+    return math.inf if case.detail is None or case.detail.total is None else case.detail.total
+
+
+def clusters(cases: Iterable[CaseRecord]) -> list[Cluster]:
+    """Group everything that went wrong; the most severe status first, then the largest group."""
+    groups: defaultdict[tuple[str, str, str, str], list[CaseRecord]] = defaultdict(list)
+    for case in cases:
+        if not case.ok:
+            cause = _bug(case.detail.cause) if case.detail else ""
+            dtype, rule = ("", cause) if cause else (case.dtype, shape(_kind(case)[0]))
+            groups[case.op, dtype, case.status, rule].append(case)
+    rank = {status: i for i, status in enumerate(ORDER)}
+    ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
+    return [
+        Cluster(
+            number, op, ", ".join(dtype_order(c.dtype for c in found)), status, _rule(found), _pattern(found), found
+        )
+        for number, ((op, _, status, _), found) in enumerate(ordered, 1)
+    ]
+
+
+def _bug(cause: str) -> str:
+    """What the causes of one bug have in common: memory that is read wrongly is read so by whatever operand."""
+    return "as if" if " as if " in cause or "strides" in cause else shape(cause)
+
+
+def _kind(case: CaseRecord) -> tuple[str, str]:
+    """The broken rule and the pattern; a case without detail (a crash) is told by its reason's first line."""
+    rule, pattern = (case.detail.rule, case.detail.pattern) if case.detail else ("", "")
+    return rule or case.reason.partition("\n")[0][:200] or "no reason recorded", pattern
+
+
+def _rule(cases: Sequence[CaseRecord]) -> str:
+    """The rule that most cases break, with N for each figure that differs between them."""
+    return _most([_kind(case)[0] for case in cases])[0]
+
+
+def _pattern(cases: Sequence[CaseRecord]) -> str:
+    """The pattern that all cases share, with N for each figure that differs between them; "" if they share none."""
+    told, count = _most([_kind(case)[1] for case in cases])
+    return told if count == len(cases) else ""
+
+
+def _most(texts: Sequence[str]) -> tuple[str, int]:
+    """The most frequent text but for its figures, and how often it is there."""
+    (form, count), *_ = Counter(map(shape, texts)).most_common(1)
+    return shared_text([text for text in texts if shape(text) == form]), count
+
+
+def shared_text(texts: Sequence[str]) -> str:
+    texts = list(dict.fromkeys(texts))
+    columns = zip(*(FIGURE.findall(text) for text in texts), strict=True)
+    figures = iter([found[0] if len(set(found)) == 1 else "N" for found in columns])
+    return FIGURE.sub(lambda _: next(figures), texts[0])
