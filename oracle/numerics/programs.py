@@ -45,6 +45,22 @@ class Step(NamedTuple):
     is_condition: bool
 
 
+NUMBER, THEIRS, LOADED = range(3)  # an operand: a number, the caller's array, one that is widened into a buffer
+ALONE, NEW = -1, -2  # a result: a value of its own (a number, a mask), an array in a buffer that was free
+
+
+class Planned(NamedTuple):
+    """A step for operands of known kinds. ``reuse``: the slot whose buffer takes the result, else ALONE or NEW;
+    ``idle``: the slots whose buffers are free afterwards."""
+
+    op: str
+    function: Any
+    target: int
+    places: tuple[int, ...]
+    reuse: int
+    idle: tuple[int, ...]
+
+
 class Program:
     """Some graphs over the same operands, ready to be evaluated on blocks of float64. ``fast``: with NumPy's functions,
     whose last bit is its own."""
@@ -56,6 +72,7 @@ class Program:
         self.constants: list[tuple[int, float]] = []
         self.symbols: list[tuple[int, str]] = []
         self.steps: list[Step] = []
+        self.plans: dict[tuple[int, ...], list[Planned]] = {}
         slots = {id(node): k for k, node in enumerate([*inner, *order])}
         self.size = len(slots)
         self.roots = tuple(slots[id(r)] for r in roots)
@@ -72,6 +89,9 @@ class Program:
             args = tuple(slots[id(a)] for a in node.args)
             dead = tuple({a for a in args if last[a] == k and a not in self.roots})
             self.steps.append(Step(node.op, slots[id(node)], args, dead, node.is_condition))
+        self.start: list[Any] = [None] * self.size
+        for slot, number in self.constants:
+            self.start[slot] = number
 
     def __call__(self, operands: Mapping[str, Values], shape: tuple[int, ...]) -> list[Values]:
         """Return the roots' values. ``operands``: arrays of a shape, of any float type, or numbers.
@@ -79,63 +99,74 @@ class Program:
         Arrays among the results are the caller's until :func:`release` gives them back.
         """
         free = pool_for(shape).free
-        values: list[Any] = [None] * self.size
-        owned, single = [False] * self.size, [True] * self.size
-        for slot, number in self.constants:
-            values[slot] = number
+        values = list(self.start)
+        kinds = []
         for slot, name in self.symbols:
             given = operands[name]
-            single[slot] = not isinstance(given, np.ndarray)
-            if single[slot]:
+            if not isinstance(given, np.ndarray):
+                kinds.append(NUMBER)
                 values[slot] = np.float64(given)
-            elif given.dtype == np.float64:  # type: ignore[union-attr]  # an array
-                values[slot] = given  # the caller's
+            elif given.dtype == np.float64:
+                kinds.append(THEIRS)
+                values[slot] = given
             else:
-                owned[slot] = True
+                kinds.append(LOADED)
                 values[slot] = buffer = free.pop() if free else aligned(shape)
                 np.copyto(buffer, given)
-        for op, target, places, dead, is_condition in self.steps:
+        plan = self.plans.get(tuple(kinds)) or self._planned(tuple(kinds))
+        for op, function, target, places, reuse, idle in plan:
             args = [values[a] for a in places]
-            single[target] = all(map(single.__getitem__, places))
-            if single[target]:
-                values[target] = self._scalar(op, args)
-            elif is_condition:
-                values[target] = self.functions[op](*args)
+            if reuse == ALONE:
+                values[target] = function(*args)
             else:
-                reuse = next((a for a in dead if owned[a]), None)
-                if reuse is not None:
-                    out, owned[reuse] = values[reuse], False
+                out = values[reuse] if reuse != NEW else free.pop() if free else aligned(shape)
+                if op == "where":
+                    _choose(args[0], args[1], args[2], out)
                 else:
-                    out = free.pop() if free else aligned(shape)
-                self._store(op, args, out)
-                values[target], owned[target] = out, True
-            for a in dead:
-                if owned[a]:
-                    free.append(values[a])
-                    owned[a] = False
-                values[a] = None
-        results = [values[r] for r in self.roots]
-        for slot, mine in enumerate(owned):
-            if mine and slot not in self.roots:
-                free.append(values[slot])
-        return results
+                    function(*args, out=out)
+                values[target] = out
+            for a in idle:
+                free.append(values[a])
+        return [values[r] for r in self.roots]
 
-    def _store(self, op: str, args: list[Any], out: Array) -> None:
-        if op != "where":
-            self.functions[op](*args, out=out)
-            return
-        condition, then, otherwise = args
-        if out is then:
-            np.copyto(out, otherwise, where=~np.asarray(condition))
-        else:
-            if out is not otherwise:
-                np.copyto(out, otherwise)
-            np.copyto(out, then, where=condition)
+    def _planned(self, kinds: tuple[int, ...]) -> list[Planned]:
+        """Lay out the steps for operands of some kinds: which results are arrays, and whose buffer takes them."""
+        owned, single = [False] * self.size, [True] * self.size
+        for (slot, _), kind in zip(self.symbols, kinds, strict=True):
+            owned[slot], single[slot] = kind == LOADED, kind == NUMBER
+        plan = []
+        for op, target, places, dead, is_condition in self.steps:
+            single[target] = all(single[a] for a in places)
+            function, reuse = self.functions.get(op, _chosen), ALONE
+            if not single[target] and not is_condition:
+                reuse = next((a for a in dead if owned[a]), NEW)
+                owned[target] = True
+                if reuse != NEW:
+                    owned[reuse] = False
+            idle = tuple(a for a in dead if owned[a])
+            for a in idle:
+                owned[a] = False
+            plan.append(Planned(op, function, target, places, reuse, idle))
+        left = tuple(slot for slot, mine in enumerate(owned) if mine and slot not in self.roots)
+        if left and plan:
+            plan[-1] = plan[-1]._replace(idle=(*plan[-1].idle, *left))
+        self.plans[kinds] = plan
+        return plan
 
-    def _scalar(self, op: str, args: list[Any]) -> Any:
-        if op == "where":
-            return args[1] if args[0] else args[2]
-        return self.functions[op](*args)
+
+def _choose(condition: Any, then: Any, otherwise: Any, out: Array) -> None:
+    """Store what ``where`` chooses of arrays or numbers, ``out`` perhaps one of them."""
+    if out is then:
+        np.copyto(out, otherwise, where=~np.asarray(condition))
+    else:
+        if out is not otherwise:
+            np.copyto(out, otherwise)
+        np.copyto(out, then, where=condition)
+
+
+def _chosen(condition: Any, then: Any, otherwise: Any) -> Any:
+    """What ``where`` chooses of numbers."""
+    return then if condition else otherwise
 
 
 def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, Values]:

@@ -15,7 +15,7 @@ from ..catalogue.case import Case
 from ..catalogue.cost import cost
 from ..interop import is_foreign_catalogue
 from .session import Run
-from .shards import longest_first, shuffled
+from .shards import interleaved, longest_first, shuffled
 
 
 class ChoosingHooks:
@@ -43,7 +43,16 @@ class ChoosingHooks:
         if seed is not None:
             return shuffled(items, seed, lambda item: item.case.id)
         workers = int(getattr(config, "workerinput", {}).get("workercount", 0))
-        return longest_first(items, workers, lambda item: cost(item.case)) if workers else items
+        if workers:
+            return longest_first(items, workers, lambda item: cost(item.case))
+        return interleaved(items, lambda item: item.case.op, lambda item: self._writes_nothing(item.case))
+
+    def _writes_nothing(self, case: Case) -> bool:
+        """Whether a right device leaves the outputs of a case alone: it refuses the call, or has nothing to compute."""
+        settings = self.run.settings
+        plans = (*case.inputs.values(), *case.outputs.values())
+        empty = any(plan is not None and 0 in plan.shape for plan in plans)
+        return empty or not case.computes(settings.soc, settings.cann)
 
 
 def case_of(item: Any) -> Case | None:

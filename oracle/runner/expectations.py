@@ -26,8 +26,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from ..catalogue.case import Case
 from ..catalogue.reading import Document, read
 from ..model.dtypes import DTYPES
@@ -157,6 +155,8 @@ def load_expectations(path: Path) -> Expectations:
     """Read one file; an absent one is no expectations. Raises OracleError with file and line."""
     if not path.exists():
         return Expectations()
+    import jsonschema  # here, because most runs expect nothing and it takes a tenth of their start
+
     document = read(path)
     error = jsonschema.Draft202012Validator(SCHEMA)
     for problem in sorted(error.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):

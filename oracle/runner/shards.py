@@ -73,6 +73,20 @@ def shuffled(things: Sequence[T], seed: int, name: Callable[[Any], str]) -> list
     return sorted(things, key=lambda thing: hashlib.sha256(f"{seed}/{name(thing)}".encode()).digest())
 
 
+def interleaved(things: Sequence[T], group: Callable[[Any], str], apart: Callable[[Any], bool]) -> list[T]:
+    """Return things with those that are ``apart`` spread evenly among the others of their group: what a device keeps of
+    a call that it refused, or that was empty, meets a call that it computes. Both keep their own order."""
+    places: dict[int, tuple[int, float]] = {}
+    groups: dict[str, list[int]] = {}
+    for number, thing in enumerate(things):
+        groups.setdefault(group(thing), []).append(number)
+    for first, numbers in enumerate(groups.values()):
+        for kind in (False, True):
+            own = [number for number in numbers if apart(things[number]) is kind]
+            places.update((number, (first, (k + 0.5) / len(own))) for k, number in enumerate(own))
+    return [things[number] for number in sorted(places, key=places.__getitem__)]
+
+
 def longest_first(things: Sequence[T], workers: int, cost: Callable[[Any], float]) -> list[T]:
     """Return things in the order in which xdist's workers end at about the same time.
 

@@ -9,7 +9,7 @@ from misbehaving import log_sigmoid, plan
 
 from oracle.catalogue.cost import cost
 from oracle.model.errors import OracleError
-from oracle.runner.shards import Shard, deal, longest_first, shuffled
+from oracle.runner.shards import Shard, deal, interleaved, longest_first, shuffled
 
 
 def case(number: int, size: int = 64):
@@ -68,3 +68,9 @@ def test_a_shuffled_order_follows_from_the_seed_and_the_names_alone():
     assert sorted(one) == sorted(other) == sorted(names)
     assert one != other != names
     assert shuffled(names[::-3], 1, str) == [name for name in one if name in set(names[::-3])]
+
+
+def test_calls_that_write_nothing_are_spread_among_the_others_of_their_operator():
+    things = ["a1", "a2", "a3", "a4", "a5", "a6", "aX", "aY", "b1", "bX", "b2"]
+    order = interleaved(things, lambda name: name[0], lambda name: name[1] in "XY")
+    assert order == ["a1", "a2", "aX", "a3", "a4", "a5", "aY", "a6", "b1", "bX", "b2"]
