@@ -148,4 +148,7 @@ def rows() -> Iterator[Defect | Argument]:
     yield Argument(f"num/{OPERATOR.slug}/bfloat16 in bfloat16", exact)
     yield Argument(f"operand/{OPERATOR.slug}/self nan as zero", "gradInput takes the weight for zero as for NaN")
     yield Argument(f"operand/{OPERATOR.slug}/self inf as largest", "gradInput takes self's sign alone")
+    others = "another check refuses every such call: the shapes of these tensors depend on one another"
+    for name in ("gradOutput", "self", "gradInput", SUM):
+        yield Argument(f"check/{OPERATOR.slug}/without rank of {name}", others)
     yield Argument(f"formula/{OPERATOR.slug}/(0 < x) -> (0 <= x) of {SUM}", "a zero adds zero on either side")
