@@ -41,14 +41,14 @@ def generated(op: Operator) -> Iterator[Right]:
 
 
 def _kernels(op: Operator) -> Found:
-    yield "plain", "the plain float32 kernel the defects are made from", plain(op)
+    yield "plain", "the plain float32 kernel, in an order that the page declares", _plain(op)
     if elementwise.fits(op):
         yield from _elementwise(op)
     if rows.fits(op):
         yield from _rows(op)
     if samples.fits(op):
         yield from _samples(op)
-    if op.aten is not None and find_spec("torch") is not None:
+    if op.aten is not None and not op.aten.departs and find_spec("torch") is not None:
         yield "torch", "PyTorch in float32", _torch(op)
     for form in dict.fromkeys(p.kernel for p in PLATFORMS.values()):
         if not departs(op, form):
@@ -64,6 +64,19 @@ def flushing(op: Operator) -> tuple[Right, ...]:
     )
 
 
+def _plain(op: Operator) -> Kernel:
+    """The kernel that defects are made from, unless no right kernel computes in the order of the page's formula."""
+    form = own_order(op) if elementwise.fits(op) else None
+    return plain(op) if form is None else elementwise.computing(op, elementwise.traced(op, form))
+
+
+def own_order(op: Operator) -> Form | None:
+    """Return an order that right kernels take: None for that of the formula itself, where it is one of them."""
+    orders, own = elementwise.orders(op), elementwise.value_of(op)
+    found = any(elementwise.value_of(op, form) is own for form in orders.values())
+    return None if found or not orders else next(iter(orders.values()))
+
+
 def departs(op: Operator, kernel: str) -> bool:
     """Whether a SoC's kernel computes something else, which is right there alone."""
     forms = op.computes.forms or {} if isinstance(op.computes, Elementwise) else {}
@@ -75,9 +88,10 @@ def departs(op: Operator, kernel: str) -> bool:
 
 
 def _elementwise(op: Operator) -> Found:
-    right = elementwise.traced(op)
+    form = own_order(op)
+    right = elementwise.traced(op, form)
     yield "double", "float64 internals", _in_double(op, right)
-    own = elementwise.value_of(op)
+    own = elementwise.value_of(op, form)
     kernels = {name for p in PLATFORMS.values() for name in (p.kernel, p.kernel.partition("_")[0])}
     for name, form in elementwise.orders(op).items():
         if name not in kernels and elementwise.value_of(op, form) is not own:
@@ -86,7 +100,7 @@ def _elementwise(op: Operator) -> Found:
         for name, total in (("sequential", sequential), ("backwards", backwards)):
             yield name, f"the terms summed {name} in tiles of {TILE}", _in_order(op, right, total)
     if op.attribute("reduction") is not None and isinstance(op.computes, Elementwise):
-        first = Form(op.computes.formula, mean="first")
+        first = Form(op.computes.formula if form is None else form.formula, mean="first")
         yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
         yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
         yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))

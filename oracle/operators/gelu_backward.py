@@ -99,6 +99,8 @@ OPERATOR = Operator(
     kernel_type=kernel_type,
     points={"x": (-0.7524614, 0.0)},
     kernel=KernelName("gelu_grad", INPUTS),
-    aten=Aten(lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate="tanh"), mixed=True),
+    aten=Aten(
+        lambda aten, t: aten.gelu_backward(t["gradOutput"], t["self"], approximate="tanh"), mixed=True, departs=True
+    ),
     mindspore=MindSpore(lambda primitives, t: primitives.GeLUGrad()(t["gradOutput"], t["self"], t["self"])),
 )

@@ -95,6 +95,7 @@ OPERATOR = Operator(
             *aten.broadcast_tensors([t[name] for name in INPUTS]), approximate=t["approximate"]
         ),
         mixed=True,
+        departs=True,
     ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.GeluGradExt()(t["gradOutput"], t["self"], t["approximate"]),

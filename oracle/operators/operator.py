@@ -63,7 +63,8 @@ class Aten:
 
     ``call``: called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name. ``expanded``: inputs
     that aten wants in the main operand's shape. ``index_types``: dtypes of class indices it takes. ``npu``: the call
-    for torch_npu where that differs. ``mixed``: whether it takes inputs of different float types.
+    for torch_npu where that differs. ``mixed``: whether it takes inputs of different float types. ``departs``: on the
+    CPU PyTorch's float32 loses more than a right kernel may (cases/expectations/torch.yaml says where).
     """
 
     call: Callable[[Any, Mapping[str, Any]], Any]
@@ -71,6 +72,7 @@ class Aten:
     index_types: tuple[str, ...] = ("int64", "uint8")
     npu: Callable[[Any, Mapping[str, Any]], Any] | None = None
     mixed: bool = False
+    departs: bool = False
 
 
 @dataclass(frozen=True)

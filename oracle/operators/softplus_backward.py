@@ -83,7 +83,9 @@ OPERATOR = Operator(
     points={"x": (0.0, 20.0)},
     kernel=KernelName("softplus_v2_grad", TENSORS[:2], {"beta": ("beta", 1.0), "threshold": ("threshold", 20.0)}),
     aten=Aten(
-        lambda aten, t: aten.softplus_backward(t["gradOutput"], t["self"], t["beta"], t["threshold"]), mixed=True
+        lambda aten, t: aten.softplus_backward(t["gradOutput"], t["self"], t["beta"], t["threshold"]),
+        mixed=True,
+        departs=True,
     ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.SoftplusGradExt()(t["gradOutput"], t["self"], t["beta"], t["threshold"]),

@@ -66,6 +66,7 @@ def within(given: dict[str, Any], reduction: int) -> None:
         apart = np.abs(compute(asked).astype(np.float64) - judged.value)
         assert (apart <= judged.bound)[~judged.unspecified].all(), (soc, apart, judged.bound)
         assert not judged.unspecified.any()
+        assert ((judged.lost > 0) & (judged.lost < judged.bound)).all()  # the kernel's part, and the host's rounding
 
 
 def test_special_values_reach_their_sum_alone() -> None:
