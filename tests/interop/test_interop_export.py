@@ -46,6 +46,8 @@ def test_a_golden_loaded_as_the_tools_load_it_is_the_golden(
         pytest.importorskip("torch")
     if form == "kernel" and op == "aclnnNLLLoss2dBackward":
         pytest.skip("its kernel's golden is that of NLLLoss, which takes no images")
+    if form == "kernel" and OPERATORS[op].kernel is None:
+        pytest.skip("no kernel has all its outputs")
     if op not in cases:
         pytest.skip(f"no catalogue of {op} yet")
     backend, run = GoldenFile(file=str(exported), form=form), 0
