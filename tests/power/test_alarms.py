@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import stated
 
+from oracle.catalogue import default_dir, load
 from oracle.defects import Right, right_kernels
 from oracle.defects.right import SOCS
 from oracle.operators import OPERATORS, Reference
@@ -81,6 +82,20 @@ def test_a_soc_s_own_kernel_flushes_there_and_is_right_there_alone(stated_cases,
     monkeypatch.setattr(alarms, "flushing", lambda op: (nothing,))
     hits = run(share_of(stated_cases, op)).hits
     assert {(hit.id, hit.soc) for hit in hits} == {("right/nothing", "ascend950")}
+
+
+def test_right_kernels_compute_in_orders_that_their_page_declares_and_each_soc_s_own_is_right():
+    """Where the page's formula is not an order of a kernel, and where ascend950 decides an edge in its own way."""
+    for case_id in (
+        "soft_margin_loss_backward/ranges[bfloat16-20x33-self_far_above]",
+        "gelu_backward/ranges[float32-20x33-self_wide]",
+        "hardsigmoid_backward/edges[float32-20x33]",
+        "binary_cross_entropy_backward/binades[float32-16x127-weight_falling]",
+    ):
+        (case,) = (c for c in load(default_dir() / f"{case_id.partition('/')[0]}.yaml") if c.id == case_id)
+        answer = run(share_of([case], case.op))
+        assert answer.judged
+        assert not answer.hits, case_id
 
 
 # ---- the worst answers together --------------------------------------------------------------------------------------

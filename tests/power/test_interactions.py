@@ -10,6 +10,7 @@ import pytest
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.cli import main
 from oracle.defects.pairs import factors_of, meeting
+from oracle.model.call import Call
 from oracle.operators import OPERATORS
 from oracle.power.interactions import KINDS, interactions
 
@@ -52,6 +53,18 @@ def test_three_conditions_may_be_apart_though_every_two_can_meet() -> None:
     assert {(classes, ignored), (classes, kind), (ignored, kind)} <= twos
     assert (classes, ignored, kind) not in threes
     assert (("classes", "65 to 1024"), ignored, kind) in threes
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "value", "factor", "told"),
+    [
+        ("aclnnSwishBackward", "betaOptional", None, "betaOptional", "absent"),
+        ("aclnnKlDivBackward", "reduction", 7, "reduction", "otherwise"),
+    ],
+)
+def test_an_attribute_without_a_number_or_a_word_is_a_condition_too(name, attribute, value, factor, told) -> None:
+    labels = {factor: label for factor, label, _ in factors_of(OPERATORS[name])}
+    assert labels[factor](Call(name, "ascend910b", {}, {attribute: value}, {})) == told
 
 
 @pytest.mark.parametrize(("require", "status"), [(99, 1), (0, 0)])
