@@ -7,7 +7,7 @@ from ..model.call import Array, Call
 from ..model.dtypes import FORMATS
 from ..model.storage import row_major, strides_of
 from . import pattern
-from .diagnosis import LARGEST, near
+from .findings import LARGEST, near
 
 OF_MEMORY = ("guards untouched", "every element written")  # rules broken by writing elsewhere
 

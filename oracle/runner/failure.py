@@ -17,6 +17,7 @@ from ..operators.reference import Reference
 from ..record.fields import Number
 from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
 from . import diagnosis, pattern
+from .findings import Findings
 from .settings import Settings
 from .ulps import histogram, is_float, real, ulp_distance
 
@@ -75,7 +76,7 @@ def elements(
     shape = actual.shape
     if bad.any():
         places = pattern.describe(bad, ignored_rows(reference))
-        cause = diagnosis.cause_of_values(diagnosis.Findings(reference, given, bad, places, call, output))
+        cause = diagnosis.cause_of_values(Findings(reference, given, bad, places, call, output))
     return Detail(
         rule=rule,
         output=output,

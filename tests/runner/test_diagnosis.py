@@ -14,7 +14,8 @@ from oracle.operators import Reference, compute
 from oracle.runner import Settings, run_case
 from oracle.runner.bench import Bench
 from oracle.runner.broken_rules import cause_of_structure
-from oracle.runner.diagnosis import FAMILIES, Findings, cause_of_values, family_of
+from oracle.runner.diagnosis import FAMILIES, cause_of_values, family_of
+from oracle.runner.findings import Findings
 from oracle.runner.pattern import describe
 from oracle.runner.repeatable import AGAIN, ALONE
 

@@ -1,0 +1,38 @@
+"""What a failed output is, as the rules of the diagnosis look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..model.call import Array, Call
+from ..model.dtypes import FORMATS
+from ..operators import Reference
+
+LARGEST = 1 << 18  # elements of an output beyond which operands are not read again
+NEAR = 4  # units in the last place within which two values are the same
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A failed output: ``bad`` marks the elements to blame, ``places`` says where they lie."""
+
+    reference: Reference
+    actual: Array
+    bad: Array
+    places: str
+    call: Call | None = None  # without it operands are not read again
+    output: str = ""  # the first one unless it is named
+
+    @property
+    def golden(self) -> Array:
+        return self.reference.golden
+
+
+def near(a: Array, g: Array, units: int = NEAR) -> Array:
+    """Where two arrays of one float type are the same to within units in the last place; NaN is near NaN."""
+    wide, exact = a.astype(np.float64), g.astype(np.float64)
+    form = FORMATS[str(a.dtype)]
+    allowed = units * np.maximum(np.abs(exact) * 2.0**-form.mant, form.quantum)
+    return np.asarray((np.abs(wide - exact) <= allowed) | (wide == exact) | (np.isnan(wide) & np.isnan(exact)))
