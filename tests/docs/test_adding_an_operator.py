@@ -41,6 +41,8 @@ def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
                 command = written
                 if "--backend torch" in command and find_spec("torch") is None:
                     continue
+                if " run " in command and "ACLNN_TEST_DOCS" not in os.environ:
+                    command += " --tier smoke"
                 if " power " in command and "ACLNN_TEST_DOCS" not in os.environ:
                     command += " --only num/ --seeds 0"  # the whole score of a new operator takes minutes
                 done = shell(command.replace("aclnn-oracle", f"{sys.executable} -m oracle.cli"), folder)

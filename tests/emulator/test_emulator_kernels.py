@@ -86,7 +86,7 @@ def test_kernels_stay_within_the_strict_bound_of_the_golden(tree, soc):
                 params[operator.output] = poisoned((6, 9), FLOATS[dtype], view)
                 if validate(op, soc=soc, **params).ok:  # some want rank 4 or an even axis, or are not on every SoC
                     calls.append((op, params))
-    assert len({op for op, _ in calls}) >= len(SERVED) - 3
+    assert len({op for op, _ in calls}) >= len(SERVED) - 4
     answers = call(tree, [Job(op, params) for op, params in calls], soc)
     for (op, params), answer in zip(calls, answers, strict=True):
         assert (answer.status, answer.launch, answer.sync) == (0, 0, 0), answer.message
