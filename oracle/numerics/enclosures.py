@@ -223,18 +223,11 @@ def _corners(operation: str) -> Callable[[list[Interval], Any, Any], Interval]:
     def apply(args: list[Interval], down: Any, up: Any) -> Interval:
         a, b = args
         pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-        lows = [_known(_of_two(operation, x, y, down), operation, "-inf") for x, y in pairs]
-        highs = [_known(_of_two(operation, x, y, up), operation, "inf") for x, y in pairs]
+        lows = [_known(getattr(down, operation)(x, y), operation, "-inf") for x, y in pairs]
+        highs = [_known(getattr(up, operation)(x, y), operation, "inf") for x, y in pairs]
         return Interval(min(lows), max(highs))
 
     return apply
-
-
-def _of_two(operation: str, x: mpfr, y: mpfr, context: Any) -> mpfr:
-    if operation != "div":
-        return getattr(context, operation)(x, y)
-    with gmpy2.context(context):  # div of a context of gmpy2 2.2 rounds as another context says
-        return x / y
 
 
 def _known(result: mpfr, operation: str, end: str) -> mpfr:
