@@ -11,11 +11,7 @@ from itertools import accumulate
 import numpy as np
 
 from ..model.call import Array
-from ..numerics.functions import log_of_positive, polynomial
-
-_LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # few bits: an exponent times it is exact
-_LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
-_LOG2_E = float.fromhex("0x1.71547652b82fep0")
+from ..numerics.functions import LN2_HI, LN2_LO, LOG2_E, log_of_positive, polynomial
 
 # Wichura (1988), algorithm AS 241, PPND16: rational approximations of the normal quantile, highest power first.
 _CENTRE_P = (
@@ -62,11 +58,11 @@ def exp(x: Array) -> Array:
 
 def _exp_block(x: Array, result: Array) -> None:
     x = np.clip(x, -750.0, 709.0)
-    k = x * _LOG2_E
+    k = x * LOG2_E
     k += 0.5
     np.floor(k, out=k)
-    r = x - k * _LN2_HI
-    r -= k * _LN2_LO
+    r = x - k * LN2_HI
+    r -= k * LN2_LO
     np.ldexp(polynomial(_EXP_SERIES, r), k.astype(np.int32), out=result)
 
 

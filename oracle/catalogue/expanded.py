@@ -10,14 +10,13 @@ from __future__ import annotations
 import gc
 import hashlib
 import io
-import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ..model.kept import code_digest, code_is_as_loaded, store, user_cache
+from ..model.kept import code_digest, code_is_as_loaded, opened, recalled, sealed, shrink, store, user_cache
 from .case import Case, TensorPlan
 
 WORTH = 50  # cases; fewer are expanded as fast as they are read
@@ -37,7 +36,7 @@ def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]
     if len(cases) >= WORTH and code_is_as_loaded():
         with suppress(OSError):  # read-only, full, not there: everything works without
             store(path, _packed(cases, name))
-            _shrink(folder)
+            shrink(folder.glob("*.cases"), MOST, cost=lambda status: 1)
     return cases
 
 
@@ -56,18 +55,13 @@ def collector_paused() -> Iterator[None]:
 def _packed(cases: Sequence[Case], name: str) -> bytes:
     """The cases as bytes. Sources lose the name of the file: it depends on the folder one stands in."""
     bare = [replace(case, source=case.source.removeprefix(name)) for case in cases]
-    body = pickle.dumps(bare, 5)
-    return hashlib.sha256(body).digest() + body
+    return sealed(pickle.dumps(bare, 5))
 
 
 def _read(path: Path, name: str) -> list[Case] | None:
-    try:
-        content = path.read_bytes()
-        os.utime(path)
-    except OSError:
-        return None
-    body = content[32:]
-    if hashlib.sha256(body).digest() != content[:32]:
+    content = recalled(path)
+    body = None if content is None else opened(content)
+    if body is None:
         return None
     try:
         cases: list[Case] = _Plain(io.BytesIO(body)).load()
@@ -86,10 +80,3 @@ class _Plain(pickle.Unpickler):
             return _CLASSES[module, name]
         except KeyError:
             raise pickle.UnpicklingError(f"{module}.{name} is no part of a case") from None
-
-
-def _shrink(folder: Path) -> None:
-    """Delete what was read longest ago where there are more entries than ``MOST``."""
-    entries = sorted(folder.glob("*.cases"), key=lambda path: path.stat().st_mtime)
-    for path in entries[: max(len(entries) - MOST, 0)]:
-        path.unlink(missing_ok=True)

@@ -43,9 +43,13 @@ def operator_of(path: PathLike) -> str:
     """Return the operator that a catalogue file says it is about, or "" where its first 4 KiB do not say."""
     try:
         with Path(path).open("rb") as file:
-            found = _OPERATOR.search(file.read(4096))
+            return _operator_in(file.read(4096))
     except OSError:
         return ""
+
+
+def _operator_in(beginning: bytes) -> str:
+    found = _OPERATOR.search(beginning)
     return "" if found is None else found[1].decode()
 
 
@@ -71,7 +75,7 @@ def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) 
         validate(document)
         return expand(document, volume, tier)
 
-    operator = operator_of(path)
+    operator = _operator_in(content[:4096])
     built_in = operator in OPERATORS and operator not in OPERATORS.folders()  # the digest knows its code
     with collector_paused():
         if volume is not None or not built_in:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -55,6 +56,7 @@ def _kernels(op: Operator) -> Found:
             yield form, f"the public kernel {form}", public(op, form)
 
 
+@lru_cache
 def flushing(op: Operator) -> tuple[Right, ...]:
     """Return the kernels of SoCs whose instructions flush subnormal numbers, doing so: right there alone."""
     own = dict.fromkeys(p.kernel for p in PLATFORMS.values() if p.flushes)

@@ -1,4 +1,4 @@
-"""What is kept between processes: where, under which code, and how a file gets there whole."""
+"""What is kept between processes: where, under which code, how a file gets there whole, and when it goes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import hashlib
 import os
 import tempfile
 import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 _STARTED = time.time()
+_CHECKSUM = 32  # bytes of a sha256
 
 
 def user_cache() -> Path:
@@ -51,3 +54,40 @@ def store(path: Path, content: bytes) -> None:
     except BaseException:
         Path(part).unlink(missing_ok=True)
         raise
+
+
+def recalled(path: Path) -> bytes | None:
+    """Return a file's content and note that it was read; None where it cannot be."""
+    try:
+        content = path.read_bytes()
+        os.utime(path)
+    except OSError:
+        return None
+    return content
+
+
+def sealed(body: bytes) -> bytes:
+    """Return an entry with its checksum behind it."""
+    return body + hashlib.sha256(body).digest()
+
+
+def opened(content: bytes) -> bytes | None:
+    """Return what :func:`sealed` sealed; None where the checksum says that it is something else."""
+    body = content[:-_CHECKSUM]
+    return body if hashlib.sha256(body).digest() == content[-_CHECKSUM:] else None
+
+
+def shrink(paths: Iterable[Path], limit: int, cost: Callable[[os.stat_result], int]) -> None:
+    """Delete the files that were read longest ago until what all cost is within a limit; others may delete too."""
+    found = []
+    for path in paths:
+        with suppress(OSError):  # another process has deleted it
+            status = path.stat()
+            found.append((status.st_mtime, cost(status), path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= limit:
+            return
+        with suppress(OSError):
+            path.unlink()
+        total -= size

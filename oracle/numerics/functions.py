@@ -20,9 +20,9 @@ from .extremes import highest, lowest, some
 PARTS = 128  # of a binade: e^x = 2^(k / 128) e^r
 BLOCK = 1 << 13  # elements per pass: what a function takes up stays in the cache
 FAST = 700.0  # beyond it results may overflow or be subnormal
-_LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # few bits: an exponent times it is exact
-_LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
-_LOG2_E = float.fromhex("0x1.71547652b82fep0")
+LN2_HI = float.fromhex("0x1.62e42fee00000p-1")  # few bits: an exponent times it is exact
+LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
+LOG2_E = float.fromhex("0x1.71547652b82fep0")
 _SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")
 _LOG_SERIES = tuple(1.0 / (2 * i + 1) for i in range(11, -1, -1))
 
@@ -89,12 +89,12 @@ def _exp(x: Array) -> Array:
 
 def _split(x: Array) -> tuple[Array, Array]:
     """Return k and 2^(k / 128 - floor(k / 128)) e^r of x = k ln 2 / 128 + r."""
-    k = x * (_LOG2_E * PARTS)
+    k = x * (LOG2_E * PARTS)
     np.rint(k, out=k)
     place = k.astype(np.int64)
-    r = k * (-_LN2_HI / PARTS)
+    r = k * (-LN2_HI / PARTS)
     r += x
-    k *= _LN2_LO / PARTS
+    k *= LN2_LO / PARTS
     r -= k
     p = np.multiply(r, 1 / 120, out=k)
     for c in (1 / 24, 1 / 6, 0.5, 1.0):
@@ -128,8 +128,8 @@ def log_of_positive(x: Array) -> Array:
     s /= m
     series = polynomial(_LOG_SERIES, s * s)
     series *= 2.0 * s
-    series += exponent * _LN2_LO
-    series += exponent * _LN2_HI
+    series += exponent * LN2_LO
+    series += exponent * LN2_HI
     return series
 
 

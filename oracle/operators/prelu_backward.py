@@ -121,7 +121,7 @@ def kept(a: Mapping[str, Any]) -> Shape:
 
 def by_channel(t: Mapping[str, Any]) -> Any:
     """The weight as PyTorch wants it: in the axes of self."""
-    return t["weight"].reshape([n if k == 1 and not shared(t) else 1 for k, n in enumerate(t["self"].shape)])
+    return t["weight"].reshape(kept(t))
 
 
 def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -172,8 +172,7 @@ OPERATOR = Operator(
             kept=kept,
         )
     },
-    points={
-        "x": (0.0,)
-    },  # no kernel has both outputs: the host calls one that leaves the terms, and one that adds them
+    # No kernel has both outputs: the host calls one that leaves the terms, and one that adds them.
+    points={"x": (0.0,)},
     aten=Aten(aten, expanded=("gradOutput",), npu=torch_npu),
 )

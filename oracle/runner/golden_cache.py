@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import version
@@ -32,7 +30,7 @@ from ..catalogue.portable import case_to_json
 from ..catalogue.streams import SCHEME
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES
-from ..model.kept import code_digest, store
+from ..model.kept import code_digest, opened, recalled, sealed, shrink, store
 from ..model.storage import memory_of
 from ..operators import OPERATORS, Reference
 from .memory import Memory
@@ -42,7 +40,6 @@ FORM = b"aclnn-oracle golden 1\n"
 LIMIT = 8 << 30  # bytes of a folder
 LARGEST = 16  # an entry takes at most this part of the folder
 LOOK = 64  # entries written between two looks at the folder's size
-CHECKSUM = 32  # bytes of a sha256
 _INPUT, _FIELD = "input ", "reference "  # before a name, in an entry
 
 
@@ -67,10 +64,8 @@ class GoldenCache:
     def load(self, case: Case, settings: Settings) -> tuple[Memory, dict[str, Reference]] | None:
         """Return a case's memory and references, None where they are not kept, or not as they were written."""
         path = self.path(case, settings)
-        try:
-            content = path.read_bytes()
-            os.utime(path)
-        except OSError:
+        content = recalled(path)
+        if content is None:
             return None
         arrays = unpacked(content)
         if arrays is None:
@@ -110,18 +105,7 @@ class GoldenCache:
 
     def shrink(self) -> None:
         """Delete what was read longest ago where the folder holds more than its limit."""
-        found = []
-        for path in self.folder.glob("??/*"):
-            with suppress(OSError):  # another process has deleted it
-                status = path.stat()
-                found.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
-            if total <= self.limit:
-                return
-            with suppress(OSError):
-                path.unlink()
-            total -= size
+        shrink(self.folder.glob("??/*"), self.limit, cost=lambda status: status.st_size)
 
 
 def _specs(case: Case) -> dict[str, TensorSpec]:
@@ -139,14 +123,13 @@ def packed(values: Mapping[str, Any]) -> bytes:
             data.append(np.ascontiguousarray(value).tobytes())
         else:
             head.append([name, "", value])
-    body = b"".join([FORM, json.dumps(head).encode(), b"\n", *data])
-    return body + hashlib.sha256(body).digest()
+    return sealed(b"".join([FORM, json.dumps(head).encode(), b"\n", *data]))
 
 
 def unpacked(content: bytes) -> dict[str, Any] | None:
     """Return what :func:`packed` packed; None where the checksum says that it is something else."""
-    body = content[:-CHECKSUM]
-    if not body.startswith(FORM) or hashlib.sha256(body).digest() != content[-CHECKSUM:]:
+    body = opened(content)
+    if body is None or not body.startswith(FORM):
         return None
     end = body.index(b"\n", len(FORM))
     values: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .. import verdict
 from ..catalogue.case import Case
@@ -55,7 +56,7 @@ class Prepared:
         """The name of the status that a right device answers."""
         return self.case.expected(self.settings.soc, self.settings.cann)
 
-    @property
+    @cached_property
     def values(self) -> Mapping[str, Reference]:
         """The references of a call that computes something; none of a refused call and for an empty input."""
         return {name: found for name, found in self.references.items() if found.written}

@@ -22,9 +22,9 @@ BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
 
 def ordered(array: Array) -> Array:
     """Return float bits as integers in the order of the numbers: neighbours differ by one, +0 and -0 are both 0."""
-    bits = array.reshape(-1).view(f"i{array.itemsize}").astype(np.int64)
-    magnitude = bits & ((1 << (8 * array.itemsize - 1)) - 1)
-    return np.where(bits < 0, -magnitude, magnitude)
+    flat = array.reshape(-1)
+    magnitude = sizes(flat).astype(np.int64)
+    return np.where(codes(flat) < 0, -magnitude, magnitude)
 
 
 def ulp_distance(actual: Array, golden: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from small import HEAD
 
 from oracle.catalogue import load
 from oracle.catalogue import loader as module
+from oracle.model.kept import sealed
 
 FAMILIES = f"""\
   many:
@@ -89,7 +89,7 @@ def test_a_damaged_or_foreign_entry_is_not_read(
     right = load(own)
     (entry,) = cache.glob("*.cases")
     body = pickle.dumps([Harm()])
-    wrong = {"empty": b"", "cut": entry.read_bytes()[:-7], "another class": hashlib.sha256(body).digest() + body}
+    wrong = {"empty": b"", "cut": entry.read_bytes()[:-7], "another class": sealed(body)}
     entry.write_bytes(wrong[harm])
     expanded = counted(monkeypatch)
     assert repr(load(own)) == repr(right)
