@@ -40,7 +40,7 @@ def memory_of(case: Case) -> Memory:
 def medians(work: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, float]:
     """Return the processor seconds of each piece of work: the median of batches that take turns."""
     spent: dict[str, list[float]] = {name: [] for name in work}
-    batches = {name: _batch(run) for name, run in work.items()}
+    batches = {name: batch_of(run) for name, run in work.items()}
     for _ in range(rounds):
         for name, run in work.items():
             spent[name].append(seconds(run, batches[name]))
@@ -55,7 +55,7 @@ def seconds(run: Callable[[], Any], times: int = 1) -> float:
     return (time.process_time() - started) / times
 
 
-def _batch(run: Callable[[], Any]) -> int:
+def batch_of(run: Callable[[], Any]) -> int:
     """How often a piece of work is to be called for a measurement to be worth something."""
     run()  # what only the first call costs
     return max(1, round(BATCH / max(seconds(run), 1e-7)))
