@@ -54,7 +54,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``power`` with argparse."""
     parser = subparsers.add_parser(
         "power",
-        help="detection score of the catalogue, or of any YAML, ATK JSON or TTK CSV",
         description="Run a catalogue against wrong kernels (published defects, generated mutants) and right ones, and\n"
         "say what it notices, what survives, and which cases earn their place.",
         epilog=_EPILOG,
