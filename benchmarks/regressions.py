@@ -76,9 +76,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{name:74}{found[name]:9.2f}", end="")
             print(f"{found[name] / before[name]:8.0%} of the baseline" if name in before else "", flush=True)
             if found[name] > limit:
-                problems.append(
-                    f"worse than {args.baseline.name}: {name}, {found[name]:.2f} where {before[name]:.2f} was"
-                )
+                problems.append(f"worse than {args.baseline.name}: {name}, {found[name]:.2f}, was {before[name]:.2f}")
     if args.update:
         args.baseline.write_text(json.dumps(found, indent=1) + "\n")
         return 0
