@@ -15,9 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
+from oracle.catalogue import load_all
 from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
+from oracle.numerics.errorbounds import SECOND_ORDER
+from oracle.numerics.expressions import expm1, symbol, text
+from oracle.numerics.programs import UFUNCS, program
 from oracle.numerics.rounding import round_rational
+from oracle.operators import OPERATORS, writes
+from oracle.runner.memory import Memory
 
 compiled = pytest.importorskip(
     "oracle.numerics.compiled", reason="the extra `fast` (numba) is not installed", exc_type=ImportError
@@ -85,6 +91,50 @@ class TestSameBits:
 def test_mixed_types_and_a_host_cast(monkeypatch):
     g, x, y = (families(name)["plain"][k] for k, name in enumerate(TYPES))
     same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g, self=x, target=y, reduction=2, out="float16")
+
+
+def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
+    """One compiled function of all; a NaN is left to the NumPy road, so only minimum and maximum must pass it on."""
+    names = [op for op in UFUNCS if op not in ("and", "or", "not")]
+    arity = {op: UFUNCS[op].nin if isinstance(UFUNCS[op], np.ufunc) else 1 for op in names}
+    written = [compiled._written(op, ["a", "b"][: arity[op]]) for op in names]
+    made = dict(compiled._SCOPE)
+    exec(f"def run(a, b):\n    return ({', '.join(f'1.0 * ({text})' for text in written)})", made)
+    run = compiled.njit(error_model="numpy")(made["run"])
+    for a, b in [(0.5, 0.25), (-0.5, 0.5), (0.0, -0.0), (-0.0, 2.0), (3.0, 3.0), (1e-300, -7.5)]:
+        for op, found in zip(names, run(a, b), strict=True):
+            with np.errstate(all="ignore"):
+                wanted = UFUNCS[op](*(a, b)[: arity[op]]) * 1.0
+            np.testing.assert_allclose(found, wanted, rtol=1e-14, err_msg=f"{op} of {a}, {b}")
+    at = {op: k for k, op in enumerate(names)}
+    for a, b in [(np.nan, 1.0), (1.0, np.nan)]:
+        assert all(np.isnan(run(a, b)[at[op]]) for op in ("min", "max"))
+
+
+def test_what_stands_for_expm1_in_a_slack_is_no_less():
+    e = symbol("e")
+    root = expm1(e) * 2
+    cheap = compiled._cheap(root, e)
+    assert "expm1" not in text(cheap)
+    assert compiled._cheap(root, root) is root  # a value's own is computed anyway
+    for error in (0.0, 1e-300, 1e-16, 0.1, 0.999, 1.0, 1.5, 700.0, np.nan):
+        (least,), (found,) = (program(g)({"e": np.float64(error)}, (1,)) for g in (root, cheap))
+        assert not found * SECOND_ORDER < least
+
+
+@pytest.mark.skipif("ACLNN_TEST_ENGINES" not in os.environ, reason="compiles for minutes; ACLNN_TEST_ENGINES=1")
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("op", OPERATORS)
+def test_both_engines_agree_on_every_operator(op, dtype, monkeypatch):
+    for case in [c for c in load_all() if (c.op, c.dtype) == (op, dtype) and c.computes("ascend910b")][::50]:
+        call, answers = Memory.make(case, soc="ascend910b", seed=0).call, []
+        if not writes(call):
+            continue
+        for engine in ("numpy", "compiled"):
+            monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+            (*outs,) = oracle.golden(call).values()
+            answers.append([np.where(np.isnan(out), np.zeros((), out.dtype), out).tobytes() for out in outs])
+        assert answers[0] == answers[1], case.id
 
 
 def test_exp_is_within_its_bound():
