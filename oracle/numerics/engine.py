@@ -24,14 +24,14 @@ _done = 0
 
 
 def compiled_engine(sink: Sink) -> ModuleType | None:
-    """Return the compiled engine where it is to be used; a judged evaluation needs the values, and so NumPy's."""
+    """Return the compiled engine where it is to be used."""
     global _done
     choice = os.environ.get(_VARIABLE, "auto")
     if choice not in ENGINES:
         raise OracleError(f"environment variable {_VARIABLE}={choice!r} must be one of {', '.join(ENGINES)}")
     if choice == "compiled" and not installed():
         raise OracleError(f"{_VARIABLE}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
-    if choice == "numpy" or sink.judged:
+    if choice == "numpy":
         return None
     if choice == "auto":
         if sink.out.size < LARGE or not installed():
