@@ -143,7 +143,7 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
         times(constant(SECOND_ORDER), lost.running(abs(graphs.value))),
     )
     names = tuple(sorted(operands))
-    given = tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
+    given = operand_codes(operands, names)
     slack = cheap(slack, graphs.value)
     run = _elementwise(graphs.value, slack, names, dtype_of(target.dtype).name)
     doubt = np.empty(target.size, np.bool_)
@@ -285,6 +285,11 @@ def _rowwise(formula: Callable[..., Any], run_length: int, dtype: str) -> Any:
 
     symbols = {name: name for name in symbols_of(formula)}
     return keep(run, f"rows of {run_length}\n{dtype}\n{statements(symbols, trace(formula))}")
+
+
+def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+    """What a loop is given: the bits of arrays, and numbers."""
+    return tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
 
 
 def codes(array: Array) -> Array:

@@ -9,19 +9,21 @@ without changing a bit.
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .compiled import CODES, OUT, SCOPE, codes, encoder, f64, i64, load, njit, statements, u64
+from .compiled import CODES, OUT, SCOPE, encoder, f64, i64, load, njit, operand_codes, statements, u64
+from .engine import insisted
 from .envelopes import SHIFT, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
 from .expressions import ZERO, Expression, constant, walk
 from .functions import FAST, LN2_HI, LN2_LO, LOG2_E, PARTS, _powers
 from .graphs import DEPARTURE, VANISHING, Graphs, Operands
-from .machine_code import keep
+from .machine_code import is_ready, keep
 from .ranges import largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import Region
@@ -31,6 +33,9 @@ KNOWN = ("+", "-", "*", "/", "neg", "abs", "where", "min", "max", "<", "<=", "==
          "sqrt", "exp")  # fmt: skip  # operations that have the same bits here as there
 POWERS = _powers()
 CHUNK = 1024  # elements whose look-ups are made at once
+PAYS = 1 << 26  # elements by one loop, whose evaluation by NumPy costs what compiling it does: seconds
+_ASKED: dict[tuple[str, str], int] = {}
+_LOCK = threading.Lock()
 FEW = 4  # one in so many elements may be left to the NumPy road, more are all evaluated there
 
 
@@ -73,7 +78,7 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     if not (_is_known(graphs, running) and all(array.flags.c_contiguous for array in filled)):
         return None
     names = tuple(sorted(operands))
-    given = tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
+    given = operand_codes(operands, names)
     ranges = ranges_of({name: _ends(part) for name, part in zip(names, given, strict=True)})
     if ranges is None or not stays_inside(graphs.orders, ranges):
         return None
@@ -101,7 +106,10 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     )
     left = np.empty(region.target.size, np.bool_)
     target = region.target.reshape(-1).view(OUT[region.target.itemsize])
-    _compiled(loop, dtype)(given, tables, numbers, target, *(array.reshape(-1) for array in filled), left)
+    run, arguments = _loop(loop, dtype), (given, tables, numbers, target, *(a.reshape(-1) for a in filled), left)
+    if not _pays(loop, dtype, left.size) and not is_ready(run, arguments):
+        return None
+    run(*arguments)
     where = np.flatnonzero(left)
     return None if FEW * where.size > left.size else where
 
@@ -129,8 +137,15 @@ def _ends(given: Any) -> Array:
     return widen(ends.view(DTYPES["float16" if given.dtype == CODES["float16"] else "bfloat16"].numpy))
 
 
+def _pays(loop: str, dtype: str, size: int) -> bool:
+    """Whether a loop was asked for often enough to compile it, this time included."""
+    with _LOCK:
+        _ASKED[loop, dtype] = _ASKED.get((loop, dtype), 0) + size
+        return insisted() or _ASKED[loop, dtype] >= PAYS
+
+
 @functools.lru_cache(maxsize=1024)
-def _compiled(loop: str, dtype: str) -> Any:
+def _loop(loop: str, dtype: str) -> Any:
     scope: dict[str, Any] = {**SCOPE, "encode": encoder(dtype), "exp": exp, "__name__": __name__}
     scope |= {"f32": np.float32, "u32": np.uint32, "i64": i64, "f64": f64, "load": load, "njit": njit}
     exec(loop, scope)

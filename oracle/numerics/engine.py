@@ -16,7 +16,7 @@ from .sink import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
 _VARIABLE = "ACLNN_ORACLE_ENGINE"
-WORTH = 1 << 24  # elements of large calls after which a process is taken to evaluate many
+WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many
 LARGE = 1 << 18  # elements of a call
 
 _LOCK = threading.Lock()
@@ -43,6 +43,11 @@ def compiled_engine(sink: Sink) -> ModuleType | None:
     from . import compiled
 
     return compiled
+
+
+def insisted() -> bool:
+    """Whether the compiled engine was asked for by name, whatever compiling costs."""
+    return os.environ.get(_VARIABLE) == "compiled"
 
 
 @functools.cache
