@@ -175,10 +175,11 @@ def _show_huge(args: argparse.Namespace) -> int:
     """Score the cases beyond 32 bits on kernels whose places wrap there; return the exit status."""
     from ..power import huge
 
-    for name in ("kernels", "diagnosis", "scripts", "sample", "full_matrix", "right_only", "only", "output", "cluster"):
-        if getattr(args, name) not in (None, False, "", []):
-            told = f"--tier huge and --{name.replace('_', '-')}: its registry has another score; leave one of them out"
-            raise OracleError(told)
+    names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster")
+    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
+    for option, value in {**given, "-o": args.output}.items():
+        if value not in (None, False, "", []):
+            raise OracleError(f"--tier huge and {option}: its kernels have a score of their own; leave one of them out")
     cases = (
         [case for path in args.files for case in load(path, None, HUGE)] if args.files else load_all(None, None, HUGE)
     )

@@ -6,6 +6,7 @@ What is wrong begins where a count, or a place in memory, reaches a limit: 2^31 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ..backends.cpu import Backend as Right
-from ..model.call import Array, Call
+from ..model.call import Array, Call, TensorSpec
 from ..model.status import Status
 from ..model.storage import address, memory_of, row_major, strides_of
 from ..operators import OPERATORS, compute
@@ -55,46 +56,51 @@ class Wrapping:
     def spoil(self, call: Call, before: Mapping[str, Array]) -> bool:
         """Change a right answer into this kernel's; ``before``: what an element of each output held before the call.
         Return whether the call reaches the limit."""
-        reached = self._reached(call)
-        if reached is None:
-            return False
-        axis, first, own = reached
-        tail = part_of(call, axis, slice(first, None))
-        if self.fault == "count":
-            tail.outputs[self.tensor][...] = before[self.tensor]
-            return True
         given = {**call.inputs, **call.outputs}[self.tensor]
-        shifted = self._shifted(given, own, first)
+        if given is None or not given.ndim:
+            return False
+        if self.fault != "read" and given.flags.c_contiguous:
+            given = given.reshape(-1)  # element by element, not slice by slice
+        own, first = self._reached(given, call.specs.get(self.tensor))
+        if first >= given.shape[own]:
+            return False
         if self.fault == "read":
-            tail = replace(tail, inputs={**tail.inputs, self.tensor: shifted})
-            for part in parts(tail):
-                for name, out in part.outputs.items():
-                    out[...] = compute(part, output=name)
+            return self._read_elsewhere(call, given, own, first)
+        tail = given[(slice(None),) * own + (slice(first, None),)]
+        if self.fault == "count":
+            tail[...] = before[self.tensor]
             return True
-        for here, there in _blocks(tail.outputs[self.tensor], shifted):
+        for here, there in _blocks(tail, self._shifted(given, own, first)):
             there[...] = here
             here[...] = before[self.tensor]
         return True
 
-    def _reached(self, call: Call) -> tuple[int, int, int] | None:
-        """Return an axis of the first output along which the operator works slice by slice, the first of its slices
-        that lies wholly beyond the limit, and the tensor's own such axis; None where there is none."""
-        op, given = OPERATORS[call.op], {**call.inputs, **call.outputs}[self.tensor]
-        if given is None:
-            return None
-        shapes = [{n: v.shape for n, v in t.items() if v is not None} for t in (call.inputs, call.outputs)]
+    def _reached(self, given: Array, spec: TensorSpec | None) -> tuple[int, int]:
+        """Return the tensor's axis of the longest stride, and the first of its slices that lies wholly beyond the
+        limit."""
         limit = self.limit // given.itemsize if self.in_bytes else self.limit
-        spec = call.specs.get(self.tensor)
         strides, offset = strides_of(given), 0 if spec is None else spec.offset
         if self.fault == "count":  # elements in their order, wherever they lie
             strides, offset = row_major(given.shape), 0
-        shape = call.outputs[op.outputs[0]].shape
-        for axis in slice_axes(op, shapes[0], shapes[1], call.attrs):
-            own = axis_in(op, self.tensor, given.shape, shape, axis, call.attrs)
-            if own is not None and strides[own] and strides[own] == max(strides):
-                first = max(0, -(-(limit - offset) // strides[own]))
-                return (axis, first, own) if first < given.shape[own] else None
-        return None
+        own = max(range(given.ndim), key=lambda axis: strides[axis])
+        if not strides[own]:
+            return own, given.shape[own]
+        return own, max(0, -(-(limit - offset) // strides[own]))
+
+    def _read_elsewhere(self, call: Call, given: Array, own: int, first: int) -> bool:
+        """Compute the slices beyond the limit anew, of what is found so much before their places."""
+        op, shape = OPERATORS[call.op], call.outputs[OPERATORS[call.op].outputs[0]].shape
+        shapes = [{n: v.shape for n, v in t.items() if v is not None} for t in (call.inputs, call.outputs)]
+        axes = slice_axes(op, shapes[0], shapes[1], call.attrs)
+        axis = next((k for k in axes if axis_in(op, self.tensor, given.shape, shape, k, call.attrs) == own), None)
+        if axis is None:
+            return False
+        tail = part_of(call, axis, slice(first, None))
+        tail = replace(tail, inputs={**tail.inputs, self.tensor: self._shifted(given, own, first)})
+        for part in parts(tail):
+            for name, out in part.outputs.items():
+                out[...] = compute(part, output=name)
+        return True
 
     def _shifted(self, given: Array, own: int, first: int) -> Array:
         """The slices from the first one on, at the places where they are looked for."""
@@ -121,9 +127,18 @@ def wrapping(op: Operator, bits: int = 31) -> Iterator[Wrapping]:
     """Yield the kernels of an operator: each fault of each tensor that can be as large as the main operand."""
     limits = [(1 << bits, False, f"2^{bits} elements"), (1 << bits, True, f"2^{bits} bytes")]
     limits.append((2 << bits, True, f"2^{bits + 1} bytes"))
-    shape, attributes = (64, 64), {p.name: p.plain for p in op.parameters if p.kind == "attr"}
-    read = [p.name for p in op.operands if 2 * np.prod(op.shape_of(p.name, shape, attributes)) >= np.prod(shape)]
-    faults: list[tuple[Fault, str]] = [("count", op.output), ("write", op.output), *(("read", name) for name in read)]
-    for fault, tensor in faults:
+    faults: list[tuple[Fault, str]] = [("count", op.output), ("write", op.output)]
+    for fault, tensor in (*faults, *(("read", name) for name in _as_large(op))):
         for limit, in_bytes, told in limits:
             yield Wrapping(op.name, fault, tensor, limit, in_bytes, told)
+
+
+def _as_large(op: Operator) -> list[str]:
+    """The operands that may be as large as the main one, of an operator whose leading axis can be computed slice by
+    slice."""
+    shape, attributes = (64, 64), {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    inputs = {p.name: op.shape_of(p.name, shape, attributes) for p in op.inputs()}
+    outputs = {op.outputs[0]: shape, **{name: op.shape_of(name, shape, attributes) for name in op.outputs[1:]}}
+    if 0 not in slice_axes(op, inputs, outputs, attributes):
+        return []
+    return [p.name for p in op.operands if 2 * math.prod(inputs[p.name]) >= math.prod(shape)]

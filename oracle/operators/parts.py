@@ -34,7 +34,12 @@ def slice_axes(op: Operator, inputs: Mapping[str, Shape], outputs: Mapping[str, 
 
 
 def axis_in(op: Operator, name: str, own: Shape, shape: Shape, axis: int, a: Attributes) -> int | None:
-    """Return which axis of a tensor runs along an axis of the first output, whose shape is ``shape``; None if none."""
+    """Return which axis of a tensor runs along an axis of the first output, whose shape is ``shape``; None if none.
+
+    A tensor that nobody reads is cut like the output where it has its shape.
+    """
+    if own == shape and op.by_name[name].holds("nothing"):
+        return axis
     axes = op.axes_of(name, shape, own, a)
     return axes.index(axis) if axis in axes else None
 

@@ -129,5 +129,6 @@ def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], 
         told = "; ".join(f"{name}: {layer.reason}" for name, layer in failed)
         return Outcome("pass", f"outside the gate: {told}" if told else "", layers, budget, measures=measures)
     name, layer = deciding
-    detail = judged[layer.output].detail(layer.rule) if layer.output in judged else Detail(rule=layer.rule)
+    blamed = judged.get(layer.output)
+    detail = Detail(rule=layer.rule) if blamed is None or blamed.failed is None else blamed.detail(layer.rule)
     return Outcome("fail", f"{name}: {layer.reason}", layers, budget, detail, measures)

@@ -95,6 +95,11 @@ class Input:
         shape = case.outputs[op.outputs[0]].shape  # type: ignore[union-attr]
         axis = axis_in(op, name, plan.shape, shape, cut.axis, case.attrs)
         stored = _cut(stored_shape(plan.shape, plan.view), axis, cut.block)
+        if math.prod(stored) > LARGEST_BLOCK:
+            raise OracleError(
+                f"{case.op}: {name} of shape {plan.shape} cannot be made by blocks: none of its axes runs along axis "
+                f"{cut.axis} of the output; give it at most {LARGEST_BLOCK:,} elements, or stride 0"
+            )
         values = make_values(plan.data or {}, stored, plan.dtype, case.id, name, seed)
         made = cls(plan, allocate(plan.shape, plan.dtype, plan.view), axis, values, cut)
         made._fill()

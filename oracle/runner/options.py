@@ -68,7 +68,7 @@ OPTIONS: tuple[Option, ...] = (
     _value("standard", "NAME", "accuracy standard of the standard layer (default: mixed)"),
     _append("standard-option", "KEY=VALUE", "option of the standard, repeatable, e.g. type=high_performance"),
     _value("third-party", "BACKEND", "third party of a dual benchmark: a backend, e.g. torch, cpu:native, replay:DIR"),
-    _value("tier", "TIER", "which cases: smoke (seconds), standard (default), full; huge: only those beyond 2^31 elements, "
+    _value("tier", "TIER", "which cases: smoke (seconds), standard (default), full; huge: those beyond 2^31 elements, "
            "minutes and GiB each (what does not fit --max-memory, or into what is free, is a skip)", verdict=False),
     _value("shard", "K/N", "only part K of N of the chosen cases, equally long parts, the same on every machine; "
            "`aclnn-oracle merge` joins their records", verdict=False),
