@@ -16,7 +16,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ..model.kept import code_digest, code_is_as_loaded, opened, recalled, sealed, shrink, store, user_cache
+from ..model.kept import (
+    code_digest,
+    code_is_as_loaded,
+    make_private,
+    opened,
+    recalled,
+    sealed,
+    shrink,
+    store,
+    user_cache,
+)
 from .case import Case, TensorPlan
 
 WORTH = 50  # cases; fewer are expanded as fast as they are read
@@ -35,6 +45,7 @@ def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]
     cases = expand()
     if len(cases) >= WORTH and code_is_as_loaded():
         with suppress(OSError):  # read-only, full, not there: everything works without
+            make_private(folder)
             store(path, _packed(cases, name))
             shrink(folder.glob("*.cases"), MOST, cost=lambda status: 1)
     return cases

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ..catalogue import is_catalogue, load, load_all, select
+from ..catalogue import is_catalogue, load, load_all, operator_of, select
 from ..catalogue.case import HUGE, TIERS, Case
+from ..catalogue.loader import catalogues
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
@@ -55,7 +56,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``power`` with argparse."""
     parser = subparsers.add_parser(
         "power",
-        help="detection score of the catalogue, or of any YAML, ATK JSON or TTK CSV",
         description="Run a catalogue against wrong kernels (published defects, generated mutants) and right ones, and\n"
         "say what it notices, what survives, and which cases earn their place.",
         epilog=_EPILOG,
@@ -305,8 +305,13 @@ def _look_elsewhere(score: Score, files: list[Path], tier: str) -> None:
     if not files and tier != "smoke":
         return
     own = {case.id for case in score.plan.cases}
-    others = tuple(case for case in select(load_all(), tier="standard") if case.id not in own)
-    look_elsewhere(score, others, _progress())
+    operators = {defect.op for defect in score.survivors}
+    try:
+        others = [case for path in catalogues() if operator_of(path) in operators for case in load(path)]
+    except OracleError as error:  # the score stands all the same
+        print(f"what survived was not tried on the built-in catalogue: {error}", file=sys.stderr)
+        return
+    look_elsewhere(score, tuple(case for case in select(others, tier="standard") if case.id not in own), _progress())
 
 
 def _label(files: list[Path], tier: str) -> str:

@@ -73,7 +73,6 @@ def add_parser(subparsers: Subparsers) -> None:
     form = argparse.RawDescriptionHelpFormatter
     run = subparsers.add_parser(
         "run",
-        help="run the catalogue on a backend and write a report",
         description="Run conformance cases on a device under test and write an HTML report (default: in reports/).\n"
         "Paths name catalogue files, folders or FILE::CASE-ID (default: the built-in catalogue); anything else goes\n"
         "to pytest.",
@@ -86,7 +85,6 @@ def add_parser(subparsers: Subparsers) -> None:
 
     replay = subparsers.add_parser(
         "replay",
-        help="run one case by its id and print its full verdict",
         description="Run exactly one case and print everything its verdict says.",
         epilog=_REPLAY_EPILOG,
         formatter_class=form,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -14,12 +16,19 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1]
 _STARTED = time.time()
 _CHECKSUM = 32  # bytes of a sha256
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def user_cache() -> Path:
     """Return the folder of the user's cache for everything that can be made again."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
     return (Path(base) if base else Path.home() / ".cache") / "aclnn-oracle"
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder of the user's cache, for the user alone whatever the umask says. OSError."""
+    for place in (user_cache(), folder):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 @cache
@@ -60,10 +69,31 @@ def recalled(path: Path) -> bytes | None:
     """Return a file's content and note that it was read; None where it cannot be."""
     try:
         content = path.read_bytes()
-        os.utime(path)
     except OSError:
         return None
+    with suppress(OSError):  # a read-only file system: it goes on being read
+        os.utime(path)
     return content
+
+
+def only_ours(path: Path) -> Path | None:
+    """Return a file or folder, without links, if it is this user's and nobody else but root can change it or put
+    another in its place; None otherwise, and where there is none."""
+    if sys.platform == "win32":
+        return None  # its permissions are not looked at
+    try:
+        path = path.resolve(strict=True)
+        status = path.stat()
+        if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE:
+            return None
+        for folder in path.parents:
+            status = folder.stat()
+            shared = status.st_mode & _WRITABLE and not status.st_mode & stat.S_ISVTX  # in /tmp only owners move files
+            if shared or status.st_uid not in (0, os.geteuid()):
+                return None
+    except OSError:
+        return None
+    return path
 
 
 def sealed(body: bytes) -> bytes:

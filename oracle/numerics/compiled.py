@@ -21,7 +21,8 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from .enclosures import constant_value
 from .errorbounds import FLOAT64, SECOND_ORDER, losses, plus, times
-from .expressions import Expression, constant, walk
+from .expressions import Expression, constant, symbols_of, trace, walk
+from .machine_code import keep
 from .proof import U
 
 njit = numba.njit
@@ -147,9 +148,10 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
 
 @functools.cache
 def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], dtype: str) -> Any:
-    scope: dict[str, Any] = {**_SCOPE, "njit": njit, "load": load, "encode": encoder(dtype)}
-    exec(source(value, slack, names), scope)
-    return scope["run"]
+    scope: dict[str, Any] = {**_SCOPE, "njit": njit, "load": load, "encode": encoder(dtype), "__name__": __name__}
+    loop = source(value, slack, names)
+    exec(loop, scope)
+    return keep(scope["run"], f"{dtype}\n{loop}")
 
 
 def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
@@ -158,17 +160,7 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
     An element with an operand that is NaN (a float16 infinity is loaded as one) is left in doubt, and so is one whose
     interval holds zero without being it.
     """
-    symbols = {name: f"p{k}" for k, name in enumerate(names)}
-    lines = [f"        p{k} = load(a{k}, i)" for k in range(len(names))]
-    words: dict[int, str] = {}
-    for k, node in enumerate(walk(value, slack)):
-        if node.is_constant:
-            words[id(node)] = repr(constant_value(node))
-        elif node.op == "symbol":
-            words[id(node)] = symbols[str(node.value)]
-        else:
-            words[id(node)] = f"t{k}"
-            lines.append(f"        t{k} = {_written(node.op, [words[id(a)] for a in node.args])}")
+    lines, (v, lost) = _statements({name: f"p{k}" for k, name in enumerate(names)}, value, slack)
     known = " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
     return "\n".join(
         [
@@ -176,13 +168,29 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
             "def run(operands, out, doubt):",
             *(f"    a{k} = operands[{k}]" for k in range(len(names))),  # inside the loop it could not be vectorised
             "    for i in range(out.size):",
-            *lines,
-            f"        v, slack = {words[id(value)]}, {words[id(slack)]}",
+            *(f"        p{k} = load(a{k}, i)" for k in range(len(names))),
+            *(f"        {line}" for line in lines),
+            f"        v, slack = {v}, {lost}",
             f"        v = v if {known} else nan",
             "        out[i], unsure = encode(v, slack)",
             "        doubt[i] = unsure | ((abs(v) <= slack) & (slack > 0.0))",
         ]
     )
+
+
+def _statements(symbols: Mapping[str, str], *roots: Expression) -> tuple[list[str], list[str]]:
+    """Return Python that computes graphs, operands under the given names, and the names of the results."""
+    lines: list[str] = []
+    words: dict[int, str] = {}
+    for k, node in enumerate(walk(*roots)):
+        if node.is_constant:
+            words[id(node)] = repr(constant_value(node))
+        elif node.op == "symbol":
+            words[id(node)] = symbols[str(node.value)]
+        else:
+            words[id(node)] = f"t{k}"
+            lines.append(f"t{k} = {_written(node.op, [words[id(a)] for a in node.args])}")
+    return lines, [words[id(root)] for root in roots]
 
 
 _WORDS = {
@@ -251,7 +259,8 @@ def _rowwise(formula: Callable[..., Any], run_length: int, dtype: str) -> Any:
                 size += part_size
             row(g[whole], y[whole], total, 1.01 * U * terms * size, out[whole], doubt[whole])
 
-    return run
+    symbols = {name: name for name in symbols_of(formula)}
+    return keep(run, f"rows of {run_length}\n{dtype}\n{_statements(symbols, trace(formula))}")
 
 
 def codes(array: Array) -> Array:

@@ -185,8 +185,17 @@ def test_the_command_fails_below_the_requirement_and_names_the_missing_family(tm
     assert survivor["would_notice"] in capsys.readouterr().out
 
 
+def test_a_built_in_catalogue_that_cannot_be_read_costs_no_score(tmp_path, capsys, monkeypatch):
+    file, broken, out = tmp_path / "small.yaml", tmp_path / "broken.yaml", tmp_path / "power.json"
+    file.write_text(stated.CATALOGUES["nll_loss_backward"].partition("  negative:")[0], encoding="utf-8")
+    broken.write_text("aclnn_oracle: 1\noperator: aclnnNLLLossBackward\nfamilies: 7\n", encoding="utf-8")
+    monkeypatch.setattr("oracle.commands.power.catalogues", lambda: [broken])
+    assert power(file, "--only", "N01", "--seeds", 0, "--jobs", 1, "-o", out) == 0
+    assert len(json.loads(out.read_text("utf-8"))["survivors"]) == 1
+    assert "broken.yaml" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("words", "told"), [
-    (["--only", "no such id"], "no wrong kernel"),
     (["-o", "x.txt"], "suffix"),
     (["missing.json"], "missing.json"),
     (["--right-only", "--only", "N02"], "--right-only"),
@@ -200,6 +209,11 @@ def test_bad_input_is_told_in_one_line(words, told, capsys):
     error = capsys.readouterr().err
     assert told in error
     assert "Traceback" not in error
+
+
+def test_an_id_that_no_wrong_kernel_has_is_told(file, capsys):
+    assert power(file, "--only", "no such id") == 2
+    assert "no wrong kernel" in capsys.readouterr().err
 
 
 def test_a_sample_is_as_large_as_it_says_the_same_for_a_seed_and_another_for_another():

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import itertools
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -227,12 +226,10 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
         html.write([path], path / "below" / "a-file.html")
 
 
-def test_thirty_thousand_cases_stay_small_and_quick(tmp_path: Path) -> None:
-    """Under 6 MB and 5 s from reading to writing; on an idle machine a third of both."""
+def test_thirty_thousand_cases_stay_small(tmp_path: Path) -> None:
+    """Under 6 MB; today a third. What writing costs is measured by benchmarks/reports.py."""
     path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(30_000))
-    started = time.process_time()
     html.write([path], tmp_path / "report.html")
-    assert time.process_time() - started < 5
     assert (tmp_path / "report.html").stat().st_size < 6_000_000
 
 

@@ -1,0 +1,81 @@
+"""Machine code of compiled loops, kept in the user's cache: compiling takes seconds, reading what was compiled less.
+
+Whoever loads machine code runs it, so entries are read only where nobody but this user and root can write. An entry is
+named by the sha256 of everything that decides it: the loop, this package's code, the versions of what compiles, the
+processor. A cache that cannot be written, is damaged, or may be written by others is no error: the loop is compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import platform
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from ..model.kept import (
+    code_digest,
+    code_is_as_loaded,
+    make_private,
+    only_ours,
+    opened,
+    recalled,
+    sealed,
+    shrink,
+    store,
+    user_cache,
+)
+
+MOST = 128 << 20  # bytes of all entries
+_VERSIONS = (platform.python_version(), sys.implementation.cache_tag, np.__version__, numba.__version__)
+
+
+def keep(loop: Any, description: str) -> Any:
+    """Return a function that numba compiles, told to look in the cache first. ``description``: what decides its code
+    beside this package and the types of its operands."""
+    if code_is_as_loaded():
+        loop._cache = _Kept(description)  # where numba itself puts a cache (Dispatcher.enable_caching)
+    return loop
+
+
+def folder() -> Path:
+    """Return where machine code is kept."""
+    return user_cache() / "machine-code"
+
+
+class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
+    """What numba asks for machine code before it compiles, and gives it to afterwards."""
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Return the function compiled for a signature, None where it is not kept."""
+        path = only_ours(folder() / self._name(signature, target.codegen()))
+        content = None if path is None else recalled(path)
+        body = None if content is None else opened(content)
+        if body is None:
+            return None
+        target.refresh()
+        return CompileResult._rebuild(target, *pickle.loads(body))
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled."""
+        with suppress(OSError):  # read-only, full, not there: everything works without
+            make_private(folder())
+            if (place := only_ours(folder())) is not None:
+                store(place / self._name(signature, result.codegen), sealed(dumps(result._reduce())))
+                shrink(place.glob("*.code"), MOST, cost=lambda status: status.st_size)
+
+    def _name(self, signature: Any, codegen: Any) -> str:
+        decides = (self.description, str(signature), *codegen.magic_tuple(), *_VERSIONS, llvmlite.__version__)
+        return hashlib.sha256("\n".join((*decides, code_digest())).encode()).hexdigest() + ".code"

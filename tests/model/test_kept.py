@@ -1,0 +1,48 @@
+"""What may be trusted among the things that are kept between processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from oracle.model.kept import only_ours
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
+
+
+def test_a_path_is_only_ours_where_nobody_else_can_write_it_or_replace_it(tmp_path):
+    tmp_path.chmod(0o700)
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    file = folder / "file"
+    file.write_text("text")
+    file.chmod(0o600)
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert only_ours(file) == file.resolve()
+    assert only_ours(link) == folder.resolve()
+    assert only_ours(folder / "missing") is None
+    for path in (file, folder, tmp_path):
+        before = path.stat().st_mode
+        for mode in (0o770, 0o707):
+            path.chmod(mode)
+            assert only_ours(file) is None, (path, oct(mode))
+        path.chmod(before)
+    tmp_path.chmod(0o1777)  # as /tmp: others can add, not move
+    assert only_ours(file) == file.resolve()
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root can give a file away")
+def test_what_belongs_to_another_user_is_not_ours(tmp_path):
+    tmp_path.chmod(0o700)
+    file = tmp_path / "folder" / "file"
+    file.parent.mkdir(mode=0o700)
+    file.write_text("text")
+    file.chmod(0o600)
+    for path in (file, file.parent):
+        os.chown(path, 12345, -1)
+        assert only_ours(file) is None
+        os.chown(path, 0, -1)
+    assert only_ours(file) is not None

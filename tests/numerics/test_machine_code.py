@@ -1,0 +1,69 @@
+"""Compiled loops are read from the user's cache, where it is theirs alone; without it everything works."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import oracle
+
+numba = pytest.importorskip("numba", reason="the extra `fast` is not installed")
+
+from oracle.numerics import compiled, machine_code  # noqa: E402
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The folder of machine code, in a cache of this test's own."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return machine_code.folder()
+
+
+def doubled(description: str = "double", number: float = 3.0) -> int:
+    """Compile or read a function, see that it works, and return how often it was read."""
+    function = machine_code.keep(numba.njit(lambda x: x + x), description)
+    assert function(number) == 2 * number
+    return sum(function.stats.cache_hits.values())
+
+
+def test_a_loop_is_compiled_once_for_its_description_and_types(kept):
+    assert [doubled(), doubled(), doubled("other"), doubled(number=3), doubled(number=3)] == [0, 1, 0, 0, 1]
+    assert len(list(kept.glob("*.code"))) == 3
+    assert kept.stat().st_mode & 0o77 == 0
+
+
+def test_what_others_could_have_written_is_neither_read_nor_added_to(kept):
+    doubled()
+    kept.chmod(0o777)
+    assert doubled() == 0
+    assert doubled("other") == 0
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_a_damaged_entry_is_compiled_again(kept):
+    doubled()
+    (entry,) = kept.iterdir()
+    entry.write_bytes(entry.read_bytes()[:-100])
+    assert [doubled(), doubled()] == [0, 1]
+
+
+def test_where_nothing_can_be_kept_everything_works(kept):
+    kept.parent.write_text("a file where the cache should be")
+    assert [doubled(), doubled()] == [0, 0]
+
+
+def test_a_golden_from_kept_code_has_the_bits_of_the_one_that_was_compiled(kept, monkeypatch):
+    monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "compiled")
+    x = np.random.default_rng(0).normal(size=(64, 128)).astype(np.float16)
+    for made, op, inputs, attrs in (
+        (compiled._elementwise, "aclnnLogSigmoidBackward", ("gradOutput", "self", "buffer"), {}),
+        (compiled._rowwise, "aclnnSoftmaxBackward", ("gradOutput", "output"), {"dim": -1}),
+    ):
+        before, answers = len(list(kept.glob("*"))), []
+        for _ in range(2):
+            made.cache_clear()
+            (out,) = oracle.golden(op, **dict.fromkeys(inputs, x), **attrs).values()
+            answers.append(out.tobytes())
+            assert len(list(kept.glob("*"))) == before + 1
+        assert answers[0] == answers[1]
