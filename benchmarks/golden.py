@@ -24,9 +24,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-WARM = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "4000000000"}
-if __name__ == "__main__" and os.environ.get("MALLOC_MMAP_THRESHOLD_") is None:
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **WARM, "ACLNN_ORACLE_THREADS": "1"})
+from warm import restarted
+
+if __name__ == "__main__":
+    restarted()
 
 import ml_dtypes
 import numpy as np

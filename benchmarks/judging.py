@@ -32,14 +32,19 @@ DTYPES = {"float32": np.float32, "bfloat16": ml_dtypes.bfloat16, "float16": np.f
 RATIO, SCRATCH, SMALL = 2.0, 64.0, 300e-6
 
 
-def answer(dtype: str, size: int) -> tuple[Reference, np.ndarray]:
-    """Return the reference of a LogSigmoid call and what a float32 kernel answers."""
+def call_of(dtype: str, size: int) -> Call:
+    """Return a LogSigmoid call."""
     r = np.random.default_rng(0)
     g, x = r.normal(size=size).astype(DTYPES[dtype]), (4 * r.normal(size=size)).astype(DTYPES[dtype])
     inputs, outputs = {"gradOutput": g, "self": x, "buffer": x}, {"gradInput": np.empty_like(x)}
-    call = Call("aclnnLogSigmoidBackward", "ascend910b", inputs, {}, outputs)
-    wide_g, wide_x = g.astype(np.float32), x.astype(np.float32)
-    return reference(call), (wide_g / (1 + np.exp(wide_x))).astype(x.dtype)
+    return Call("aclnnLogSigmoidBackward", "ascend910b", inputs, {}, outputs)
+
+
+def answer(dtype: str, size: int) -> tuple[Reference, np.ndarray]:
+    """Return the reference of that call and what a float32 kernel answers."""
+    call = call_of(dtype, size)
+    g, x = (call.inputs[name].astype(np.float32) for name in ("gradOutput", "self"))
+    return reference(call), (g / (1 + np.exp(x))).astype(DTYPES[dtype])
 
 
 def interleaved(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float]:

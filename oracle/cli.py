@@ -9,27 +9,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .commands import COMMANDS
 from .model.errors import OracleError
 from .runner import watch
 
-# Modules of ``oracle.commands`` that offer add_parser(subparsers), in the order of --help.
-COMMANDS = (
-    "run",
-    "golden",
-    "report",
-    "history",
-    "merge",
-    "power",
-    "sweep",
-    "convert",
-    "export_golden",
-    "coverage",
-    "new_operator",
-    "info",
-    "doctor",
-    "judge",
-    "emulate",
-)
 OF_OPERATORS = ("golden", "power", "sweep", "convert", "coverage", "info")  # take --operator as run and replay do
 DESCRIPTION = """\
 Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
@@ -41,18 +24,22 @@ write a report. Start with:
 EPILOG = "Exit status 0: all well, 1: something failed, 2: bad input, 130: interrupted. Each command has --help."
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser with every sub-command this version has."""
+def parser(command: str = "") -> argparse.ArgumentParser:
+    """Return the parser of one sub-command, or of all; of an unknown one a parser that only lists them."""
     made = argparse.ArgumentParser(
         "aclnn-oracle", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     subparsers = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        importlib.import_module(f"oracle.commands.{name}").add_parser(subparsers)
-    for name, command in subparsers.choices.items():
+    if command and command not in COMMANDS:
+        for name, (_, line) in COMMANDS.items():
+            subparsers.add_parser(name, help=line)
+        return made
+    for module in dict.fromkeys(module for name, (module, _) in COMMANDS.items() if command in ("", name)):
+        importlib.import_module(f"oracle.commands.{module}").add_parser(subparsers)
+    for name, subparser in subparsers.choices.items():
         if name in OF_OPERATORS:
             told = "an operator from outside, repeatable"
-            command.add_argument("--operator", action="append", default=[], metavar="module:NAME", help=told)
+            subparser.add_argument("--operator", action="append", default=[], metavar="module:NAME", help=told)
     return made
 
 
@@ -73,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     try:
-        made = parser()
+        made = parser(words[0] if words else "--help")
         args, rest = made.parse_known_args(words)
         if rest and not getattr(args, "passes_on", False):
             made.error(f"{args.command}: unrecognised arguments: {' '.join(rest)}")

@@ -1,4 +1,7 @@
-"""The sub-commands of ``aclnn-oracle``, one file each: ``add_parser(subparsers)`` registers it."""
+"""The sub-commands of ``aclnn-oracle``, one file each: ``add_parser(subparsers)`` registers it.
+
+Only the module of the command that was asked for is imported: most bring half the package with them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,26 @@ import argparse
 from typing import TypeAlias
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+# Sub-command -> (its module here, its line of --help), in the order of --help.
+COMMANDS = {
+    "run": ("run", "run the catalogue on a backend and write a report"),
+    "replay": ("run", "run one case by its id and print its full verdict"),
+    "golden": ("golden", "write golden fixtures (.npy and a manifest), or verify them"),
+    "report": ("report", "make a report of one or more run records"),
+    "diff": ("report", "compare two run records case by case"),
+    "history": ("history", "trends, first appearances and flaky cases over many run records"),
+    "merge": ("merge", "join the records of a run's shards"),
+    "power": ("power", "detection score of the catalogue, or of any YAML, ATK JSON or TTK CSV"),
+    "sweep": ("sweep", "visit all 2^32 pairs of 16-bit inputs of an operator"),
+    "convert": ("convert", "write cases as ATK JSON or TTK CSV"),
+    "export-golden": ("export_golden", "write a golden.py for TTK and ATK that calls the oracle"),
+    "coverage": ("coverage", "show what the catalogue covers of the ecosystem standard, and the holes by name"),
+    "new-operator": ("new_operator", "write the two files of an operator of your own"),
+    "info": ("info", "show versions, backends, SoCs and documented support, the catalogue and devices"),
+    "doctor": ("doctor", "say whether an NPU can be used here, and if not, what to do"),
+    "judge": ("judge", "judge an output file against a golden file by an accuracy standard"),
+    "emulator": ("emulate", "build the emulated CANN, print its environment"),
+}
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``convert`` with argparse."""
     parser = subparsers.add_parser(
         "convert",
-        help="write cases as ATK JSON or TTK CSV",
         description="Write cases of this project's YAML, ATK JSON or TTK CSV in another tool's format.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -23,7 +23,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``coverage`` with argparse."""
     parser = subparsers.add_parser(
         "coverage",
-        help="show what the catalogue covers of the ecosystem standard, and the holes by name",
         description="Compare the cases with the ecosystem standard's generation rules: dtypes, ranks, attributes, "
         "sizes, value distributions, special scenes, views. With --information: the share of golden elements that are "
         "distinct, finite and above the tolerance. With --interactions: the share of conditions of a call (dtype, "

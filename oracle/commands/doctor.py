@@ -26,7 +26,6 @@ def add_parser(subparsers: Any) -> None:
     """Register ``doctor`` with argparse."""
     parser = subparsers.add_parser(
         "doctor",
-        help="say whether an NPU can be used here, and if not, what to do",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -13,7 +13,7 @@ from . import Subparsers
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the ``emulator`` command with its actions ``build`` and ``env``."""
-    parser = subparsers.add_parser("emulator", help="build the emulated CANN, print its environment")
+    parser = subparsers.add_parser("emulator")
     actions = parser.add_subparsers(dest="action", required=True)
     make = actions.add_parser("build", help="compile it into DIR (default: the user's cache) and print the folder")
     make.add_argument("directory", nargs="?", type=Path, metavar="DIR")

@@ -20,7 +20,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``export-golden`` with argparse."""
     parser = subparsers.add_parser(
         "export-golden",
-        help="write a golden.py for TTK and ATK that calls the oracle",
         description="Write golden.py: the goldens of this package in the form other tools load. Kernels take NumPy "
         "arrays in the kernel's order, aclnn operators torch tensors. Whoever uses it needs this package.",
         epilog=EPILOG,

@@ -27,7 +27,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``golden`` with argparse."""
     parser = subparsers.add_parser(
         "golden",
-        help="write golden fixtures (.npy and a manifest), or verify them",
         description="Write the inputs and golden of cases into DIR, with a manifest of checksums; --verify recomputes "
         "them and names every difference.",
         epilog="Exit status 0: written or identical, 1: differences, 2: bad input.",

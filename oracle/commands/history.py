@@ -15,7 +15,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``history`` with argparse."""
     parser = subparsers.add_parser(
         "history",
-        help="trends, first appearances and flaky cases over many run records",
         description="Make one HTML page of every run record (.jsonl) below a folder: per operator and type the trend "
         "of what each layer accepts and of the worst share, the record in which each present failure appeared, and "
         "the cases whose verdict changed although catalogue, seed and versions did not.",

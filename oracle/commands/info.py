@@ -29,7 +29,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``info`` with argparse."""
     parser = subparsers.add_parser(
         "info",
-        help="show versions, backends, SoCs and documented support, the catalogue and devices",
         description="Show what is installed and what can be run. Loads every backend that is there.",
     )
     parser.set_defaults(run=show_info)

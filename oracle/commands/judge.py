@@ -19,7 +19,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the ``judge`` command; its ``run`` returns the exit status: 0 passed, 1 failed, OracleError for bad input."""
     parser = subparsers.add_parser(
         "judge",
-        help="judge an output file against a golden file by an accuracy standard",
         description="Judge ACTUAL against GOLDEN by an accuracy standard.",
         epilog="Exit status 0: passed, 1: failed, 2: bad input. NumPy cannot name bfloat16, float8 and int4 in a file:"
         " store their bits as uint16 or uint8 and give the dtype by --dtype or in the file's name, x__bfloat16.npy.",

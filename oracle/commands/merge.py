@@ -26,7 +26,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``merge`` with argparse."""
     parser = subparsers.add_parser(
         "merge",
-        help="join the records of a run's shards",
         description="Join the records of a run that was shared out with --shard into one record, as one machine would\n"
         "have written it.",
         epilog=_EPILOG,

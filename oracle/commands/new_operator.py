@@ -27,7 +27,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register the command."""
     parser = subparsers.add_parser(
         "new-operator",
-        help="write the two files of an operator of your own",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -20,7 +20,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``report`` and ``diff`` with argparse."""
     report = subparsers.add_parser(
         "report",
-        help="make a report of one or more run records",
         description="Make a report of run records. Several are shown side by side, each compared with the first.",
     )
     report.add_argument("records", nargs="+", type=Path, metavar="RUN.jsonl")
@@ -39,7 +38,6 @@ def add_parser(subparsers: Subparsers) -> None:
 
     compare = subparsers.add_parser(
         "diff",
-        help="compare two run records case by case",
         description="Compare two run records case by case. Exit status 1 when a case newly fails (one that ended well "
         "or did not exist in OLD and does not end well in NEW, or that NEW died before), else 0.",
     )

@@ -34,7 +34,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register the command."""
     parser = subparsers.add_parser(
         "sweep",
-        help="visit all 2^32 pairs of 16-bit inputs of an operator",
         description="Visit all 2^32 pairs of 16-bit inputs: prove the golden, or judge a backend.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

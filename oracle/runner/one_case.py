@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from ..backends import Backend
 from ..backends.cpu import Backend as Oracle
-from ..catalogue.case import Case
+from ..catalogue.case import HUGE, Case
 from ..model.errors import OracleError
 from ..numerics.environment import ieee_arithmetic
 from ..record.types import CaseRecord
+from . import huge
 from .custody import Custody, DeviceError, guarded, readable
 from .execute import Device, Stopwatch, execute, unsupported
 from .judge import judge
@@ -53,6 +54,8 @@ def _device_of(backend: Backend) -> str:
 
 
 def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, hold: Device) -> Outcome:
+    if case.tier == HUGE:
+        return huge.steps(case, backend, settings, watch, hold)
     with watch("golden_s"):
         kept = Prepared.kept(case, settings)
     memory = kept.memory if kept else Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)

@@ -196,7 +196,6 @@ def test_a_built_in_catalogue_that_cannot_be_read_costs_no_score(tmp_path, capsy
 
 
 @pytest.mark.parametrize(("words", "told"), [
-    (["--only", "no such id"], "no wrong kernel"),
     (["-o", "x.txt"], "suffix"),
     (["missing.json"], "missing.json"),
     (["--right-only", "--only", "N02"], "--right-only"),
@@ -210,6 +209,11 @@ def test_bad_input_is_told_in_one_line(words, told, capsys):
     error = capsys.readouterr().err
     assert told in error
     assert "Traceback" not in error
+
+
+def test_an_id_that_no_wrong_kernel_has_is_told(file, capsys):
+    assert power(file, "--only", "no such id") == 2
+    assert "no wrong kernel" in capsys.readouterr().err
 
 
 def test_a_sample_is_as_large_as_it_says_the_same_for_a_seed_and_another_for_another():

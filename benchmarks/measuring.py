@@ -1,0 +1,61 @@
+"""What the benchmarks measure on, calls of the catalogue, and how: by turns, medians, processor time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from oracle.catalogue import load_all
+from oracle.catalogue.case import Case
+from oracle.catalogue.cost import elements
+from oracle.model.platforms import DEFAULT_SOC
+from oracle.runner.memory import Memory
+
+ROUNDS = 7
+BATCH = 0.02  # seconds of processor time that one measurement takes at least
+FEW = 200  # elements of a small case, about
+
+
+@cache
+def cases_of(op: str, dtype: str = "float32") -> tuple[Case, Case]:
+    """Return a small case of an operator, about 200 elements, and a large one, a million where it has such."""
+    found = [
+        case
+        for case in load_all()
+        if (case.op, case.dtype) == (op, dtype) and case.computes(DEFAULT_SOC) and not case.uninformative
+        if all(plan is None or plan.view == "contiguous" for plan in (*case.inputs.values(), *case.outputs.values()))
+    ]
+    small = min(found, key=lambda case: (case.family != "first_look", abs(elements(case) - FEW)))
+    return small, max(found, key=lambda case: (case.family == "large", case.tier != "full", elements(case)))
+
+
+def memory_of(case: Case) -> Memory:
+    """Return the memory of a case: its inputs, and outputs to be written."""
+    return Memory.make(case, soc=DEFAULT_SOC, seed=0)
+
+
+def medians(work: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, float]:
+    """Return the processor seconds of each piece of work: the median of batches that take turns."""
+    spent: dict[str, list[float]] = {name: [] for name in work}
+    batches = {name: batch_of(run) for name, run in work.items()}
+    for _ in range(rounds):
+        for name, run in work.items():
+            spent[name].append(seconds(run, batches[name]))
+    return {name: statistics.median(times) for name, times in spent.items()}
+
+
+def seconds(run: Callable[[], Any], times: int = 1) -> float:
+    """Return the processor time of one call, the mean of so many."""
+    started = time.process_time()
+    for _ in range(times):
+        run()
+    return (time.process_time() - started) / times
+
+
+def batch_of(run: Callable[[], Any]) -> int:
+    """How often a piece of work is to be called for a measurement to be worth something."""
+    run()  # what only the first call costs
+    return max(1, round(BATCH / max(seconds(run), 1e-7)))

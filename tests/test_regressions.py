@@ -1,0 +1,47 @@
+"""benchmarks/regressions.py fails where something is slower than the baseline, and only there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def regressions(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[1] / "benchmarks"), *sys.path])
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "")
+    return importlib.import_module("regressions")
+
+
+def measured(regressions, monkeypatch, tmp_path, *ratios: float) -> int:
+    """Compare with a baseline of 4 what is measured as these ratios, one after the other; return the exit status."""
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(json.dumps({"golden / peer": 4.0}))
+    left = iter(ratios)
+    monkeypatch.setattr(regressions, "contests", lambda folder: [("golden / peer", None, None)])
+    monkeypatch.setattr(regressions, "ratio", lambda ours, peer: next(left))
+    status = regressions.main(["--baseline", str(baseline)])
+    assert not list(left)
+    return status
+
+
+def test_a_quarter_worse_twice_is_a_regression(regressions, monkeypatch, tmp_path, capsys):
+    assert measured(regressions, monkeypatch, tmp_path, 5.1, 5.2) == 1
+    assert "worse than baseline.json: golden / peer, 5.20, was 4.00" in capsys.readouterr().out
+    for ratios in ((3.0,), (5.0,), (9.0, 4.9)):
+        assert measured(regressions, monkeypatch, tmp_path, *ratios) == 0
+
+
+def test_what_the_baseline_lacks_is_named(regressions, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(regressions, "contests", lambda folder: [("verdict / peer", None, None)])
+    monkeypatch.setattr(regressions, "ratio", lambda ours, peer: 1.0)
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text("{}")
+    assert regressions.main(["--baseline", str(baseline)]) == 1
+    assert "not in baseline.json (--update writes it): verdict / peer" in capsys.readouterr().out
+    assert regressions.main(["--baseline", str(baseline), "--update"]) == 0
+    assert regressions.main(["--baseline", str(baseline)]) == 0
