@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - the lines of a catalogue
-"""Stated inputs: a few cases an operator on which every published defect shows."""
+"""Stated inputs: a few cases per operator on which every published defect shows."""
 
 from __future__ import annotations
 

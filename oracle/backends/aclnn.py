@@ -3,6 +3,8 @@
 device=N        this process's device number (default 0; --devices sets it for every worker)
 timeout=S       seconds a kernel may take before the call counts as hung (300)
 deterministic=1 aclrtSetSysParamOpt(ACL_OPT_DETERMINISTIC)
+together=1      every call runs beside the one before it, on two streams: that one a second time, by the executor it
+                had and in its memory as it was, and it must give the same bytes again
 
 The phases' codes are the status, CANN's message its reason. A failure of the runtime (no memory, a copy, a kernel's
 fault or time) is an exception, and the device is reset before the next call. ``--emulate``: on the emulated CANN.
@@ -17,6 +19,7 @@ import numpy as np
 
 from ..cann import Session, execute, load, soc_of, unsupported
 from ..cann.abi import OPT_DETERMINISTIC
+from ..cann.beside import Beside
 from ..model.call import Call
 from ..model.errors import OracleError
 from ..model.platforms import platform
@@ -28,7 +31,9 @@ class Backend:
 
     name = "aclnn"
 
-    def __init__(self, *, device: str = "0", timeout: str = "300", deterministic: str = "0") -> None:
+    def __init__(
+        self, *, device: str = "0", timeout: str = "300", deterministic: str = "0", together: str = "0"
+    ) -> None:
         number = device.removeprefix("npu:")
         if not number.isdecimal():
             raise OracleError(f"backend aclnn: device={device!r}; write a device number, e.g. device=0")
@@ -40,10 +45,11 @@ class Backend:
             raise OracleError(
                 f"backend aclnn: timeout={timeout!r} must be a positive number of seconds, 2,000,000 at most"
             )
-        if deterministic not in ("0", "1"):
-            raise OracleError(f"backend aclnn: deterministic={deterministic!r} must be 0 or 1")
+        for name, given in (("deterministic", deterministic), ("together", together)):
+            if given not in ("0", "1"):
+                raise OracleError(f"backend aclnn: {name}={given!r} must be 0 or 1")
         self.cann = load()
-        self._deterministic = deterministic == "1"
+        self._deterministic, self._together = deterministic == "1", together == "1"
         self._sessions: list[Session] = []
         self.use_device(int(number))
 
@@ -103,6 +109,7 @@ class Backend:
         session: Session | None = getattr(self._mine, "session", None)
         if session is None:
             session = self._mine.session = Session(self.cann, self._number, self._timeout)
+            session.beside = Beside(session) if self._together else None
             self._sessions.append(session)
         if session.ready() and self._deterministic:
             self.cann.call("aclrtSetSysParamOpt", OPT_DETERMINISTIC, 1)

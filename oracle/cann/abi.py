@@ -63,6 +63,7 @@ OBJECTS: dict[str, Declaration] = {
     "aclCreateScalar": (c_void_p, (c_void_p, c_int)),
     "aclDestroyScalar": (c_int, (c_void_p,)),
     "aclDestroyAclOpExecutor": (c_int, (c_void_p,)),
+    "aclSetAclOpExecutorRepeatable": (c_int, (c_void_p,)),
 }
 SECOND_PHASE: Declaration = (c_int, (c_void_p, c_uint64, c_void_p, c_void_p))
 # The C type of an attribute in a first phase -> how it is passed. An aclScalar is a handle, as a tensor is.

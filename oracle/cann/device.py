@@ -11,10 +11,14 @@ import math
 import threading
 from collections import defaultdict
 from ctypes import byref, c_void_p
+from typing import TYPE_CHECKING
 
 from . import abi
-from .guarded import Guarded
+from .guarded import WORKSPACE_POISON, Guarded
 from .library import Cann, CannError
+
+if TYPE_CHECKING:
+    from .beside import Beside
 
 
 class _Health:
@@ -27,7 +31,6 @@ class _Health:
 
 
 _HEALTH: defaultdict[int, _Health] = defaultdict(_Health)
-WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before it wrote it finds nan
 
 
 class Session:
@@ -39,11 +42,17 @@ class Session:
         self._stream: c_void_p | None = None
         self._resets = 0
         self._workspace: Guarded | None = None
+        self.beside: Beside | None = None  # where calls run two at a time
 
     @property
     def stream(self) -> c_void_p:
         assert self._stream is not None, "the session is closed"
         return self._stream
+
+    @property
+    def opening(self) -> int:
+        """A number that changes when the session is opened anew: what it held on the device before is gone."""
+        return self._resets
 
     @property
     def broken(self) -> bool:
@@ -92,6 +101,8 @@ class Session:
         """Give everything back, in order. Raises CannError, once all was tried."""
         if self._health.broken:
             self._reset()
+        if self.beside is not None:
+            self.beside.close()
         if self._stream is None or self.broken:
             return
         steps: list[tuple[str, object]] = [("aclrtSetDevice", self.device)]  # this thread may not be the session's
@@ -117,9 +128,10 @@ class Session:
                 self.break_()
             raise
 
-    def synchronise(self) -> None:
-        """Wait for the stream: the faults of its kernels surface here. Raises CannError (507046: out of time)."""
-        self.call("aclrtSynchronizeStreamWithTimeout", self.stream, math.ceil(self.timeout * 1000))
+    def synchronise(self, stream: c_void_p | None = None) -> None:
+        """Wait for a stream, the session's own unless one is given: the faults of its kernels surface here. Raises
+        CannError (507046: out of time)."""
+        self.call("aclrtSynchronizeStreamWithTimeout", stream or self.stream, math.ceil(self.timeout * 1000))
 
     def allocate(self, size: int) -> c_void_p:
         """Return a device block; the runtime adds the 32 bytes behind it that kernels may read."""

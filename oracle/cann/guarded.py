@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 GUARD = 1 << 16  # bytes before and behind: also what a kernel writes a whole tile too far lands in them
 PATTERN = 0xA5
+WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before it wrote it finds nan
 
 
 class Guarded:

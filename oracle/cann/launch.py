@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from ctypes import byref, c_uint64, c_void_p
 from typing import Any
 
@@ -25,23 +26,25 @@ def execute(session: Session, call: Call) -> Status:
     Raises DeviceFault where the runtime fails: allocation, copies, a kernel's fault or time, another thread's fault.
     """
     parameters = operator(call.op).parameters
-    with Tensors(session, call) as tensors, Attributes(session.cann, parameters, call.attrs) as attributes:
-        first = _First(session, call, tensors, attributes)
-        try:
-            status = first.status
-            if status.ok and first.executor and tensors.complete and "workspaceSize" not in call.null:
-                status = first.run()
-        finally:
-            first.close()
-    return status
+    with ExitStack() as held:
+        tensors = held.enter_context(Tensors(session, call))
+        attributes = held.enter_context(Attributes(session.cann, parameters, call.attrs))
+        first = held.enter_context(closing(First(session, call, tensors, attributes)))
+        runs = first.status.ok and first.executor and tensors.complete and "workspaceSize" not in call.null
+        if not runs:
+            return first.status
+        return first.run() if session.beside is None else session.beside.run(call, first, tensors, held)
 
 
-class _First:
-    """A first phase that was called: its status, and the executor that has to be used or destroyed."""
+class First:
+    """A first phase that was called: its status, and the executor that has to be used or destroyed.
+
+    ``repeatable``: whether the executor serves more than one second phase.
+    """
 
     def __init__(self, session: Session, call: Call, tensors: Tensors, attributes: Attributes) -> None:
         self.session, self.call, self.tensors = session, call, tensors
-        self._size, self._executor = c_uint64(), c_void_p()
+        self._size, self._executor, self.repeatable = c_uint64(), c_void_p(), False
         self._declared = session.cann.function(call.op)  # before anything has to be given back
         name = f"{call.op}GetWorkspaceSize"
         self.status = self._status("", session.cann.status(name, *self._arguments(attributes)))
@@ -56,13 +59,19 @@ class _First:
     def executor(self) -> bool:
         return bool(self._executor.value)
 
+    @property
+    def size(self) -> int:
+        """How many bytes of workspace the first phase asked for."""
+        return int(self._size.value)
+
+    def make_repeatable(self) -> None:
+        """Ask that the executor serves several second phases. CANN may refuse."""
+        self.repeatable = self.session.cann.status("aclSetAclOpExecutorRepeatable", self._executor) == abi.SUCCESS
+
     def run(self) -> Status:
         """Call the second phase, wait for the stream, bring the memory back."""
-        size = self._size.value
-        memory = self.session.workspace(size)
-        workspace = None if memory is None else c_void_p(memory.address)
-        executor, self._executor = self._executor, c_void_p()  # single use: gone after the second phase, failed or not
-        status = self._status("second phase: ", int(self._declared(workspace, size, executor, self.session.stream)))
+        memory = self.session.workspace(self.size)
+        status = self.launch(memory, self.session.stream)
         if status.code != _BROKEN:
             if self.session.broken:
                 raise DeviceFault(f"{self.call.op} was running when a fault of another thread's call broke the device")
@@ -70,6 +79,13 @@ class _First:
             self.tensors.download()
             self._check_guards(memory)
         return status
+
+    def launch(self, memory: Guarded | None, stream: c_void_p) -> Status:
+        """Call the second phase, with this workspace."""
+        workspace, executor = None if memory is None else c_void_p(memory.address), self._executor
+        if not self.repeatable:
+            self._executor = c_void_p()  # single use: gone after the second phase, failed or not
+        return self._status("second phase: ", int(self._declared(workspace, self._size.value, executor, stream)))
 
     def _check_guards(self, workspace: Guarded | None) -> None:
         """Raise DeviceFault where the kernel has written outside its tensors' memory or its workspace."""

@@ -47,20 +47,25 @@ class Mirror:
         self.size = max(size, host.nbytes)
         self.memory = Guarded(session, max(self.size, 1))
 
-    def upload(self) -> None:
+    def upload(self, content: Array | None = None) -> None:
+        """Put the host's bytes, or others, on the device."""
         self.memory.arm(self.memory.capacity)
         if self.host.nbytes:
             n = self.host.nbytes
-            to = c_void_p(self.memory.address)
-            self.session.call("aclrtMemcpy", to, self.size, address(self.host), n, abi.HOST_TO_DEVICE)
+            to, given = c_void_p(self.memory.address), self.host if content is None else content
+            self.session.call("aclrtMemcpy", to, self.size, address(given), n, abi.HOST_TO_DEVICE)
+
+    def on_device(self) -> Array:
+        """Return what the device's memory holds."""
+        found = np.empty_like(self.host)
+        n = self.host.nbytes
+        if n:
+            self.session.call("aclrtMemcpy", address(found), n, c_void_p(self.memory.address), n, abi.DEVICE_TO_HOST)
+        return found
 
     def download(self) -> None:
         """Bring back what the device has changed. Raises ValueError where the host's memory is read-only."""
-        if not self.host.nbytes:
-            return
-        found = np.empty_like(self.host)
-        n = self.host.nbytes
-        self.session.call("aclrtMemcpy", address(found), n, c_void_p(self.memory.address), n, abi.DEVICE_TO_HOST)
+        found = self.on_device()
         if not np.array_equal(found, self.host):
             self.host[...] = found
 
@@ -147,6 +152,23 @@ class Tensors:
                 names = " and ".join(name for name, placed in self._placed.items() if placed.key == key)
                 told.append(f"beside the memory of {names}: {where}")
         return told
+
+    def contents(self) -> list[Array]:
+        """Return copies of the host's memories."""
+        return [mirror.host.copy() for mirror in self.mirrors.values()]
+
+    def on_device(self) -> list[Array]:
+        """Return what the device's memories hold, in the order of `contents`."""
+        return [mirror.on_device() for mirror in self.mirrors.values()]
+
+    def restore(self, contents: list[Array]) -> None:
+        """Put what `contents` returned on the device again, in fresh guards."""
+        for mirror, content in zip(self.mirrors.values(), contents, strict=True):
+            mirror.upload(content)
+
+    def forget(self) -> None:
+        """Leave the device's blocks alone: a reset has freed them."""
+        self._blocks = []
 
     def download(self) -> None:
         """Bring every memory back, inputs too: a kernel may have written where it must not."""

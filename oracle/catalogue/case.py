@@ -10,6 +10,7 @@ from ..model.platforms import CANN, NEWEST
 from ..model.status import SUCCESS
 
 TIERS = ("smoke", "standard", "full")  # each contains the ones before it
+HUGE = "huge"  # by itself: beyond what an index of 32 bits reaches, and planned only where it is asked for
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ SHARES: dict[str, dict[str, int]] = {
     "l1": {"tiny": 1, "uniform": 3, "normal": 4, "outliers": 2},
     "l2": {"tiny": 1, "uniform": 3, "normal": 4, "outliers": 2},
 }
-VOLUMES = {"L0": 5_000, "L1": 10_000, "L2": 30_000}  # cases an operator; a dtype has at least 200, 700, 700 of them
+VOLUMES = {"L0": 5_000, "L1": 10_000, "L2": 30_000}  # cases per operator; a dtype has at least 200, 700, 700 of them
 _OUTLIER = 1000.0
 _TRIES = 64
 

@@ -19,6 +19,7 @@ from ..model.errors import OracleError, unknown
 from ..numerics.graphs import Elementwise
 from ..operators.operator import Operator
 from ..operators.parameters import CLASS_INDEX, MUTUAL, Parameter
+from .case import HUGE
 from .layers import PLAN_KEYS
 from .reading import Document, read
 
@@ -87,7 +88,7 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
         made = {**({} if "generate" in written else {"cover": "each"}), **written, **rule["families"].get(name, {})}
         if name in rule["full"]:
             made = _in_tier(made, "full")
-        elif name not in rule["smoke"] and made.get("tier") != "full":
+        elif name not in rule["smoke"] and made.get("tier") not in ("full", HUGE):
             made = _in_tier(made, "standard")
         found[name] = made
     return found

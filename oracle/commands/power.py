@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..catalogue import is_catalogue, load, load_all, operator_of, select
-from ..catalogue.case import TIERS, Case
+from ..catalogue.case import HUGE, TIERS, Case
 from ..catalogue.loader import catalogues
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
@@ -40,6 +40,8 @@ examples:
   aclnn-oracle power --right-only --seeds 200 look for false alarms alone; --seeds 57..199 goes on from there
   aclnn-oracle power --full-matrix            every case against every wrong kernel: which cases are redundant
   aclnn-oracle power --sample 7               750 kernels per operator that nobody has looked at, another 750 with 8
+  aclnn-oracle power --tier huge cases/softmax_backward.yaml
+                                              cases beyond 2^31 elements on kernels whose places wrap at 32 bits: GiB
   aclnn-oracle power --kernels past_bugs:KERNELS
                                               kernels of your own: an iterable of backends with op and name, with
                                               wrong = False for those that must not be flagged, with soc for those of
@@ -60,7 +62,7 @@ def add_parser(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")
-    parser.add_argument("--tier", choices=TIERS, help="default: standard; every case of a given file")
+    parser.add_argument("--tier", choices=(*TIERS, HUGE), help="default: standard; of a given file full")
     parser.add_argument("--soc", help=f"only defects that are wrong there (default: all): {', '.join(PLATFORMS)}")
     parser.add_argument("--layers", metavar="L,...", help=f"layers that may notice (default: {','.join(LAYERS)})")
     parser.add_argument("--standard", default="mixed", metavar="NAME", help="accuracy standard (default: mixed)")
@@ -137,6 +139,8 @@ def _share(word: str) -> float:
 def show_power(args: argparse.Namespace) -> int:
     """Score, print, write; return the exit status. Raises OracleError for bad input."""
     tier = args.tier or ("standard" if not args.files else "full")
+    if tier == HUGE:
+        return _show_huge(args)
     _check_combination(args)
     if args.kernels is not None:
         return _show_kernels(args, _selected(args, tier))
@@ -165,6 +169,34 @@ def show_power(args: argparse.Namespace) -> int:
     ungraded = bool(args.files) or args.sample is not None
     require = args.require if args.require is not None else 0.0 if ungraded else TARGETS[tier]
     return 0 if passed(data, require) else 1
+
+
+def _show_huge(args: argparse.Namespace) -> int:
+    """Score the cases beyond 32 bits on kernels whose places wrap there; return the exit status."""
+    from ..power import huge
+
+    names = ("kernels", "diagnosis", "scripts", "sample", "full-matrix", "right-only", "only", "cluster")
+    given = {f"--{name}": getattr(args, name.replace("-", "_")) for name in names}
+    for option, value in {**given, "-o": args.output}.items():
+        if value not in (None, False, "", []):
+            raise OracleError(f"--tier huge and {option}: its kernels have a score of their own; leave one of them out")
+    cases = (
+        [case for path in args.files for case in load(path, None, HUGE)] if args.files else load_all(None, None, HUGE)
+    )
+    settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers, "oracle_soc": args.soc})
+    result = huge.score(cases, settings, tell=lambda line: print(line, file=sys.stderr, flush=True))
+    for case, reason in result.skipped.items():
+        print(f"skipped: {case}: {reason}")
+    for case, reason in result.flagged.items():
+        print(f"a right answer fails: {case}: {reason}")
+    for kernel in result.survivors:
+        print(f"survives: {huge.key(kernel)}")
+    print(
+        f"{len(result.noticed)} of {len(result.tried)} wrong kernels noticed, {len(result.flagged)} right ones flagged"
+    )
+    _write_json(args.json, {"noticed": result.noticed, "flagged": result.flagged, "skipped": result.skipped,
+                            "survivors": [huge.key(kernel) for kernel in result.survivors]})  # fmt: skip
+    return 1 if result.survivors or result.flagged else 0
 
 
 def _check_combination(args: argparse.Namespace) -> None:

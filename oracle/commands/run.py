@@ -193,6 +193,7 @@ def _default_catalogue(rest: Sequence[str]) -> list[str]:
 
 def replay_case(args: argparse.Namespace) -> int:
     """Run one case and print its verdict."""
+    from ..catalogue.case import HUGE
     from ..runner.bench import Bench
     from ..runner.failure import full_text
     from ..runner.handover import in_child
@@ -200,6 +201,10 @@ def replay_case(args: argparse.Namespace) -> int:
 
     settings = settings_of(vars(args))
     case = find_case(args.case, args.catalogue, settings.generated)
+    if case.tier == HUGE:
+        settings = settings_of({**vars(args), "oracle_tier": HUGE})
+    if case.tier == HUGE and args.shrink:
+        raise OracleError(f"{case.id}: a case of the huge tier is not made smaller; leave --shrink out")
     if case.soc and settings.soc not in case.soc:
         raise OracleError(f"{case.id} is planned on {', '.join(case.soc)} only, not on {settings.soc}: give --soc")
     if args.shrink:
@@ -242,6 +247,7 @@ def _shrink(case: Case, settings: Settings) -> int:
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
     from ..catalogue import load, load_all
+    from ..catalogue.case import HUGE
     from ..catalogue.loader import catalogues
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign
@@ -250,9 +256,11 @@ def find_case(case_id: str, path: Path | None = None, volume: Volume | None = No
     if path is not None and is_foreign_catalogue(path):
         cases = load_foreign(path, limit=sys.maxsize).cases
     elif own:
-        cases = [case for file in own for case in load(file, volume)]
+        cases = [case for tier in (None, HUGE) for file in own for case in load(file, volume, tier)]
     else:
-        cases = load(path, volume) if path is not None and path.is_file() else load_all(path, volume)
+        cases = [case for tier in (None, HUGE) for case in (
+            load(path, volume, tier) if path is not None and path.is_file() else load_all(path, volume, tier)
+        )]  # fmt: skip
     for case in cases:
         if case.id == case_id:
             return case

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 
 from ..model.call import POINTERS, Call
 from ..model.dtypes import DTYPES
@@ -87,8 +87,14 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
     """Say why a validator without a check answers as with it; "" where it does not."""
     if name == list(names(op))[-1] and all(s is None or s.ok for s in _statuses(op, name)):
         return LAST_CHECK
-    about = [p for p in (*op.names("input"), *op.names("output")) if name == f"dtype of {p}"]
+    tensors = (*op.names("input"), *op.names("output"))
+    about = [each for count in (1, 2) for each in permutations(tensors, count) if name == _dtypes_of(each)]
     return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
+
+
+def _dtypes_of(tensors: tuple[str, ...]) -> str:
+    """What the check of a tensor's dtype, or of two tensors' common one, is called."""
+    return f"{'common ' if len(tensors) > 1 else ''}dtype of {' and '.join(tensors)}"
 
 
 def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
@@ -98,14 +104,14 @@ def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
         yield from (c.status for c in checks_of(call) if c.name == name)
 
 
-def _witness(op: Operator, check: str, name: str, soc: str) -> bool:
-    """Whether a call exists that only this check refuses: the tensor of some dtype, each other of the same or not."""
-    others = [n for n in (*op.names("input"), *op.names("output")) if n != name]
+def _witness(op: Operator, check: str, about: tuple[str, ...], soc: str) -> bool:
+    """Whether a call exists that only this check refuses: its tensors of any dtypes, others of the first's or not."""
+    others = [n for n in (*op.names("input"), *op.names("output")) if n not in about]
     lacking = without(_all_but(check))
-    for dtype in DTYPES:
+    for dtypes in product(DTYPES, repeat=len(about)):
         for same in product((True, False), repeat=len(others)):
-            chosen = {n: dtype for n, equal in zip(others, same, strict=True) if equal}
-            call = usual(op, soc, dtypes={name: dtype, **chosen})
+            chosen = {n: dtypes[0] for n, equal in zip(others, same, strict=True) if equal}
+            call = usual(op, soc, dtypes={**dict(zip(about, dtypes, strict=True)), **chosen})
             if lacking(call).code != validate(call).code:
                 return True
     return False

@@ -59,12 +59,13 @@ def require_memory(needed: int, what: str) -> None:
     """Raise OracleError where so many bytes are not free on this machine (as far as it says)."""
     if needed < WORTH_ASKING:
         return
-    free = _free_memory()
+    free = free_memory()
     if free is not None and needed > free:
         raise OracleError(f"{what} needs {needed / (1 << 30):.3g} GiB of memory, {free / (1 << 30):.3g} are free")
 
 
-def _free_memory() -> int | None:
+def free_memory() -> int | None:
+    """Return how many bytes this machine says are free; None where it does not say."""
     try:
         with Path("/proc/meminfo").open("rb") as file:
             for line in file:

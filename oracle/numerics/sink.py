@@ -155,13 +155,13 @@ class Sink:
 
 
 class Region:
-    """A part of a sink: stored block by block while a block is in the cache, its odd elements settled together."""
+    """A part of a sink: stored block by block while a block is in the cache, its unproven elements settled together."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.in_place = sink.direct and sink.out.flags.c_contiguous
         self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
-        self.odd: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
+        self.unproven: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
         self.overflowed: list[Array] = []  # flat indices of elements that float64 cannot hold
 
     def put_relative(self, index: Index, value: Array, relative: float) -> None:
@@ -184,7 +184,7 @@ class Region:
 
     def leave(self, where: Array, value: Array, low: Array, high: Array) -> None:
         """Leave elements, by flat indices in this part, to be settled at the end."""
-        self.odd.append((where, value, low, high))
+        self.unproven.append((where, value, low, high))
 
     def leave_overflowed(self, where: Array) -> None:
         """Leave elements whose value overflows float64 although it exists; the standards are given the golden."""
@@ -197,9 +197,9 @@ class Region:
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
     def finish(self, exact: Exact, refine: Refine | None = None) -> None:
-        """Settle the odd elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
-        if self.odd:
-            where, *ends = (np.concatenate(parts) for parts in zip(*self.odd, strict=True))
+        """Settle the unproven elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
+        if self.unproven:
+            where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
             settle(where, (value, low, high), self.target, exact, None if refine is None else self._recorded(refine))
         unify_nans(self.target)

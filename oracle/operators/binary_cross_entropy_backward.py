@@ -39,9 +39,9 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 CLAMP = float(np.float32(1e-12))
 LARGEST = FORMATS["float32"].max
@@ -92,12 +92,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type: self with target, then gradOutput, then weight."""
-    given = (a["self"], a["target"], a["gradOutput"], a.get("weightOptional"))
-    return str(promoted(*(str(t.dtype) for t in given if t is not None)))
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     given = [n for n in ("gradOutput", "target", "weightOptional") if a[n] is not None]
@@ -130,7 +124,7 @@ OPERATOR = Operator(
         {"950": formula, "tbe": kernel_tbe, "weight_first": weight_first, "reciprocal": reciprocal},
         unspecified={"": infinite},
     ),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type("self", "target", "gradOutput", "weightOptional"),
     points={"x": (0.0, 0.5, 1.0)},
     kernel=KernelName(
         "binary_cross_entropy_grad",

@@ -37,9 +37,9 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, torch_npu
+from .operator import Aten, KernelName, MindSpore, Operator, torch_npu
 from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, output, reduction, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
 
@@ -82,12 +82,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type: self with target, then gradOutput, then the weights."""
-    given = (a["self"], a["target"], a["gradOutput"], *(a.get(name) for name in WEIGHTS))
-    return str(promoted(*(str(t.dtype) for t in given if t is not None)))
-
-
 def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
     """What PyTorch's autograd does."""
     s = aten.sigmoid(t["self"])
@@ -125,7 +119,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=("self",),
     computes=Elementwise(formula, {"950": kernel, "tbe": kernel, "gradient_last": gradient_last}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type("self", "target", "gradOutput", *WEIGHTS),
     like="target",
     points={"x": (0.0,), "t": (0.0, 1.0)},
     kernel=KernelName(

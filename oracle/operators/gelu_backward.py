@@ -30,9 +30,9 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 TYPES = ("float32", "float16", "bfloat16")
@@ -75,11 +75,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     told = "the document's formula is the exact GELU's, the kernels compute that of its tanh approximation"
@@ -96,7 +91,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_950, "tbe_910": Form(kernel_910, departs=True)}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.7524614, 0.0)},
     kernel=KernelName("gelu_grad", INPUTS),
     aten=Aten(

@@ -20,10 +20,10 @@ from ..numerics.expressions import PI, Expression, erf, erfc, exp, maximum, mini
 from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
 from .checks import Args, Checks, broadcast_together, check, ends_if_empty, max_rank, not_null, promotes
-from .gelu_backward import INPUTS, TYPES, kernel_type
+from .gelu_backward import INPUTS, TYPES
 from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, choice, output, tensor
-from .promotion import promoted
+from .promotion import promoted, promoted_type
 
 WORDS = ("none", "tanh")
 
@@ -87,7 +87,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_a2, "tbe_910": Form(kernel_910, departs=True)}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.7517916, 0.0)},
     kernel=KernelName("gelu_grad_v2", INPUTS, {"approximate": ("approximate", "none")}),
     aten=Aten(  # broadcast as the host does: aten's own oneDNN cannot

@@ -29,9 +29,9 @@ from .checks import (
     promotes,
     same_dtype,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, number, output, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 
@@ -58,11 +58,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield broadcast_together(a, INPUTS, "gradInput")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield same_dtype(a, "gradOutput", "self")
@@ -85,7 +80,7 @@ OPERATOR = Operator(
     computes=Elementwise(
         formula, {"950": Form(formula, native=("float16",)), "tbe": Form(kernel_tbe, native=("float16",))}
     ),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("hard_shrink_grad", INPUTS, {"lambd": ("lambd", 0.5)}),
     aten=Aten(lambda aten, t: aten.hardshrink_backward(t["gradOutput"], t["self"], t["lambd"]), mixed=True),

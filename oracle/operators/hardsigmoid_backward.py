@@ -27,9 +27,9 @@ from .checks import (
     not_null,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, output, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 SIXTH = ratio(1, 6)
@@ -63,11 +63,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS, "out")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 OPERATOR = Operator(
     name="aclnnHardsigmoidBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
@@ -80,7 +75,7 @@ OPERATOR = Operator(
         {"950": Form(kernel_950, departs=True), "tbe": Form(formula, native=("float16",))},
         unspecified={"950": edge},
     ),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"x": (-3.0, 3.0)},
     kernel=KernelName("hard_sigmoid_grad", INPUTS),
     aten=Aten(lambda aten, t: aten.hardsigmoid_backward(t["gradOutput"], t["self"]), mixed=True),

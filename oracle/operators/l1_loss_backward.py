@@ -32,9 +32,9 @@ from .checks import (
     promotes,
     same_dtype,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, common_size, torch_npu
+from .operator import Aten, KernelName, MindSpore, Operator, common_size, torch_npu
 from .parameters import MAIN, MEAN, MUTUAL, REDUCTIONS, output, reduction, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 INPUTS = ("gradOutput", "self", "target")
 
@@ -65,11 +65,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self", "gradOutput", "target")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield has_axes(a, "gradOutput", "self", "target", "gradInput")
@@ -92,7 +87,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, departs=True), "quotient": quotient}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     mean=lambda a: common_size(a, INPUTS),
     points={"x": (0.0,)},
     kernel=KernelName("l1_loss_grad", ("gradOutput", "self", "target"), {"reduction": ("reduction", 1)}),

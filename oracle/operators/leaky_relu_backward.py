@@ -31,9 +31,9 @@ from .checks import (
     scalar_in,
     source_only,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
+from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, flag, number, output, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 SLOPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool", "int16")
@@ -67,11 +67,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 OPERATOR = Operator(
     name="aclnnLeakyReluBackward",
     parameters=(
@@ -94,7 +89,7 @@ OPERATOR = Operator(
         },
         unspecified={"tbe_910": lambda x: is_nan(x)},
     ),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"x": (0.0,)},
     kernel=KernelName("leaky_relu_grad", INPUTS, {"negative_slope": ("negativeSlope", 0.0)}),
     aten=Aten(

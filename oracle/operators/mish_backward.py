@@ -30,9 +30,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
+from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 TENSORS = ("gradOutput", "self", "gradInput")
 
@@ -84,11 +84,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self", "gradOutput", "gradInput")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(str(a["self"].dtype), str(a["gradOutput"].dtype)))
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield same_shape(a, "gradOutput", "self")
@@ -105,7 +100,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=("self", "gradOutput"),
     computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe, "torch": kernel_torch}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type("self", "gradOutput"),
     points={"x": (-1.1924312, 0.0)},
     kernel=KernelName("mish_grad", ("gradOutput", "self")),
     aten=Aten(lambda aten, t: aten.mish_backward(t["gradOutput"], t["self"])),

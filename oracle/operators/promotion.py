@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..model.platforms import Platform
+
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("bool", "uint8", "int8", "int16", "int32", "int64")
 _COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
@@ -23,6 +28,16 @@ def promoted(*names: str) -> str | None:
     for name in names[1:]:
         common = None if common is None else _of_two(common, name)
     return common
+
+
+def promoted_type(*names: str) -> Callable[[Mapping[str, Any], Platform], str]:
+    """Return an operator's ``kernel_type``: the common dtype of these inputs, in this order, where they are given."""
+
+    def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:
+        given = (a.get(name) for name in names)
+        return str(promoted(*(str(t.dtype) for t in given if t is not None)))
+
+    return kernel_type
 
 
 def _of_two(a: str, b: str) -> str | None:

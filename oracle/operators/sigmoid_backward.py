@@ -3,11 +3,11 @@
 Sources: document aclnnSigmoidBackward; activation/sigmoid_grad/op_api/aclnn_sigmoid_backward.cpp (checks, promotion);
 op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. Document, official golden and kernels agree.
 
-Document and source differ, and the source wins: rank 0 is accepted; bfloat16 is refused by products without it for
-gradOutput alone. Inputs that broadcast are expanded and cast to their common dtype, and the result is rounded to it
-before the cast to gradInput. float64 and complex inputs are accepted (AiCpu) and not served by the golden.
+Where document and source differ the source wins: rank 0 is accepted; products without bfloat16 refuse it for gradOutput
+alone; inputs that broadcast are cast to their common dtype, to which the result is rounded before the cast to
+gradInput; float64 and complex inputs are accepted (AiCpu) and not served by the golden.
 
-Special values follow the formula in IEEE float64: an infinite output gives an infinity against gradOutput's sign, zero
+Special values are the formula's in IEEE float64: an infinite output gives an infinity against gradOutput's sign, zero
 times infinity is NaN, output 0 and 1 keep the sign of the product.
 """
 
@@ -29,9 +29,9 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 TYPES = ("float32", "float16", "float64", "complex64", "complex128", "bfloat16")
 INPUTS = ("gradOutput", "output")
@@ -56,11 +56,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield has_axes(a, "gradOutput", "output", "gradInput")
@@ -75,7 +70,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"y": (0.0, 0.5, 1.0)},
     kernel=KernelName("sigmoid_grad", ("output", "gradOutput")),
     aten=Aten(lambda aten, t: aten.sigmoid_backward(t["gradOutput"], t["output"]), mixed=True),

@@ -30,9 +30,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 TYPES = ("float16", "float32", "bfloat16")
 INPUTS = ("gradOutput", "self")
@@ -74,11 +74,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The common type; float32 for two."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield has_axes(a, "gradOutput", "self", "gradInput")
@@ -93,7 +88,7 @@ OPERATOR = Operator(
     demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"x": (-1.2784645, 0.0)},
     kernel=KernelName("silu_grad", INPUTS),
     aten=Aten(lambda aten, t: aten.silu_backward(t["gradOutput"], t["self"]), mixed=True),

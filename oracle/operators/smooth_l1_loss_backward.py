@@ -32,9 +32,9 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Arguments, Aten, KernelName, Operator, float32
+from .operator import Aten, KernelName, Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, reduction, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 INPUTS = ("gradOut", "self", "target")
 
@@ -86,11 +86,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 OPERATOR = Operator(
     name="aclnnSmoothL1LossBackward",
     parameters=(
@@ -110,7 +105,7 @@ OPERATOR = Operator(
         {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first},
         unspecified={"950": small, "": nothing},
     ),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     points={"x": (-1.0, 0.0, 1.0)},
     kernel=KernelName(
         "smooth_l1_loss_grad_v2",

@@ -21,7 +21,7 @@ from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, broadcast_together, dtype_in, ends_if_empty, float_types, max_rank, not_null
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator, common_size
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
-from .promotion import promoted
+from .promotion import promoted_type
 
 INPUTS = ("gradOutput", "self", "target")
 
@@ -59,11 +59,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self")
 
 
-def kernel_type(a: Arguments, platform: Platform) -> str:
-    """The promoted type of the inputs."""
-    return str(promoted(*(str(a[name].dtype) for name in INPUTS)))
-
-
 def undefined(a: Arguments) -> str | None:
     """The host looks reduction up in a table of three."""
     known = 0 <= a["reduction"] < len(REDUCTIONS)
@@ -84,7 +79,7 @@ OPERATOR = Operator(
     checks=checks,
     empty=("self",),
     computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe, "mean_first": mean_first}),
-    kernel_type=kernel_type,
+    kernel_type=promoted_type(*INPUTS),
     mean=lambda a: common_size(a, INPUTS),
     undefined=undefined,
     points={"x": (0.0,), "t": (-1.0, 0.0, 1.0)},

@@ -68,7 +68,7 @@ def execute(prepared: Prepared, backend: Backend, watch: Stopwatch, device: Devi
 
     def run(memory: Memory) -> Status:
         with watch("backend_s"):
-            return _answer(backend, memory.call, device)
+            return answer(backend, memory.call, device)
 
     memory, folder = prepared.memory, prepared.settings.record_outputs
     if folder is None:
@@ -111,17 +111,18 @@ def unsupported(backend: Backend, call: Call, device: Device = guarded) -> str:
     return readable(answer) if answer else ""
 
 
-def _answer(backend: Backend, call: Call, device: Device) -> Status:
+def answer(backend: Backend, call: Call, device: Device) -> Status:
+    """Run a call once and return the status that the backend answers. Raises DeviceError where it is none."""
     with device():
-        answer = backend.run(call)
-    if answer is None:
+        found = backend.run(call)
+    if found is None:
         return SUCCESS
-    if not isinstance(answer, Status):
-        told = f"run() returned {type(answer).__name__}; it must return an oracle.Status, or None for success"
+    if not isinstance(found, Status):
+        told = f"run() returned {type(found).__name__}; it must return an oracle.Status, or None for success"
         with suppress(Exception):  # its repr is the device's too
-            told = told.replace(type(answer).__name__, readable(repr(answer)), 1)
+            told = told.replace(type(found).__name__, readable(repr(found)), 1)
         raise DeviceError from TypeError(told)
-    return answer
+    return found
 
 
 def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memory], Status]) -> dict[str, Array]:

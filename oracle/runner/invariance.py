@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from ..catalogue.case import Case
 from ..model.call import TensorSpec
 from ..operators import OPERATORS
+from ..operators.parts import slice_axes
 from .memory import Memory
 
 Part = tuple[slice, ...]
@@ -39,11 +39,8 @@ def batch_axis(case: Case) -> int | None:
     plan = case.outputs[op.output]
     if plan is None:
         return None
-    if any(given is not None and math.prod(given.shape) > math.prod(plan.shape) for given in case.inputs.values()):
-        return None  # terms of other places are summed
-    further = [op.axes_of(n, plan.shape, p.shape, case.attrs) for n, p in case.outputs.items() if p is not None]
-    axes = op.slice_axes(plan.shape, case.attrs)
-    return next((axis for axis in axes if plan.shape[axis] > 1 and all(axis in own for own in further)), None)
+    shapes = [{n: p.shape for n, p in tensors.items() if p is not None} for tensors in (case.inputs, case.outputs)]
+    return next((k for k in slice_axes(op, shapes[0], shapes[1], case.attrs) if plan.shape[k] > 1), None)
 
 
 def _part(case: Case, name: str, shape: tuple[int, ...], cut: Cut) -> Part:

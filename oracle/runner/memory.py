@@ -32,10 +32,14 @@ class Output:
     def make(cls, plan: TensorPlan, poison: str = PATTERN) -> Output:
         buffer = allocate(plan.shape, plan.dtype, plan.view)
         output = cls(buffer.base, buffer.view, poison)
-        output.bytes[...] = GUARD
-        if poison != PATTERN:
-            _fill(output.view, word(poison, output.view.dtype))
+        output.clear()
         return output
+
+    def clear(self) -> None:
+        """Write the pattern into the guards and the poison into the elements."""
+        self.bytes[...] = GUARD
+        if self.poison != PATTERN:
+            _fill(self.view, word(self.poison, self.view.dtype))
 
     @property
     def bytes(self) -> Array:
@@ -50,15 +54,15 @@ class Output:
         view = self.view
         if not view.size:
             return np.zeros(view.shape, bool)
-        return np.asarray(_holding(self.poison, np.ascontiguousarray(view).reshape(-1)).reshape(view.shape))
+        return np.asarray(holding(self.poison, np.ascontiguousarray(view).reshape(-1)).reshape(view.shape))
 
     def damaged(self) -> int:
         """Return how many guard elements lost their pattern."""
         first = (address(self.view) - address(self.base)) // self.base.itemsize
         if self.view.flags.c_contiguous:
             before, after = self.base[:first], self.base[first + self.view.size :]
-            return sum(part.size - int(np.count_nonzero(_holding(PATTERN, part))) for part in (before, after))
-        whole = _holding(PATTERN, self.base)
+            return sum(part.size - int(np.count_nonzero(holding(PATTERN, part))) for part in (before, after))
+        whole = holding(PATTERN, self.base)
         np.ndarray(self.view.shape, bool, whole.data, first, strides_of(self.view))[...] = True  # no guards
         return whole.size - int(np.count_nonzero(whole))
 
@@ -69,8 +73,8 @@ def _fill(view: Array, element: bytes) -> None:
     view.view(kind)[...] = np.frombuffer(element, kind)[0]
 
 
-def _holding(poison: str, array: Array) -> Array:
-    """Return which elements of a contiguous vector hold a poison in all their bytes."""
+def holding(poison: str, array: Array) -> Array:
+    """Return which elements of a contiguous vector hold a kind of poison in all their bytes."""
     width = min(array.itemsize, 8)
     wanted = np.frombuffer(word(poison, array.dtype), f"u{width}")
     parts = array.view(wanted.dtype)

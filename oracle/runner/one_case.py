@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..backends import Backend
 from ..backends.cpu import Backend as Oracle
-from ..catalogue.case import Case
+from ..catalogue.case import HUGE, Case
 from ..model.errors import OracleError
 from ..numerics.environment import ieee_arithmetic
 from ..record.types import CaseRecord
@@ -53,6 +53,10 @@ def _device_of(backend: Backend) -> str:
 
 
 def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, hold: Device) -> Outcome:
+    if case.tier == HUGE:
+        from . import huge  # with the diagnosis and half the package: other tiers need it where a case fails
+
+        return huge.steps(case, backend, settings, watch, hold)
     with watch("golden_s"):
         kept = Prepared.kept(case, settings)
     memory = kept.memory if kept else Memory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..catalogue.case import TIERS
+from ..catalogue.case import HUGE, TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
@@ -22,7 +22,9 @@ LAYERS = ("structure", "standard", "strict")
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
 OVERFLOW = ("inf_nan", "saturate")
 CASE_LIMIT = 120.0  # seconds per case in a child process, unless --timeout-per-case says otherwise
+HUGE_LIMIT = 7200.0  # and per case of the huge tier, which also waits for the others of this machine
 BACKEND_LIMIT = 300.0  # seconds to load a backend: a device runtime may take minutes the first time
+_WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -103,7 +105,8 @@ class Settings:
     @property
     def case_limit(self) -> float:
         """Seconds after which a case in a child process is ended."""
-        return CASE_LIMIT if self.timeout is None else self.timeout
+        usual = HUGE_LIMIT if self.tier == HUGE else CASE_LIMIT
+        return usual if self.timeout is None else self.timeout
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
@@ -125,7 +128,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         standard=standard,
         standard_options=tuple(options.items()),
         third_party=text.get("third-party"),
-        tier=_one_of("tier", text.get("tier", "standard"), TIERS),
+        tier=_tier(given, text.get("tier", "standard")),
         volume=Volume.of(text["volume"]) if "volume" in text else None,
         shard=Shard.of(text["shard"]) if "shard" in text else None,
         seed=_integer("--seed", text.get("seed", "0"), low=0),
@@ -162,6 +165,15 @@ def _isolated(given: Mapping[str, Any], backend: str) -> bool:
     from ..cann.discovery import on_real_toolkit
 
     return on_real_toolkit()
+
+
+def _tier(given: Mapping[str, Any], name: str) -> str:
+    """The tier. Raises OracleError beside the huge one for what needs a whole reference or a second output."""
+    if _one_of("tier", name, (*TIERS, HUGE)) == HUGE:
+        for option in _WHOLE:
+            if given[option]:
+                raise OracleError(f"--tier huge and --{option}: its cases are judged by blocks; leave --{option} out")
+    return name
 
 
 def _cann_here(given: Mapping[str, Any]) -> str:
