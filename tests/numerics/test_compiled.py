@@ -121,7 +121,8 @@ def test_what_stands_for_expm1_in_a_slack_is_no_less():
     assert "expm1" not in text(cheap)
     assert compiled.cheap(root, root) is root  # a value's own is computed anyway
     for error in (0.0, 1e-300, 1e-16, 0.1, 0.999, 1.0, 1.5, 700.0, np.nan):
-        (least,), (found,) = (program(g)({"e": np.float64(error)}, (1,)) for g in (root, cheap))
+        with np.errstate(over="ignore"):
+            (least,), (found,) = (program(g)({"e": np.float64(error)}, (1,)) for g in (root, cheap))
         assert not found * SECOND_ORDER < least
 
 
