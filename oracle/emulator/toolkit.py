@@ -162,7 +162,7 @@ def _compile_tree(target: Path, compiler: str, sanitize: str | None) -> None:
 def served() -> tuple[str, ...]:
     """Return the operators of libopapi_nn.so, by aclnn name: the suite's and their forward partners."""
     texts = (path.read_text() for path in _sources(("ops/nn",)))
-    return tuple(sorted(name for text in texts for name in re.findall(r"^EMU_SECOND_PHASE\((\w+)\)", text, re.M)))
+    return tuple(sorted({name for text in texts for name in re.findall(r"^EMU_\w+\((aclnn\w+)", text, re.M)}))
 
 
 def unserved() -> tuple[str, ...]:

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from ..model.errors import OracleError
 from ..record.reader import Record
-from . import ecosystem, exchange, html, markdown
 from .language import ENGLISH, Language
 from .save import save
 
 
 @dataclass(frozen=True)
 class Format:
-    """One format: what it is called, the suffixes that ask for it, and how records become its text."""
+    """One format: what it is called, the suffixes that ask for it, and the function that makes its text of records.
+
+    The function's module is imported when it is first called: a run asks for the suffixes at its beginning and for the
+    text, in one process of many, at its end. A format whose readers are programs says the same in every language.
+    """
 
     title: str
     suffixes: tuple[str, ...]
-    render: Callable[[Sequence[Record], Language], str]
+    function: str
+    has_languages: bool = False
 
-
-def _one_language(render: Callable[[Sequence[Record]], str]) -> Callable[[Sequence[Record], Language], str]:
-    """A format whose readers are programs says the same in every language."""
-    return lambda records, _language: render(records)
+    def render(self, records: Sequence[Record], language: Language) -> str:
+        """Return the text of a report of records."""
+        module, _, name = self.function.partition(".")
+        function = getattr(import_module(f"{__package__}.{module}"), name)
+        return str(function(records, language) if self.has_languages else function(records))
 
 
 RENDERERS: dict[str, Format] = {
-    "html": Format("HTML", (".html", ".htm"), html.render),
-    "md": Format("Markdown", (".md", ".markdown"), markdown.render),
-    "xml": Format("JUnit XML", (".xml",), _one_language(exchange.to_junit)),
-    "csv": Format("CSV", (".csv",), _one_language(exchange.to_csv)),
-    "json": Format("CTRF JSON", (".json",), _one_language(exchange.to_ctrf)),
-    "ttk": Format("TTK result CSV", (".ttk.csv",), _one_language(ecosystem.to_ttk)),
-    "msprobe": Format("msprobe details CSV", (".msprobe.csv",), _one_language(ecosystem.to_msprobe)),
+    "html": Format("HTML", (".html", ".htm"), "html.render", has_languages=True),
+    "md": Format("Markdown", (".md", ".markdown"), "markdown.render", has_languages=True),
+    "xml": Format("JUnit XML", (".xml",), "exchange.to_junit"),
+    "csv": Format("CSV", (".csv",), "exchange.to_csv"),
+    "json": Format("CTRF JSON", (".json",), "exchange.to_ctrf"),
+    "ttk": Format("TTK result CSV", (".ttk.csv",), "ecosystem.to_ttk"),
+    "msprobe": Format("msprobe details CSV", (".msprobe.csv",), "ecosystem.to_msprobe"),
 }
 
 

@@ -11,7 +11,6 @@ from ..catalogue.case import HUGE, Case
 from ..model.errors import OracleError
 from ..numerics.environment import ieee_arithmetic
 from ..record.types import CaseRecord
-from . import huge
 from .custody import Custody, DeviceError, guarded, readable
 from .execute import Device, Stopwatch, execute, unsupported
 from .judge import judge
@@ -55,6 +54,8 @@ def _device_of(backend: Backend) -> str:
 
 def _steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, hold: Device) -> Outcome:
     if case.tier == HUGE:
+        from . import huge  # with the diagnosis and half the package: other tiers need it where a case fails
+
         return huge.steps(case, backend, settings, watch, hold)
     with watch("golden_s"):
         kept = Prepared.kept(case, settings)

@@ -14,14 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..catalogue import digest, files, load, select
 from ..catalogue.authority import demanded
 from ..catalogue.case import HUGE, Case
 from ..catalogue.loader import operator_of
 from ..catalogue.reading import display
-from ..interop import Loaded, is_foreign_catalogue
+from ..interop import is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.authority import DOCUMENT
 from ..model.errors import OracleError
@@ -39,6 +39,9 @@ from .outcome import Outcome, record_of
 from .settings import Settings
 from .spread import Spread
 from .terminal import by_layer, summary
+
+if TYPE_CHECKING:
+    from ..interop import Loaded
 
 
 @dataclass

@@ -1,11 +1,13 @@
-"""The forward partners refuse what CANN's own unit tests say: ops-nn, tests/ut/op_api, row by row as facts."""
+"""The forward partners refuse what CANN's own unit tests and host code say: ops-nn, row by row as facts."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 from emulated import Job, call
+from partners import ACTIVATIONS, OTHERS, Partner, S
 
 from oracle.model.call import TensorSpec
 
@@ -137,6 +139,96 @@ def test_the_rows_of_cann_s_unit_tests(tree, soc):
     differ = {
         (op, str(params)): (answer.status, answer.message)
         for ((op, params), code), answer in zip(ROWS, answers, strict=True)
+        if answer.status != code
+    }
+    assert differ == {}
+
+
+ANY_RANK = ("aclnnGeluV2", "aclnnSilu", "aclnnHardswish")
+FOUR = (2, 3, 4, 5)
+# Of which out may have another dtype than self.
+OTHER_OUT = ("Softplus", "Elu", "Celu", "LeakyRelu", "Threshold", "Hardshrink", "Softshrink", "Hardswish")
+
+
+def refusals_of(partner, soc):
+    """What every activation is asked, with the status."""
+    older = soc == "ascend910"
+    gone = INVALID if older and partner.name == "aclnnFastGelu" else 0  # it has no dtype there
+    bf16 = 0 if partner.name == "aclnnElu" or not older else INVALID
+    yield partner.job(X, X), gone
+    yield partner.job(None, X), NULL
+    yield partner.job(X, None), NULL
+    yield partner.job(t(0, 5), t(0, 5)), gone
+    yield partner.job(t(2, 3), t(3, 2)), INVALID
+    yield partner.job(t(5, 5, dtype="complex64"), t(5, 5, dtype="complex64")), INVALID
+    yield partner.job(t(*DEEP, 1), t(*DEEP, 1)), 0 if partner.name in ANY_RANK else INVALID
+    yield partner.job(t(5, 5, dtype=BF16), t(5, 5, dtype=BF16)), bf16
+    yield partner.job(X, F16), 0 if partner.name.removeprefix("aclnn") in OTHER_OUT else INVALID
+    for name, value in partner.more.items():
+        if isinstance(value, S) and name != "betaOptional":
+            yield replace(partner, more=partner.more | {name: None}).job(X, X), NULL
+
+
+def of_one(name, x, out, code, **more):
+    return Partner(f"aclnn{name}", more).job(x, out), code
+
+
+def special_rows(soc):
+    """What single activations and losses are asked."""
+    new, old = soc == "ascend950", soc == "ascend910"
+    private = t(5, 5, layout="FRACTAL_NZ")
+    whole = t(5, 5, dtype=INT)
+    yield of_one("Gelu", private, private, INVALID)
+    yield of_one("Silu", private, private, 0)
+    yield of_one("Hardshrink", private, private, INVALID if new else 0, lambd=S(1))
+    yield of_one("Softshrink", X, X, INVALID, lambd=S(-1))
+    yield of_one("Hardshrink", X, X, 0, lambd=S(-1))
+    yield of_one("Celu", X, X, INVALID, alpha=S(0))
+    yield of_one("Hardtanh", X, X, INVALID, clipValueMin=S(1), clipValueMax=S(-1))
+    yield of_one("Hardsigmoid", X, t(5, 5, layout=NCHW), INVALID)
+    yield of_one("FastGelu", X, t(5, 5, layout=NCHW), INVALID)
+    yield of_one("Threshold", X, whole, 0 if new else INVALID, threshold=S(1), value=S(1))
+    yield of_one("Relu", whole, whole, 0)
+    yield of_one("Elu", F64, F64, 0, alpha=S(1), scale=S(1), inputScale=S(1))
+    yield of_one("Glu", X, X, INVALID, dim=0)
+    yield of_one("Glu", t(4, 6), t(4, 3), INVALID, dim=2)
+    yield of_one("Glu", t(4, 6), t(4, 6), INVALID, dim=1)
+    yield of_one("Prelu", X, X, INVALID, weight=t(4))
+    yield of_one("Prelu", X, X, NULL, weight=None)
+    for name in ("MseLoss", "L1Loss", "SmoothL1Loss", "SoftMarginLoss"):
+        more = {"beta": 1.0} if name == "SmoothL1Loss" else {}
+        yield of_one(name, X, X, NULL, target=None, reduction=0, **more)
+        yield of_one(name, X, X, INVALID, target=t(4), reduction=0, **more)
+        yield of_one(name, X, t(4), INVALID, target=X, reduction=0, **more)
+        yield of_one(name, t(0, 5), t(), 0, target=t(0, 5), reduction=1, **more)
+        known = name == "SoftMarginLoss"  # any other number is a sum
+        yield of_one(name, X, t(), 0 if known else INVALID, target=X, reduction=7, **more)
+    for name in ("MseLoss", "L1Loss", "SoftMarginLoss"):
+        yield of_one(name, X, ONE, INVALID, target=X, reduction=1)
+    yield of_one("SmoothL1Loss", X, ONE, 0, target=X, reduction=1, beta=1.0)
+    yield of_one("SmoothL1Loss", X, X, INVALID, target=X, reduction=0, beta=-1.0)
+    yield of_one("L1Loss", whole, t(), INVALID, target=whole, reduction=1)
+    yield of_one("KlDiv", X, t(4), INVALID, target=X, reduction=0, logTarget=True)
+    yield of_one("KlDiv", X, ONE, 0, target=X, reduction=3, logTarget=True)
+    weights = {"weightOptional": None, "posWeightOptional": None}
+    logits = "BinaryCrossEntropyWithLogits"
+    yield of_one(logits, X, X, INVALID, target=t(4), **weights, reduction=0)
+    yield of_one(logits, X, X, INVALID, target=X, **weights, reduction=3)
+    yield of_one(logits, X, X, INVALID, target=X, **weights | {"weightOptional": t(4)}, reduction=0)
+    for shape, target, code in ((FOUR, (2, 4, 5), 0), ((2, 3, 4), (2, 4, 5), INVALID), (FOUR, (2, 4), INVALID)):
+        params = {"self": t(*shape), "target": ids(*target), "weight": t(3), "reduction": 0, "ignoreIndex": -100}
+        yield job("aclnnNLLLoss2d", params | {"out": t(2, 4, 5), "totalWeightOut": t()}), code
+    yield of_one("Mish", t(5, 5, dtype=BF16), t(5, 5, dtype=BF16), INVALID if old else 0)
+
+
+@pytest.mark.parametrize("soc", ["ascend910", "ascend910b", "ascend950"])
+def test_the_activations_and_losses_follow_the_host_code(tree, soc):
+    rows = [row for partner in ACTIVATIONS for row in refusals_of(partner, soc)] + list(special_rows(soc))
+    rows += [(partner.job(None, X), NULL) for partner in OTHERS]
+    answers = call(tree, [each for each, _ in rows], soc)
+    differ = {
+        (each.op, str(each.params)): (answer.status, code, answer.message)
+        for (each, code), answer in zip(rows, answers, strict=True)
         if answer.status != code
     }
     assert differ == {}

@@ -15,6 +15,7 @@ import pytest
 from emulated import HERE
 
 from oracle.emulator import environment
+from oracle.operators import OPERATORS
 
 PYTHON = os.environ.get("ACLNN_TEST_TORCH_NPU_PYTHON") or sys.executable
 CHECKS = (
@@ -36,7 +37,7 @@ if sys.executable == PYTHON and importlib.util.find_spec("torch_npu") is None:
 def run(tree, check, soc, **variables):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ACLNN_EMULATOR_", "ASCEND_"))}
     env |= environment(tree, soc=soc, torch_npu=True) | variables
-    command = [PYTHON, str(HERE / "torch_npu_program.py"), check]
+    command = [PYTHON, str(HERE / "torch_npu_program.py"), check, *OPERATORS]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=180, check=False)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr[-3000:]
 
@@ -55,6 +56,10 @@ def test_torch_npu_on_the_other_socs(tree, check, soc):
 @pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
 def test_an_operator_that_is_not_served_says_so(tree, soc):
     run(tree, "unserved", soc)
+
+
+def test_so_does_one_that_torch_npu_has_no_aclnn_function_for(tree):
+    run(tree, "unserved_by_the_older_interface", "ascend910b")
 
 
 @pytest.mark.parametrize("soc", ["ascend910", "ascend310p"])

@@ -179,7 +179,14 @@ CASE(lists_and_arrays_tell_their_length) {
   REQUIRE(size == 2);
   REQUIRE(aclGetTensorListSize(nullptr, &size) == 161001);
   REQUIRE(aclSetDynamicInputTensorAddr(nullptr, 0, 0, list, nullptr) == 561103);
+  REQUIRE(aclSetDynamicOutputTensorAddr(nullptr, 0, 0, list, nullptr) == 561103);
   OK(aclDestroyTensorList(list));
+  float one = 1;
+  const aclScalar* numbers[] = {aclCreateScalar(&one, ACL_FLOAT)};
+  aclScalarList* scalars = aclCreateScalarList(numbers, 1);
+  OK(aclGetScalarListSize(scalars, &size));
+  REQUIRE(size == 1);
+  OK(aclDestroyScalarList(scalars));
 }
 
 CASE(a_tensor_is_described_anew) {
@@ -226,7 +233,13 @@ CASE(small_questions) {
   OK(aclrtCreateStream(&stream));
   OK(aclrtSetStreamFailureMode(stream, 1));
   REQUIRE(aclrtSetStreamFailureMode(stream, 2) == 107000);
+  OK(aclrtDeviceEnablePeerAccess(1, 0));
   OK(aclrtDeviceDisablePeerAccess(1));
+  int32_t active = 9;
+  OK(aclrtGetPrimaryCtxState(0, nullptr, &active));
+  REQUIRE(active == 1);
+  OK(aclrtGetPrimaryCtxState(7, nullptr, &active));
+  REQUIRE(active == 0 && aclrtGetPrimaryCtxState(8, nullptr, &active) == 107001);
   REQUIRE(aclFloat16ToFloat(aclFloatToFloat16(0.5f)) == 0.5f);
   int data = 3;
   aclDataBuffer* buffer = aclCreateDataBuffer(&data, sizeof data);

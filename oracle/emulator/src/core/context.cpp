@@ -32,6 +32,22 @@ void Context::throw_if_failed() {
   if (found.code != 0) throw Error{found.code, found.message};
 }
 
+void Context::refuse_later(const std::string& message) {
+  std::lock_guard<std::mutex> hold(lock);
+  if (refusal_.empty()) refusal_ = message;
+}
+
+void Context::throw_if_refused(bool copy_follows) {
+  std::string told;
+  {
+    std::lock_guard<std::mutex> hold(lock);
+    told = refusal_;
+    refused_before_copy_ = copy_follows && !refused_before_copy_ && !told.empty();
+    if (!refused_before_copy_) refusal_.clear();
+  }
+  if (!told.empty()) throw Error{ACL_ERROR_RT_INTERNAL_ERROR, told};
+}
+
 void Context::add(const std::shared_ptr<Stream>& stream) {
   std::lock_guard<std::mutex> hold(lock);
   size_t kept = 0;  // forget the ones that are gone

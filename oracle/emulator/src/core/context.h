@@ -26,6 +26,10 @@ class EMU_PUBLIC Context {
   Fault fault();
   void fail(int code, const std::string& message);  // the first fault stays
   void throw_if_failed();
+  // What a call would have refused, had its caller been listening: thrown by what waits for the device next, and once
+  // more after a wait that a copy follows, of which torch_npu shows the words.
+  void refuse_later(const std::string& message);
+  void throw_if_refused(bool copy_follows = false);
 
   void add(const std::shared_ptr<Stream>& stream);
   void open(const std::shared_ptr<Stream>& stream);  // adds the null stream
@@ -42,6 +46,8 @@ class EMU_PUBLIC Context {
 
  private:
   Fault fault_;
+  std::string refusal_;
+  bool refused_before_copy_ = false;
   std::shared_ptr<Stream> default_stream_;
   std::vector<std::weak_ptr<Stream>> streams_;
 };
@@ -71,6 +77,7 @@ EMU_PUBLIC char* kernel_address(int device, const void* address, size_t count, i
 
 void set_device(int32_t device);  // one reference more, and the primary context becomes the thread's
 void reset_device(int32_t device, bool force);
+bool has_primary_context(int32_t device);
 size_t used_device_bytes();
 size_t device_blocks();
 

@@ -129,6 +129,13 @@ void set_device(int32_t device) {
   set_current(d.primary);
 }
 
+bool has_primary_context(int32_t device) {
+  require_device(device);
+  Device& d = *devices()[static_cast<size_t>(device)];
+  std::lock_guard<std::mutex> hold(d.lock);
+  return d.primary != nullptr;
+}
+
 void reset_device(int32_t device, bool force) {
   require_device(device);
   Device& d = *devices()[static_cast<size_t>(device)];

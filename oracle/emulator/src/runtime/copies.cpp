@@ -113,6 +113,7 @@ EMU_C aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t co
   static emu::Entry entry("aclrtMemcpy");
   return entry([&] {
     auto context = emu::current_context();
+    context->throw_if_refused();
     context->throw_if_failed();
     make_copy(dst, destMax, src, count, kind).run(ACL_ERROR_RT_PARAM_INVALID);
   });

@@ -18,6 +18,7 @@ void synchronize_device(long timeout_ms) {
                        emu::text("the device did not finish within %ld ms", timeout_ms)};
     }
   }
+  context->throw_if_refused();
   context->throw_if_failed();
 }
 
@@ -157,6 +158,16 @@ EMU_C aclError aclrtGetCurrentContext(aclrtContext* context) {
     emu::require(context, "context");
     emu::current_context();
     *context = emu::current_handle();
+  });
+}
+
+// flags is reserved.
+EMU_C aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
+  static emu::Entry entry("aclrtGetPrimaryCtxState");
+  return entry([&] {
+    emu::require(active, "active");
+    *active = emu::has_primary_context(deviceId) ? 1 : 0;
+    if (flags != nullptr) *flags = 0;
   });
 }
 

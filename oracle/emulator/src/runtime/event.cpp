@@ -28,6 +28,7 @@ void synchronize_event(aclrtEvent handle, long timeout_ms) {
   if (recording != nullptr && !recording->wait(timeout_ms)) {
     throw emu::Error{ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, emu::text("the event did not come within %ld ms", timeout_ms)};
   }
+  emu::current_context()->throw_if_refused();
   emu::current_context()->throw_if_failed();
 }
 

@@ -19,12 +19,13 @@ void destroy_stream(aclrtStream handle, bool force) {
   stream->close(force);
 }
 
-void synchronize(aclrtStream handle, long timeout_ms) {
+void synchronize(aclrtStream handle, long timeout_ms, bool copy_follows) {
   auto stream = emu::stream_of(handle);
   if (!stream->synchronize(timeout_ms)) {
     throw emu::Error{ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                      emu::text("stream %d did not finish within %ld ms", stream->id, timeout_ms)};
   }
+  stream->context()->throw_if_refused(copy_follows);
   stream->context()->throw_if_failed();
 }
 
@@ -52,14 +53,14 @@ EMU_C aclError aclrtDestroyStreamForce(aclrtStream stream) {
 
 EMU_C aclError aclrtSynchronizeStream(aclrtStream stream) {
   static emu::Entry entry("aclrtSynchronizeStream");
-  return entry([&] { synchronize(stream, -1); });
+  return entry([&] { synchronize(stream, -1, true); });
 }
 
 EMU_C aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
   static emu::Entry entry("aclrtSynchronizeStreamWithTimeout");
   return entry([&] {
     emu::require_timeout(timeout);
-    synchronize(stream, timeout);
+    synchronize(stream, timeout, false);
   });
 }
 

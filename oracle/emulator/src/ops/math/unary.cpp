@@ -21,6 +21,17 @@ double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
   }                                                                                                               \
   EMU_SECOND_PHASE(aclnn##name)
 
+#define EMU_INPLACE_UNARY(name, real)                                                                              \
+  EMU_C aclnnStatus aclnnInplace##name##GetWorkspaceSize(aclTensor* selfRef, uint64_t* workspaceSize,             \
+                                                         aclOpExecutor** executor) {                              \
+    static FirstPhase phase("aclnnInplace" #name);                                                                \
+    return phase(workspaceSize, executor, [&](Op& op) {                                                           \
+      Tensor x = op.output("selfRef", selfRef);                                                                   \
+      unary(op, x, x, real);                                                                                      \
+    });                                                                                                           \
+  }                                                                                                               \
+  EMU_SECOND_PHASE(aclnnInplace##name)
+
 #define EMU_OF(expression) [](double x) -> double { return expression; }
 #define EMU_OF_INT(expression) [](int64_t x) -> int64_t { return expression; }
 
@@ -38,7 +49,9 @@ EMU_UNARY(Log10, EMU_OF(std::log10(x)), nullptr)
 EMU_UNARY(Sqrt, EMU_OF(std::sqrt(x)), nullptr)
 EMU_UNARY(Reciprocal, EMU_OF(1 / x), nullptr)
 EMU_UNARY(Sigmoid, sigmoid, nullptr)
+EMU_INPLACE_UNARY(Sigmoid, sigmoid)
 EMU_UNARY(Tanh, EMU_OF(std::tanh(x)), nullptr)
+EMU_INPLACE_UNARY(Tanh, EMU_OF(std::tanh(x)))
 EMU_UNARY(IsFinite, EMU_OF(std::isfinite(x)), EMU_OF_INT((static_cast<void>(x), 1)))
 EMU_UNARY(LogicalNot, EMU_OF(x == 0), EMU_OF_INT(x == 0))
 EMU_UNARY(BitwiseNot, EMU_OF(x == 0), EMU_OF_INT(~x))

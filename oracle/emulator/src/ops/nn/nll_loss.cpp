@@ -1,4 +1,5 @@
-// aclnnNLLLoss: -weight[target] * self[target], summed or divided by the sum of the weights, which is totalWeightOut.
+// aclnnNLLLoss and, of images, aclnnNLLLoss2d: -weight[target] * self[target], summed or divided by the sum of the
+// weights, which is totalWeightOut.
 #include "aclnnop/aclnn_nll_loss.h"
 
 #include <limits>
@@ -39,7 +40,55 @@ void check_arguments(const Op& op, const Given& g, int64_t reduction) {
   check_supported_float(g.x);
   check_type_in(g.t, {ACL_INT64, ACL_UINT8, ACL_INT32});
   check_reduction(reduction);
-  check_shapes(g, reduction);
+}
+
+// Of images (aclnn_nll_loss2d.cpp): self (N, C, H, W), target (N, H, W).
+void check_images(const Given& g, int64_t reduction) {
+  check(g.x.rank() == 4, "self has rank %zu; it must be (N, C, H, W)", g.x.rank());
+  int64_t classes = g.x.shape[1];
+  check(g.w.rank() > 0 && g.w.shape[0] == classes, "weight has shape %s; it must be (%ld)", show(g.w.shape).c_str(),
+        static_cast<long>(classes));
+  check_shape(g.t, {g.x.shape[0], g.x.shape[2], g.x.shape[3]});
+  if (reduction == 0)
+    check_shape(g.out, g.t.shape);
+  else
+    check(g.out.count() == 1, "out has shape %s; it must have one element", show(g.out.shape).c_str());
+  check(g.total.count() == 1, "totalWeightOut has shape %s; it must have one element", show(g.total.shape).c_str());
+}
+
+// What no elements give.
+void fill_empty(Op& op, const Given& g, int64_t reduction) {
+  if (reduction == 0) return;
+  op.kernel([reduction, out = g.out, total = g.total](Run& run) {
+    write(run.open(out), std::vector<double>{reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0});
+    write(run.open(total), std::vector<double>{0.0});
+  });
+}
+
+// One loss for each target: of self (N, classes, inner...), or of (classes).
+void queue(Op& op, const Given& g, int64_t classes, int64_t reduction, int64_t ignoreIndex) {
+  size_t inner = static_cast<size_t>(g.x.rank() > 2 ? g.x.shape[2] * g.x.shape[3] : 1);
+  op.workspace({g.x, g.t, g.w});
+  op.kernel([=, x = g.x, t = g.t, w = g.w, out = g.out, total = g.total](Run& run) {
+    std::vector<float> xs = read_floats(run.open(x)), ws = read_floats(run.open(w));
+    std::vector<int64_t> ts = read_integers(run.open(t));
+    std::vector<float> losses(ts.size(), 0.0f);
+    double sum = 0, weights = 0;
+    for (size_t n = 0; n < losses.size(); n++) {
+      if (ts[n] == ignoreIndex) continue;
+      if (ts[n] < 0 || ts[n] >= classes) {
+        throw Error{ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, text("target[%zu] is %ld, outside the %ld classes", n,
+                                                             static_cast<long>(ts[n]), static_cast<long>(classes))};
+      }
+      size_t c = static_cast<size_t>(ts[n]);
+      losses[n] = -ws[c] * xs[(n / inner * static_cast<size_t>(classes) + c) * inner + n % inner];
+      sum += static_cast<double>(losses[n]);
+      weights += static_cast<double>(ws[c]);
+    }
+    if (reduction == 0) return write(run.open(out), losses);
+    write(run.open(out), std::vector<double>{reduction == 1 ? sum / weights : sum});
+    write(run.open(total), std::vector<double>{weights});
+  });
 }
 
 }  // namespace
@@ -54,40 +103,30 @@ EMU_C aclnnStatus aclnnNLLLossGetWorkspaceSize(const aclTensor* self, const aclT
     op.attribute("reduction", reduction);
     op.attribute("ignoreIndex", ignoreIndex);
     Tensor out = op.output("out", out_), total = op.output("totalWeightOut", totalWeightOut);
-    check_arguments(op, {x, t, w, out, total}, reduction);
-    int64_t classes = x.shape.back(), rows = x.rank() == 1 ? 1 : x.shape[0];
-    bool each = reduction == 0 && x.rank() == 2;
-    if (x.empty()) {
-      if (reduction == 0) return;
-      op.kernel([=](Run& run) {
-        write(run.open(out), std::vector<double>{reduction == 1 ? std::numeric_limits<double>::quiet_NaN() : 0.0});
-        write(run.open(total), std::vector<double>{0.0});
-      });
-      return;
-    }
-    op.workspace({x, t, w});
-    op.kernel([=](Run& run) {
-      std::vector<float> xs = read_floats(run.open(x)), ws = read_floats(run.open(w)),
-                         losses(static_cast<size_t>(rows), 0.0f);
-      std::vector<int64_t> ts = read_integers(run.open(t));
-      double sum = 0, weights = 0;
-      for (size_t n = 0; n < losses.size(); n++) {
-        if (ts[n] == ignoreIndex) continue;
-        if (ts[n] < 0 || ts[n] >= classes) {
-          throw Error{ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, text("target[%zu] is %ld, outside the %ld classes", n,
-                                                               static_cast<long>(ts[n]), static_cast<long>(classes))};
-        }
-        float factor = ws[static_cast<size_t>(ts[n])];
-        losses[n] = -factor * xs[n * static_cast<size_t>(classes) + static_cast<size_t>(ts[n])];
-        sum += static_cast<double>(losses[n]);
-        weights += static_cast<double>(factor);
-      }
-      if (each)
-        write(run.open(out), losses);
-      else
-        write(run.open(out), std::vector<double>{reduction == 1 ? sum / weights : sum});
-      if (reduction != 0) write(run.open(total), std::vector<double>{weights});
-    });
+    Given given{x, t, w, out, total};
+    check_arguments(op, given, reduction);
+    check_shapes(given, reduction);
+    if (x.empty()) return fill_empty(op, given, reduction);
+    queue(op, given, x.shape.back(), reduction, ignoreIndex);
   });
 }
 EMU_SECOND_PHASE(aclnnNLLLoss)
+
+EMU_C aclnnStatus aclnnNLLLoss2dGetWorkspaceSize(const aclTensor* self, const aclTensor* target,
+                                                 const aclTensor* weight, int64_t reduction, int64_t ignoreIndex,
+                                                 aclTensor* out_, aclTensor* totalWeightOut, uint64_t* workspaceSize,
+                                                 aclOpExecutor** executor) {
+  static FirstPhase phase("aclnnNLLLoss2d");
+  return phase(workspaceSize, executor, [&](Op& op) {
+    Tensor x = op.input("self", self), t = op.input("target", target), w = op.input("weight", weight);
+    op.attribute("reduction", reduction);
+    op.attribute("ignoreIndex", ignoreIndex);
+    Tensor out = op.output("out", out_), total = op.output("totalWeightOut", totalWeightOut);
+    Given given{x, t, w, out, total};
+    check_arguments(op, given, reduction);
+    check_images(given, reduction);
+    if (x.empty() || t.empty() || w.empty()) return fill_empty(op, given, reduction);
+    queue(op, given, x.shape[1], reduction, ignoreIndex);
+  });
+}
+EMU_SECOND_PHASE(aclnnNLLLoss2d)

@@ -1,0 +1,211 @@
+// The losses whose gradients the suite has, of elements that broadcast: MSE, L1, smooth L1, KL divergence, soft margin,
+// binary cross entropy with logits. Of each what the host code accepts (ops-nn, aclnn_*.cpp) and the formula; terms and
+// sums in float64, rounded once.
+#include "ops/nn/elementwise.h"
+
+using namespace emu;
+
+namespace {
+
+enum Reduction : int64_t { kNone, kMean, kSum, kBatchMean };
+
+// What a reduction makes of no terms: NaN is the mean of none.
+void fill_empty(Op& op, const Tensor& out, double value) {
+  op.kernel([=](Run& run) { write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value)); });
+}
+
+// A call of these losses: its inputs are cast to `type` and broadcast to `shape`.
+struct Loss {
+  aclDataType type;
+  Dims shape;
+  int64_t reduction;
+  Tensor out;
+
+  double divisor() const {
+    if (reduction == kMean) return static_cast<double>(count_of(shape));
+    return reduction == kBatchMean && !shape.empty() ? static_cast<double>(shape[0]) : 1;
+  }
+};
+
+template <size_t N, class F>
+void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
+  if (loss.reduction != kNone && loss.out.count() != 1)
+    throw Error{ACLNN_ERR_INNER_NULLPTR, "no copy is made of one element to out's shape " + show(loss.out.shape)};
+  std::array<Tensor, N> inputs;
+  std::copy(std::begin(given), std::end(given), inputs.begin());
+  op.workspace({loss.out}, N * static_cast<size_t>(count_of(loss.shape)) * sizeof(float));
+  op.kernel([=](Run& run) {
+    std::array<std::vector<double>, N> columns;
+    for (size_t k = 0; k < N; k++) {
+      columns[k] = read_doubles(broadcast(run.open(inputs[k]), loss.shape));
+      if (inputs[k].type == loss.type || !is_float(loss.type)) continue;
+      for (double& v : columns[k]) v = static_cast<double>(round_to(loss.type, static_cast<float>(v)));
+    }
+    std::vector<double>& terms = columns[0];
+    for (size_t i = 0; i < terms.size(); i++) {
+      std::array<double, N> values;
+      for (size_t k = 0; k < N; k++) values[k] = columns[k][i];
+      terms[i] = term(values);
+    }
+    if (loss.reduction == kNone) return write(run.open(loss.out), terms);
+    double sum = 0;
+    for (double v : terms) sum += v;
+    write(run.open(loss.out), std::vector<double>{sum / loss.divisor()});
+  });
+}
+
+using Pair = std::array<double, 2>;  // self, target
+
+void check_scalar(const Tensor& out) {
+  check(out.rank() == 0, "out has shape %s; a mean and a sum have none", show(out.shape).c_str());
+}
+
+// Whether the call has no elements; then it is answered.
+bool is_empty(Op& op, const Tensor& x, const Tensor& t, int64_t reduction, const Tensor& out) {
+  if (!any_empty({x, t})) return false;
+  if (reduction == kMean || reduction == kSum)
+    fill_empty(op, out, reduction == kMean ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+  return true;
+}
+
+}  // namespace
+
+EMU_FIRST_PHASE(aclnnMseLoss, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
+  Tensor x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", output);
+  op.require_present({x, t, out});
+  check_supported_floats({x, t, out});
+  check_reduction(reduction);
+  check_ranks({x, t});
+  if (follows_master()) check_same_shape(x, t);  // a release broadcasts
+  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
+  reduction == kNone ? check_shape(out, loss.shape) : check_scalar(out);
+  if (is_empty(op, x, t, reduction, out)) return;
+  queue(op, loss, {x, t}, [](Pair v) { return (v[0] - v[1]) * (v[0] - v[1]); });
+}
+EMU_END_OF_FIRST_PHASE
+EMU_SECOND_PHASE(aclnnMseLoss)
+
+EMU_FIRST_PHASE(aclnnL1Loss, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
+  Tensor x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", output);
+  op.require_present({x, t, out});
+  check_reduction(reduction);
+  bool floats[] = {is_float(x.type), is_float(t.type)};
+  check(reduction != kNone || floats[0] || !floats[1], "target has dtype %s, self has %s", type_name(t.type),
+        type_name(x.type));
+  check(reduction != kMean || floats[0] || floats[1], "the mean of %s and %s is no integer", type_name(x.type),
+        type_name(t.type));
+  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
+  if (loss.type != ACL_INT64) check_promoted_float({x, t});
+  check_can_cast("the common dtype of self and target", loss.type, out);
+  check_ranks({x, t});
+  reduction == kNone ? check_shape(out, loss.shape) : check_scalar(out);
+  if (is_empty(op, x, t, reduction, out)) return;
+  queue(op, loss, {x, t}, [](Pair v) { return std::fabs(v[0] - v[1]); });
+}
+EMU_END_OF_FIRST_PHASE
+EMU_SECOND_PHASE(aclnnL1Loss)
+
+EMU_FIRST_PHASE(aclnnSmoothL1Loss, const aclTensor* self, const aclTensor* target, int64_t reduction, float beta,
+                aclTensor* result) {
+  Tensor x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  op.attribute("beta", static_cast<double>(beta));
+  Tensor out = op.output("result", result);
+  op.require_present({x, t, out});
+  check_supported_floats({x, t});
+  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
+  check_can_cast("the common dtype of self and target", loss.type, out);
+  check_reduction(reduction);
+  check_ranks({x, t});
+  if (reduction == kNone) check_shape(out, loss.shape);
+  check(beta >= 0, "beta is %g; it must be at least 0", static_cast<double>(beta));
+  if (is_empty(op, x, t, reduction, out)) return;
+  queue(op, loss, {x, t}, [b = static_cast<double>(beta)](Pair v) {
+    double d = std::fabs(v[0] - v[1]);
+    return d < b ? d * d / b / 2 : d - b / 2;
+  });
+}
+EMU_END_OF_FIRST_PHASE
+EMU_SECOND_PHASE(aclnnSmoothL1Loss)
+
+EMU_FIRST_PHASE(aclnnSoftMarginLoss, const aclTensor* self, const aclTensor* target, int64_t reduction,
+                aclTensor* output) {
+  Tensor x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", output);
+  op.require_present({x, t, out});
+  check_supported_floats({x, t, out});
+  check_ranks({x, t});
+  int64_t known = reduction == kNone || reduction == kMean ? reduction : kSum;  // any other number is a sum
+  Loss loss{promoted(x, t), broadcast_shape(x, t), known, out};
+  known == kNone ? check_shape(out, loss.shape) : check_scalar(out);
+  if (is_empty(op, x, t, reduction, out)) return;
+  queue(op, loss, {x, t}, [](Pair v) {
+    double z = -v[0] * v[1];
+    return std::log1p(std::exp(-std::fabs(z))) + (z <= 0 ? 0 : z);
+  });
+}
+EMU_END_OF_FIRST_PHASE
+EMU_SECOND_PHASE(aclnnSoftMarginLoss)
+
+EMU_FIRST_PHASE(aclnnKlDiv, const aclTensor* self, const aclTensor* target, int64_t reduction, bool logTarget,
+                aclTensor* output) {
+  Tensor x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  op.attribute("logTarget", logTarget);
+  Tensor out = op.output("out", output);
+  op.require_present({x, t, out});
+  check_supported_floats({x, t, out});
+  check_ranks({x, t});
+  if (reduction == kBatchMean && any_empty({x, t})) {
+    bool none = x.rank() > 0 && x.shape[0] == 0;
+    return fill_empty(op, out, none ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+  }
+  if (is_empty(op, x, t, reduction, out)) return;
+  int64_t known = reduction >= kMean && reduction <= kBatchMean ? reduction : kNone;  // any other number is none
+  Loss loss{promoted(x, t), broadcast_shape(x, t), known, out};
+  Dims made = known != kNone ? Dims{} : loss.shape.empty() ? Dims{1} : loss.shape;
+  if (reduction == kNone || out.count() != 1 || count_of(made) != 1) check_shape(out, made);
+  queue(op, loss, {x, t}, [logTarget](Pair v) {
+    if (logTarget) return std::exp(v[1]) * (v[1] - v[0]);
+    return (v[1] == 0 ? 0 : v[1] * std::log(v[1])) - v[1] * v[0];
+  });
+}
+EMU_END_OF_FIRST_PHASE
+EMU_SECOND_PHASE(aclnnKlDiv)
+
+EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogits, const aclTensor* self, const aclTensor* target,
+                const aclTensor* weightOptional, const aclTensor* posWeightOptional, int64_t reduction,
+                aclTensor* output) {
+  Tensor x = op.input("self", self), t = op.input("target", target), w = op.input("weightOptional", weightOptional),
+         p = op.input("posWeightOptional", posWeightOptional);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", output);
+  op.require_present({x, t, out});
+  check_supported_floats({x, t, out});
+  check_same_type(out, t);
+  check_reduction(reduction);
+  check_ranks({x, t, w, p});
+  check_same_shape(x, t);
+  if (is_empty(op, x, t, reduction, out)) return;
+  Loss loss{promoted(x, t), broadcast_shape(x, w, p), reduction, out};  // an absent one has no dims
+  if (reduction == kNone) check_shape(out, loss.shape);
+  auto term = [](double x, double t, double w, double p) {
+    double softplus = std::log1p(std::exp(-std::fabs(x))) + (x >= 0 ? 0 : -x);  // of -x
+    return w * ((1 - t) * x + (1 + (p - 1) * t) * softplus);
+  };
+  if (w.present && p.present)
+    queue(op, loss, {x, t, w, p}, [term](std::array<double, 4> v) { return term(v[0], v[1], v[2], v[3]); });
+  else if (w.present)
+    queue(op, loss, {x, t, w}, [term](std::array<double, 3> v) { return term(v[0], v[1], v[2], 1); });
+  else if (p.present)
+    queue(op, loss, {x, t, p}, [term](std::array<double, 3> v) { return term(v[0], v[1], 1, v[2]); });
+  else
+    queue(op, loss, {x, t}, [term](Pair v) { return term(v[0], v[1], 1, 1); });
+}
+EMU_END_OF_FIRST_PHASE
+EMU_SECOND_PHASE(aclnnBinaryCrossEntropyWithLogits)
