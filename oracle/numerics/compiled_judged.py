@@ -152,6 +152,7 @@ def _loop(loop: str, dtype: str) -> Any:
     return keep(scope["run"], f"judged {dtype}\n{loop}")
 
 
+@functools.lru_cache(maxsize=1024)
 def source(
     graphs: Graphs,
     slack: Expression,
