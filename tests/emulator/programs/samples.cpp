@@ -231,7 +231,7 @@ CASE(small_questions) {
   REQUIRE(when > 0 && status == ACL_EVENT_STATUS_COMPLETE);
   OK(aclrtDestroyEvent(event));
   OK(aclrtCreateStream(&stream));
-  OK(aclrtSetStreamFailureMode(stream, 1));
+  OK(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE));
   REQUIRE(aclrtSetStreamFailureMode(stream, 2) == 107000);
   OK(aclrtDeviceEnablePeerAccess(1, 0));
   OK(aclrtDeviceDisablePeerAccess(1));
@@ -245,6 +245,20 @@ CASE(small_questions) {
   aclDataBuffer* buffer = aclCreateDataBuffer(&data, sizeof data);
   REQUIRE(aclGetDataBufferAddr(buffer) == &data && aclGetDataBufferSizeV2(buffer) == sizeof data);
   OK(aclDestroyDataBuffer(buffer));
+}
+
+CASE(a_stream_tells_how_it_was_made) {
+  aclrtStream stream = nullptr;
+  uint32_t priority = 9, flags = 9, cubes = 0, vectors = 0;
+  OK(aclrtCreateStreamWithConfig(&stream, 3, 1));
+  OK(aclrtStreamGetPriority(stream, &priority));
+  OK(aclrtStreamGetFlags(stream, &flags));
+  REQUIRE(priority == 3 && flags == 1);
+  OK(aclrtStreamGetPriority(nullptr, &priority));
+  REQUIRE(priority == 0 && aclrtStreamGetFlags(stream, nullptr) == 100000);
+  OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &cubes));
+  OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_VECTOR_CORE, &vectors));
+  REQUIRE(cubes > 0 && vectors >= cubes);
 }
 
 CASE(profiling_is_accepted) {
