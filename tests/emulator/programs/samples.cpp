@@ -248,6 +248,7 @@ CASE(small_questions) {
 }
 
 CASE(a_stream_tells_how_it_was_made) {
+  start();
   aclrtStream stream = nullptr;
   uint32_t priority = 9, flags = 9, cubes = 0, vectors = 0;
   OK(aclrtCreateStreamWithConfig(&stream, 3, 1));
@@ -259,6 +260,34 @@ CASE(a_stream_tells_how_it_was_made) {
   OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &cubes));
   OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_VECTOR_CORE, &vectors));
   REQUIRE(cubes > 0 && vectors >= cubes);
+}
+
+extern "C" int aclopCompileAndExecute(const char* opType, int, const void* const*, const void* const*, int,
+                                      const void* const*, void* const*, const void*, int, int, const char*,
+                                      aclrtStream stream);
+
+CASE(an_operator_of_the_older_interface_is_refused_by_the_next_wait) {
+  start();
+  float back[2] = {0, 0};
+  void* memory = floats({1, 2});
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  auto copy = [&] { return aclrtMemcpy(back, sizeof back, memory, sizeof back, ACL_MEMCPY_DEVICE_TO_HOST); };
+  for (aclrtStream each : {stream, static_cast<aclrtStream>(nullptr)}) {
+    auto call = [each] {
+      OK(aclopCompileAndExecute("Mish", 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, nullptr, each));
+    };
+    call();
+    REQUIRE(aclrtSynchronizeStream(each) == 507000);
+    REQUIRE(copy() == 507000);  // torch_npu makes one then, and shows its words
+    REQUIRE(message_has("operator Mish is not served"));
+    call();
+    REQUIRE(aclrtSynchronizeDevice() == 507000);
+    OK(aclrtSynchronizeStream(each));
+    OK(copy());
+    REQUIRE(back[0] == 1 && back[1] == 2);
+  }
+  OK(aclrtFree(memory));
 }
 
 CASE(profiling_is_accepted) {
