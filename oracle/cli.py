@@ -37,6 +37,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     for module in dict.fromkeys(module for name, (module, _) in COMMANDS.items() if command in ("", name)):
         importlib.import_module(f"oracle.commands.{module}").add_parser(subparsers)
     for name, subparser in subparsers.choices.items():
+        subparser.allow_abbrev = False  # --op is no short form of --operator
         if name in OF_OPERATORS:
             told = "an operator from outside, repeatable"
             subparser.add_argument("--operator", action="append", default=[], metavar="module:NAME", help=told)

@@ -354,6 +354,11 @@ def test_the_command_writes_and_verifies(tmp_path: Path, capsys: pytest.CaptureF
         (["--soc", "ascend1"], "unknown SoC"),
         (["--catalogue", "missing.yaml"], "not a catalogue"),
         (["--verify"], "cannot be read"),
+        (["--op", "gelu"], "gelu"),
+        (
+            ["--op", "gelu_backward", "-k", "no_such"],
+            "no case of the standard tier of aclnnGeluBackward that -k 'no_such'",
+        ),
     ],
 )
 def test_bad_input_of_the_command(tmp_path: Path, words: list[str], says: str) -> None:
@@ -387,3 +392,9 @@ def test_golden_chooses_cases_by_the_expressions_of_run(tmp_path: Path, capsys: 
     assert not (tmp_path / "f" / "softmax_backward").exists()
     assert main(["golden", str(tmp_path / "g"), "-k", "a and"]) == 2
     assert "-k 'a and'" in capsys.readouterr().err
+
+
+def test_golden_chooses_operators(tmp_path: Path) -> None:
+    chosen = ["--op", "softmax_backward", "--op", "aclnnTanhBackward", "-k", "public_example"]
+    assert main(["golden", str(tmp_path / "f"), "--tier", "smoke", *chosen]) == 0
+    assert {path.name for path in (tmp_path / "f").iterdir() if path.is_dir()} == {"softmax_backward", "tanh_backward"}

@@ -78,7 +78,8 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
     """Return a class's families as an operator with ``classes: lean`` has them: the class file's key ``lean`` says how.
 
     Those that write no ``cover`` have ``each``; smoke cases stay so in the families under ``smoke`` alone; those under
-    ``full`` wait for the full tier; ``families`` changes keys.
+    ``full`` wait for the full tier; ``families`` changes keys. Those under ``whole`` come a second time in the full
+    tier, as the class file writes them.
     """
     rule: Mapping[str, Any] | None = document.data.get("lean")
     found: dict[str, dict[str, Any]] = {}
@@ -91,6 +92,8 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
         elif name not in rule["smoke"] and made.get("tier") not in ("full", HUGE):
             made = _in_tier(made, "standard")
         found[name] = made
+    for name in rule.get("whole", ()):
+        found[f"{name}_whole"] = _in_tier(document.data["families"][name], "full")
     return found
 
 

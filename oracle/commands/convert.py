@@ -29,7 +29,6 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Write cases of this project's YAML, ATK JSON or TTK CSV in another tool's format.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="catalogue files, or folders of YAML")
     parser.add_argument("--to", required=True, choices=("atk", "ttk", "ttk-aclnn"), help="ttk is the kernel CSV")
@@ -46,6 +45,8 @@ def convert(args: argparse.Namespace) -> int:
     from ..interop.foreign import LIMIT
     from ..interop.write import write
 
+    if args.output.suffix in (".json", ".csv") and not args.output.is_dir():
+        raise OracleError(f"-o {args.output}: name a folder; a file per operator is written into it")
     limit = LIMIT if args.limit is None else args.limit
     cases = []
     for path in args.cases:

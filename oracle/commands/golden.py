@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..catalogue import TIERS, default_dir, digest, files, is_catalogue, load, select
+from ..catalogue import TIERS, default_dir, digest, files, is_catalogue, load, operator_of, select
 from ..catalogue.case import Case
 from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import OPERATORS
-from ..operators.registry import register
+from ..operators.registry import operator_named, register
 from ..parallel import Workers, workers
 from . import Subparsers, add_cluster
 
@@ -37,6 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data (default: %(default)s)")
     parser.add_argument("--format", choices=LAYOUTS, default="npy", help=".npy, or ops-test-kit's two-stage files")
+    parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
     parser.add_argument("-k", dest="expression", metavar="EXPRESSION",
                         help="only cases that `run -k` would choose")  # fmt: skip
     parser.add_argument(
@@ -67,12 +68,17 @@ def _verify(directory: Path, pool: Workers) -> int:
 
 
 def _write(args: argparse.Namespace, pool: Workers) -> int:
+    only = {operator_named(name).name for name in args.op}
     paths = catalogue_files(args.catalogue or [default_dir()])
-    cases = select(unique(case for path in paths for case in load(path)), tier=args.tier, soc=args.soc)
+    if only:
+        paths = [path for path in paths if operator_of(path) in ("", *only)]
+    loaded = (case for path in paths for case in load(path) if not only or case.op in only)
+    cases = select(unique(loaded), tier=args.tier, soc=args.soc)
     if args.expression is not None:
         cases = matching(cases, args.expression)
     if not cases:
-        chosen = f" that -k {args.expression!r} chooses" if args.expression is not None else ""
+        chosen = f" of {' and '.join(sorted(only))}" if only else ""
+        chosen += f" that -k {args.expression!r} chooses" if args.expression is not None else ""
         raise OracleError(f"no case of the {args.tier} tier{chosen} is planned on {args.soc}")
     counts = write(
         args.directory, cases, soc=args.soc, seed=args.seed, layout=args.format,

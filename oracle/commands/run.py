@@ -78,7 +78,6 @@ def add_parser(subparsers: Subparsers) -> None:
         "to pytest.",
         epilog=_RUN_EPILOG,
         formatter_class=form,
-        allow_abbrev=False,
     )
     add_short(run.add_argument)
     run.set_defaults(run=run_catalogue, passes_on=True)
@@ -88,7 +87,6 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Run exactly one case and print everything its verdict says.",
         epilog=_REPLAY_EPILOG,
         formatter_class=form,
-        allow_abbrev=False,
     )
     replay.add_argument("case", metavar="CASE-ID")
     replay.add_argument(

@@ -157,6 +157,8 @@ def test_convert_tells_what_it_wrote_and_left_out(tmp_path, capsys):
 def test_convert_refuses_what_is_not_there(tmp_path, capsys):
     assert main(["convert", str(tmp_path / "no.yaml"), "--to", "atk", "-o", str(tmp_path)]) == 2
     assert "no such file" in capsys.readouterr().err
+    assert main(["convert", str(tmp_path), "--to", "atk", "-o", str(tmp_path / "cases.json")]) == 2
+    assert "name a folder" in capsys.readouterr().err
     with pytest.raises(OracleError, match="unknown format 'xml'"):
         write(CASES, "xml")
 
