@@ -173,12 +173,16 @@ def test_nothing_that_is_served_says_that_it_is_not(tree):
     assert exported(tree, "libopapi.so") == exported(tree, "libopapi_nn.so") | exported(tree, "libopapi_math.so")
 
 
-@pytest.mark.parametrize("libraries", [("acl_rt", "nnopbase", "opapi"), ("ascendcl", "nnopbase", "opapi_nn")])
+@pytest.mark.parametrize(
+    "libraries", [("acl_rt", "nnopbase", "opapi"), ("ascendcl", "nnopbase", "opapi_nn", "opapi_math")]
+)
 def test_a_program_links_with_either_layout_of_the_libraries(tree, tmp_path, libraries):
     source = tmp_path / "p.cpp"
     source.write_text(
-        '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n#include "aclnnop/aclnn_sigmoid_backward.h"\n'
+        '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n#include "aclnnop/aclnn_add.h"\n'
+        '#include "aclnnop/aclnn_sigmoid_backward.h"\n'
         "int main() { uint64_t size; aclOpExecutor* made; if (aclInit(nullptr) || aclrtSetDevice(0)) return 1;\n"
+        "if (aclnnAddGetWorkspaceSize(nullptr, nullptr, nullptr, nullptr, &size, &made) != 161001) return 3;\n"
         "return aclnnSigmoidBackwardGetWorkspaceSize(nullptr, nullptr, nullptr, &size, &made) == 161001 ? 0 : 2; }\n"
     )
     program = tmp_path / "p"

@@ -231,7 +231,7 @@ CASE(small_questions) {
   REQUIRE(when > 0 && status == ACL_EVENT_STATUS_COMPLETE);
   OK(aclrtDestroyEvent(event));
   OK(aclrtCreateStream(&stream));
-  OK(aclrtSetStreamFailureMode(stream, 1));
+  OK(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE));
   REQUIRE(aclrtSetStreamFailureMode(stream, 2) == 107000);
   OK(aclrtDeviceEnablePeerAccess(1, 0));
   OK(aclrtDeviceDisablePeerAccess(1));
@@ -245,6 +245,49 @@ CASE(small_questions) {
   aclDataBuffer* buffer = aclCreateDataBuffer(&data, sizeof data);
   REQUIRE(aclGetDataBufferAddr(buffer) == &data && aclGetDataBufferSizeV2(buffer) == sizeof data);
   OK(aclDestroyDataBuffer(buffer));
+}
+
+CASE(a_stream_tells_how_it_was_made) {
+  start();
+  aclrtStream stream = nullptr;
+  uint32_t priority = 9, flags = 9, cubes = 0, vectors = 0;
+  OK(aclrtCreateStreamWithConfig(&stream, 3, 1));
+  OK(aclrtStreamGetPriority(stream, &priority));
+  OK(aclrtStreamGetFlags(stream, &flags));
+  REQUIRE(priority == 3 && flags == 1);
+  OK(aclrtStreamGetPriority(nullptr, &priority));
+  REQUIRE(priority == 0 && aclrtStreamGetFlags(stream, nullptr) == 100000);
+  OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &cubes));
+  OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_VECTOR_CORE, &vectors));
+  REQUIRE(cubes > 0 && vectors >= cubes);
+}
+
+extern "C" int aclopCompileAndExecute(const char* opType, int, const void* const*, const void* const*, int,
+                                      const void* const*, void* const*, const void*, int, int, const char*,
+                                      aclrtStream stream);
+
+CASE(an_operator_of_the_older_interface_is_refused_by_the_next_wait) {
+  start();
+  float back[2] = {0, 0};
+  void* memory = floats({1, 2});
+  aclrtStream stream = nullptr;
+  OK(aclrtCreateStream(&stream));
+  auto copy = [&] { return aclrtMemcpy(back, sizeof back, memory, sizeof back, ACL_MEMCPY_DEVICE_TO_HOST); };
+  for (aclrtStream each : {stream, static_cast<aclrtStream>(nullptr)}) {
+    auto call = [each] {
+      OK(aclopCompileAndExecute("Mish", 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, nullptr, each));
+    };
+    call();
+    REQUIRE(aclrtSynchronizeStream(each) == 507000);
+    REQUIRE(copy() == 507000);  // torch_npu makes one then, and shows its words
+    REQUIRE(message_has("operator Mish is not served"));
+    call();
+    REQUIRE(aclrtSynchronizeDevice() == 507000);
+    OK(aclrtSynchronizeStream(each));
+    OK(copy());
+    REQUIRE(back[0] == 1 && back[1] == 2);
+  }
+  OK(aclrtFree(memory));
 }
 
 CASE(profiling_is_accepted) {

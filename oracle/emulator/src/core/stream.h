@@ -66,6 +66,7 @@ class EMU_PUBLIC Stream {
 
   const int32_t id;
   std::atomic<uint32_t> overflow_switch{0};  // aclrtSetStreamOverflowSwitch
+  uint32_t priority = 0, flags = 0;          // as created; without effect
   const std::shared_ptr<Context>& context() const { return context_; }
 
  private:

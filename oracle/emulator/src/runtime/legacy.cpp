@@ -29,18 +29,18 @@ struct Opaque {};
 #define EMU_DELETED(name) \
   EMU_C void name(void* made) { delete static_cast<Opaque*>(made); }
 
-// Where torch_npu finds no aclnn function of an operator it takes this older interface, on a thread of its own. A status
-// would reach nobody there and would end that thread: later copies would return without copying, and events would never
-// come. So the call is accepted, writes nothing, and the next synchronisation refuses it.
+// Where torch_npu finds no aclnn function of an operator it takes this older interface, on a thread of its own. A
+// status would reach nobody there and would end that thread: later copies would return without copying, and events would
+// never come. So the call is accepted, writes nothing, and the next synchronisation refuses it.
 EMU_C int aclopCompileAndExecute(const char* opType, int, const void* const*, const void* const*, int,
                                  const void* const*, void* const*, const void*, int, int, const char*,
                                  aclrtStream stream) {
   static emu::Entry entry("aclopCompileAndExecute");
   return entry([&] {
     emu::stream_of(stream)->context()->refuse_later(
-        emu::text("aclopCompileAndExecute: this is the emulated CANN, no NPU, and it does not have this function: operator "
-                  "%s is not served through the older interface (aclop). docs/emulator.md lists what is served. Nothing "
-                  "was run: what it was to write has no values",
+        emu::text("aclopCompileAndExecute: this is the emulated CANN, no NPU, and it does not have this function: "
+                  "operator %s is not served through the older interface (aclop). docs/emulator.md lists what is "
+                  "served. Nothing was run: what it was to write has no values",
                   opType == nullptr ? "(null)" : opType));
   });
 }

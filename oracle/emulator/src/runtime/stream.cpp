@@ -4,10 +4,11 @@
 
 namespace {
 
-void create_stream(aclrtStream* stream) {
+void create_stream(aclrtStream* stream, uint32_t priority = 0, uint32_t flags = 0) {
   emu::require(stream, "stream");
   auto context = emu::current_context();
   auto made = std::make_shared<emu::Stream>(context);
+  made->priority = priority, made->flags = flags;
   context->add(made);
   *stream = emu::streams().add(made);
 }
@@ -36,9 +37,9 @@ EMU_C aclError aclrtCreateStream(aclrtStream* stream) {
   return entry([&] { create_stream(stream); });
 }
 
-EMU_C aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
+EMU_C aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
   static emu::Entry entry("aclrtCreateStreamWithConfig");
-  return entry([&] { create_stream(stream); });
+  return entry([&] { create_stream(stream, priority, flag); });
 }
 
 EMU_C aclError aclrtDestroyStream(aclrtStream stream) {
@@ -79,6 +80,22 @@ EMU_C aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
   return entry([&] {
     emu::require(streamId, "streamId");
     *streamId = emu::stream_of(stream)->id;
+  });
+}
+
+EMU_C aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
+  static emu::Entry entry("aclrtStreamGetPriority");
+  return entry([&] {
+    emu::require(priority, "priority");
+    *priority = emu::stream_of(stream)->priority;
+  });
+}
+
+EMU_C aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
+  static emu::Entry entry("aclrtStreamGetFlags");
+  return entry([&] {
+    emu::require(flags, "flags");
+    *flags = emu::stream_of(stream)->flags;
   });
 }
 

@@ -147,6 +147,18 @@ EMU_C aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInf
   });
 }
 
+// How many cores the thread's kernels may use: nobody can limit them here.
+EMU_C aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
+  static emu::Entry entry("aclrtGetResInCurrentThread");
+  return entry([&] {
+    emu::require(value, "value");
+    emu::current_context();
+    if (type != ACL_RT_DEV_RES_CUBE_CORE && type != ACL_RT_DEV_RES_VECTOR_CORE)
+      throw emu::Error{ACL_ERROR_RT_PARAM_INVALID, emu::text("type is %d; it must be 0 or 1", static_cast<int>(type))};
+    *value = static_cast<uint32_t>(emu::soc().cores) * (type == ACL_RT_DEV_RES_VECTOR_CORE ? 2 : 1);
+  });
+}
+
 EMU_C aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
   static emu::Entry entry("aclrtGetDeviceInfo");
   return entry([&] {
