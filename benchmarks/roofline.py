@@ -5,8 +5,9 @@ share of a copy of as many bytes.
     python benchmarks/roofline.py --op aclnnGeluBackward --dtype bfloat16
 
 A golden reads every operand once and writes its output once: no kernel can be faster than a copy of as many bytes by as
-many threads (read half, write half). Both take turns; the share is the median of seven rounds, in wall time. The case
-is the catalogue's large one of an operator, proof of rounding included, by the compiled engine where numba is there.
+many threads (read half, write half). Both take turns; the share is the median of seven rounds, in processor time for
+one thread and in wall time for several, which needs a quiet machine. The case is the catalogue's large one of an
+operator, proof of rounding included, by the compiled engine where numba is there.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def measured(op: str, dtype: str, threads: int) -> Row:
     moved = sum(array.nbytes for array in (*call.inputs.values(), *outputs) if array is not None)
     size = max(array.size for array in (*call.inputs.values(), *outputs) if array is not None)
     with ThreadPoolExecutor(threads) as pool:
-        golden, copied = turns(lambda: oracle.golden(call), copy_of(moved, threads, pool))
+        golden, copied = turns(threads, lambda: oracle.golden(call), copy_of(moved, threads, pool))
     share = statistics.median(c / g for g, c in zip(golden, copied, strict=True))
     return Row(op, threads, moved / size, size / statistics.median(golden), share)
 
@@ -91,21 +92,22 @@ def copy_of(moved: int, threads: int, pool: ThreadPoolExecutor) -> Callable[[], 
     return lambda: list(pool.map(np.copyto, target, source))
 
 
-def turns(*work: Callable[[], Any]) -> list[list[float]]:
+def turns(threads: int, *work: Callable[[], Any]) -> list[list[float]]:
     """Return the seconds of each piece of work in every round."""
+    clock = time.process_time if threads == 1 else time.perf_counter
     times = []
     for run in work:
         run()
-        started = time.perf_counter()
+        started = clock()
         run()
-        times.append(max(1, round(TURN / (time.perf_counter() - started))))
+        times.append(max(1, round(TURN / (clock() - started))))
     spent: list[list[float]] = [[] for _ in work]
     for _ in range(ROUNDS):
         for run, count, found in zip(work, times, spent, strict=True):
-            started = time.perf_counter()
+            started = clock()
             for _ in range(count):
                 run()
-            found.append((time.perf_counter() - started) / count)
+            found.append((clock() - started) / count)
     return spent
 
 
