@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import llvmlite.binding
 import numba
 import numpy as np
 from numba import types
@@ -21,12 +22,15 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from .enclosures import constant_value
 from .errorbounds import FLOAT64, SECOND_ORDER, losses, plus, times
-from .expressions import Expression, constant, symbols_of, trace, walk
+from .expressions import ONE, Expression, constant, substitute, symbols_of, trace, walk, where
 from .machine_code import keep
 from .proof import U
 
 njit = numba.njit
-i64, f64 = np.int64, np.float64
+i64, u64, f64 = np.int64, np.uint64, np.float64
+
+# A loop over many arrays is vectorised after a look at whether they overlap: as many looks as such arrays take.
+llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
 
 # Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
 CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
@@ -89,7 +93,7 @@ def encoder(dtype: str) -> Any:
         rest = abs(size - (shifted - magic))
         half = i64(exponent - half_step).view(f64)
         code = ((exponent - least) >> places) + (f64(shifted).view(i64) - magic_bits)
-        doubt = (rest + slack >= half) | (code >= infinity) | (exponent > largest)
+        doubt = (not (rest + slack < half)) | (code >= infinity) | (exponent > largest)  # NaN is not less
         return code | ((bits >> i64(63)) & sign), doubt
 
     return encode
@@ -125,7 +129,7 @@ def exp(x):
 
 ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": 96})
 _FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
-_SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
+SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
 
 
 def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Array:
@@ -139,16 +143,36 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
         times(constant(SECOND_ORDER), lost.running(abs(graphs.value))),
     )
     names = tuple(sorted(operands))
-    given = tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
+    given = operand_codes(operands, names)
+    slack = cheap(slack, graphs.value)
     run = _elementwise(graphs.value, slack, names, dtype_of(target.dtype).name)
     doubt = np.empty(target.size, np.bool_)
     run(given, target.reshape(-1).view(OUT[target.itemsize]), doubt)
     return np.flatnonzero(doubt)
 
 
+def judged(graphs: Any, operands: Mapping[str, Any], device: Any, mean: float, region: Any) -> Array | None:
+    """As :func:`.compiled_judged.evaluate`, which is loaded and compiled when a bound is asked for."""
+    from . import compiled_judged
+
+    return compiled_judged.evaluate(graphs, operands, device, mean, region)
+
+
+@functools.cache
+def cheap(slack: Expression, value: Expression) -> Expression:
+    """What is at least a slack, with e^x - 1 of an error x, which only the C library has, as x + x^2 up to x = 1."""
+    known = {id(node) for node in walk(value)}
+    replaced = {}
+    for node in walk(slack):
+        if node.op == "expm1" and id(node) not in known:
+            (x,) = node.args
+            replaced[node] = where(x <= ONE, x * (ONE + x), constant(2.0**1023))
+    return substitute(slack, replaced) if replaced else slack
+
+
 @functools.cache
 def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], dtype: str) -> Any:
-    scope: dict[str, Any] = {**_SCOPE, "njit": njit, "load": load, "encode": encoder(dtype), "__name__": __name__}
+    scope: dict[str, Any] = {**SCOPE, "njit": njit, "load": load, "encode": encoder(dtype), "__name__": __name__}
     loop = source(value, slack, names)
     exec(loop, scope)
     return keep(scope["run"], f"{dtype}\n{loop}")
@@ -160,7 +184,7 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
     An element with an operand that is NaN (a float16 infinity is loaded as one) is left in doubt, and so is one whose
     interval holds zero without being it.
     """
-    lines, (v, lost) = _statements({name: f"p{k}" for k, name in enumerate(names)}, value, slack)
+    lines, (v, lost) = statements({name: f"p{k}" for k, name in enumerate(names)}, value, slack)
     known = " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
     return "\n".join(
         [
@@ -178,7 +202,7 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
     )
 
 
-def _statements(symbols: Mapping[str, str], *roots: Expression) -> tuple[list[str], list[str]]:
+def statements(symbols: Mapping[str, str], *roots: Expression) -> tuple[list[str], list[str]]:
     """Return Python that computes graphs, operands under the given names, and the names of the results."""
     lines: list[str] = []
     words: dict[int, str] = {}
@@ -202,7 +226,7 @@ _WORDS = {
     "where": "({1} if {0} else {2})",
     "min": "({0} if ({0} < {1}) | ({0} != {0}) else {1})",
     "max": "({0} if ({0} > {1}) | ({0} != {0}) else {1})",
-    "sign": "(float({0} > 0.0) - float({0} < 0.0))",
+    "sign": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0)",
 }
 
 
@@ -260,7 +284,12 @@ def _rowwise(formula: Callable[..., Any], run_length: int, dtype: str) -> Any:
             row(g[whole], y[whole], total, 1.01 * U * terms * size, out[whole], doubt[whole])
 
     symbols = {name: name for name in symbols_of(formula)}
-    return keep(run, f"rows of {run_length}\n{dtype}\n{_statements(symbols, trace(formula))}")
+    return keep(run, f"rows of {run_length}\n{dtype}\n{statements(symbols, trace(formula))}")
+
+
+def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+    """What a loop is given: the bits of arrays, and numbers."""
+    return tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
 
 
 def codes(array: Array) -> Array:

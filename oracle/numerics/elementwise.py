@@ -23,14 +23,12 @@ from .envelopes import cell_of, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
 from .expressions import ZERO, Expression, is_rational
 from .extremes import highest, lowest, some
-from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
+from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, graphs_of
 from .programs import loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
 
-DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
-VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
 FEW = 4  # one in so many elements is looked at alone, more with all others
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 
@@ -57,11 +55,9 @@ def evaluate(
         part = work.at(index)
         region = sink.region(index)
         with np.errstate(all="ignore"):
-            if engine is None:
+            if engine is None or not part.compiled(engine, region):
                 for block in blocks(region.target.shape, block_size()):
                     part.put(block, region)
-            else:
-                part.compiled(engine, region)
             region.finish(part.exact, part.refine if graphs.has_second_look else None)
 
     run_blocks(blocks(sink.out.shape, region_size()), fill)
@@ -279,17 +275,33 @@ class _Work:
 
     # ---- the compiled engine ----
 
-    def compiled(self, engine: Any, region: Region) -> None:
-        """One compiled pass; what it leaves in doubt is evaluated by NumPy."""
+    def compiled(self, engine: Any, region: Region) -> bool:
+        """Fill a region in one compiled pass, what that leaves in doubt by NumPy. False: nothing is done, for the
+        engine does not know a bound."""
+        if region.sink.judged:
+            where = engine.judged(self.graphs, self.operands, self.device, self.mean, region)
+            if where is not None and where.size:
+                self._judged(where, region)
+            return where is not None
         where = engine.elementwise(self.graphs, self.operands, region.target)
-        if not where.size:
-            return
-        few = pick(self.operands, np.unravel_index(where, region.target.shape))
-        value, slack = self._enclosed(few, where.shape)
-        beyond = _overflowed(value, few)
-        region.leave_overflowed(where[beyond])
-        where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
-        region.leave(where, value, value - slack, value + slack)
+        if where.size:
+            few = pick(self.operands, np.unravel_index(where, region.target.shape))
+            value, slack = self._enclosed(few, where.shape)
+            beyond = _overflowed(value, few)
+            region.leave_overflowed(where[beyond])
+            where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
+            region.leave(where, value, value - slack, value + slack)
+        return True
+
+    def _judged(self, where: Array, region: Region) -> None:
+        """Evaluate elements of a region with all that a verdict needs, by NumPy."""
+        at = np.unravel_index(where, region.target.shape)
+        work, few = self.of(pick(self.operands, at)), Region(region.sink.vector(where.size))
+        work.put((Ellipsis,), few)
+        few.finish(work.exact, work.refine if self.graphs.has_second_look else None)
+        region.target[at] = few.target
+        for name in ("value", "bound", "lost", "unspecified", "exact"):
+            getattr(region.sink, name)[at] = getattr(few.sink, name)
 
 
 def _underflowing(underflow: Expression, operands: Operands, bound: Array) -> None:

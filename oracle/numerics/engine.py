@@ -16,7 +16,7 @@ from .sink import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
 _VARIABLE = "ACLNN_ORACLE_ENGINE"
-WORTH = 1 << 24  # elements of large calls after which a process is taken to evaluate many
+WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many
 LARGE = 1 << 18  # elements of a call
 
 _LOCK = threading.Lock()
@@ -24,14 +24,14 @@ _done = 0
 
 
 def compiled_engine(sink: Sink) -> ModuleType | None:
-    """Return the compiled engine where it is to be used; a judged evaluation needs the values, and so NumPy's."""
+    """Return the compiled engine where it is to be used."""
     global _done
     choice = os.environ.get(_VARIABLE, "auto")
     if choice not in ENGINES:
         raise OracleError(f"environment variable {_VARIABLE}={choice!r} must be one of {', '.join(ENGINES)}")
     if choice == "compiled" and not installed():
         raise OracleError(f"{_VARIABLE}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
-    if choice == "numpy" or sink.judged:
+    if choice == "numpy":
         return None
     if choice == "auto":
         if sink.out.size < LARGE or not installed():
@@ -43,6 +43,11 @@ def compiled_engine(sink: Sink) -> ModuleType | None:
     from . import compiled
 
     return compiled
+
+
+def insisted() -> bool:
+    """Whether the compiled engine was asked for by name, whatever compiling costs."""
+    return os.environ.get(_VARIABLE) == "compiled"
 
 
 @functools.cache

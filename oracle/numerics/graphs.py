@@ -31,6 +31,8 @@ from .programs import Values
 
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
 COUNT = "n"  # the symbol of the mean's divisor
+DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
+VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
 
 
 @dataclass(frozen=True)

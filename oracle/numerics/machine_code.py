@@ -47,6 +47,15 @@ def keep(loop: Any, description: str) -> Any:
     return loop
 
 
+def is_ready(loop: Any, operands: tuple[Any, ...]) -> bool:
+    """Whether a function from :func:`keep` is compiled for some operands, here or in the cache."""
+    types = tuple(map(numba.typeof, operands))
+    if types in loop.overloads:
+        return True
+    kept = getattr(loop, "_cache", None)
+    return isinstance(kept, _Kept) and kept.path(types, loop.targetctx) is not None
+
+
 def folder() -> Path:
     """Return where machine code is kept."""
     return user_cache() / "machine-code"
@@ -60,13 +69,17 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the function compiled for a signature, None where it is not kept."""
-        path = only_ours(folder() / self._name(signature, target.codegen()))
+        path = self.path(signature, target)
         content = None if path is None else recalled(path)
         body = None if content is None else opened(content)
         if body is None:
             return None
         target.refresh()
         return CompileResult._rebuild(target, *pickle.loads(body))
+
+    def path(self, signature: Any, target: Any) -> Path | None:
+        """Return where the function compiled for a signature is kept; None where it is not."""
+        return only_ours(folder() / self._name(signature, target.codegen()))
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled."""

@@ -54,7 +54,7 @@ def evaluate(
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
     lead, length = grad.shape[:-1], grad.shape[-1]
-    engine = compiled_engine(sink) if length <= CHUNK and made is None else None
+    engine = compiled_engine(sink) if length <= CHUNK and made is None and not sink.judged else None
 
     def work(index: Index) -> None:
         rows, part = (made or Rows)(scheme, grad[index], output[index], sink.kernel), sink.at(index)

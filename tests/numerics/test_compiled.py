@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import gmpy2
 import ml_dtypes
@@ -15,13 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
+from oracle.catalogue import load_all
+from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
+from oracle.numerics.errorbounds import SECOND_ORDER
+from oracle.numerics.expressions import expm1, symbol, text
+from oracle.numerics.programs import UFUNCS, program
 from oracle.numerics.rounding import round_rational
+from oracle.operators import OPERATORS, references, validate, writes
+from oracle.runner.memory import Memory
 
 compiled = pytest.importorskip(
     "oracle.numerics.compiled", reason="the extra `fast` (numba) is not installed", exc_type=ImportError
 )
+from oracle.numerics import compiled_judged  # noqa: E402
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 SIZE = 1 << 17
@@ -85,6 +94,86 @@ class TestSameBits:
 def test_mixed_types_and_a_host_cast(monkeypatch):
     g, x, y = (families(name)["plain"][k] for k, name in enumerate(TYPES))
     same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g, self=x, target=y, reduction=2, out="float16")
+
+
+def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
+    """One compiled function of all; a NaN is left to the NumPy road, so only minimum and maximum must pass it on."""
+    names = [op for op in UFUNCS if op not in ("and", "or", "not")]
+    arity = {op: UFUNCS[op].nin if isinstance(UFUNCS[op], np.ufunc) else 1 for op in names}
+    written = [compiled._written(op, ["a", "b"][: arity[op]]) for op in names]
+    made = dict(compiled.SCOPE)
+    exec(f"def run(a, b):\n    return ({', '.join(f'1.0 * ({text})' for text in written)})", made)
+    run = compiled.njit(error_model="numpy")(made["run"])
+    for a, b in [(0.5, 0.25), (-0.5, 0.5), (0.0, -0.0), (-0.0, 2.0), (3.0, 3.0), (1e-300, -7.5)]:
+        for op, found in zip(names, run(a, b), strict=True):
+            with np.errstate(all="ignore"):
+                wanted = UFUNCS[op](*(a, b)[: arity[op]]) * 1.0
+            np.testing.assert_allclose(found, wanted, rtol=1e-14, err_msg=f"{op} of {a}, {b}")
+    at = {op: k for k, op in enumerate(names)}
+    for a, b in [(np.nan, 1.0), (1.0, np.nan)]:
+        assert all(np.isnan(run(a, b)[at[op]]) for op in ("min", "max"))
+
+
+def test_what_stands_for_expm1_in_a_slack_is_no_less():
+    e = symbol("e")
+    root = expm1(e) * 2
+    cheap = compiled.cheap(root, e)
+    assert "expm1" not in text(cheap)
+    assert compiled.cheap(root, root) is root  # a value's own is computed anyway
+    for error in (0.0, 1e-300, 1e-16, 0.1, 0.999, 1.0, 1.5, 700.0, np.nan):
+        with np.errstate(over="ignore"):
+            (least,), (found,) = (program(g)({"e": np.float64(error)}, (1,)) for g in (root, cheap))
+        assert not found * SECOND_ORDER < least
+
+
+@pytest.mark.skipif("ACLNN_TEST_ENGINES" not in os.environ, reason="compiles for minutes; ACLNN_TEST_ENGINES=1")
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("op", OPERATORS)
+def test_both_engines_agree_on_every_operator(op, dtype, monkeypatch):
+    for case in [c for c in load_all() if (c.op, c.dtype) == (op, dtype) and c.computes("ascend910b")][::50]:
+        call = Memory.make(case, soc="ascend910b", seed=0).call
+        if validate(call).ok and writes(call):
+            assert judged(call, "numpy", monkeypatch) == judged(call, "compiled", monkeypatch), case.id
+
+
+def judged(call, engine: str, monkeypatch) -> list[bytes]:
+    """The bytes of goldens alone, and of everything that a verdict needs."""
+    monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+    arrays = list(oracle.golden(call).values())
+    for found in references(call).values():
+        arrays += [found.golden, found.value, found.bound, found.lost, found.unspecified, found.exact]
+    return [plain(array) for array in arrays if array is not None]
+
+
+def plain(array: np.ndarray) -> bytes:
+    """Bytes in which the payload of NaN, which is nobody's, is not seen."""
+    return (
+        array.tobytes()
+        if array.dtype.kind == "b"
+        else np.where(np.isnan(array), np.zeros((), array.dtype), array).tobytes()
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "soc"),
+    [
+        ("aclnnLogSigmoidBackward", "bfloat16", "ascend910b"),  # a table of bounds
+        ("aclnnBinaryCrossEntropyBackward", "float32", "ascend910b"),  # elements whose kernel is not known
+        ("aclnnSigmoidBackward", "float16", "ascend910"),  # ties; subnormal results that are flushed
+    ],
+)
+def test_what_a_verdict_needs_has_the_same_bits(op, dtype, soc, monkeypatch):
+    r = np.random.default_rng(9)
+    names, kind = OPERATORS[op].names("input"), TYPES[dtype]
+    for low, high in ((0.01, 0.99), (-4.0, 4.0), (0.0, 2.0**-14), (-3e4, 3e4)):
+        arrays = [np.ldexp(np.round(np.ldexp(r.uniform(low, high, 1 << 14), 10)), -10).astype(kind) for _ in names]
+        arrays[0][:8] = [0, -0.0, 1, -1, 0.5, 2.0**-14, 6e-8, -6e-8]
+        attrs = dict.fromkeys(OPERATORS[op].names("attr"), 0)
+        call = Call(op, soc, dict(zip(names, arrays, strict=True)), attrs, {OPERATORS[op].output: arrays[0].copy()})
+        wanted = judged(call, "numpy", monkeypatch)
+        with mock.patch.object(compiled_judged, "evaluate", wraps=compiled_judged.evaluate) as asked:
+            assert judged(call, "compiled", monkeypatch) == wanted, (low, high)
+        assert asked.called
 
 
 def test_exp_is_within_its_bound():

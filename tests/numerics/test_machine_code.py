@@ -23,8 +23,12 @@ def kept(tmp_path, monkeypatch):
 def doubled(description: str = "double", number: float = 3.0) -> int:
     """Compile or read a function, see that it works, and return how often it was read."""
     function = machine_code.keep(numba.njit(lambda x: x + x), description)
+    ready = machine_code.is_ready(function, (number,))
     assert function(number) == 2 * number
-    return sum(function.stats.cache_hits.values())
+    hits = sum(function.stats.cache_hits.values())
+    assert machine_code.is_ready(function, (number,))
+    assert ready or not hits
+    return hits
 
 
 def test_a_loop_is_compiled_once_for_its_description_and_types(kept):

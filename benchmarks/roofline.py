@@ -1,0 +1,113 @@
+"""How near the goldens come to what the memory allows: per operator, bytes per element, elements per second, and the
+share of a copy of as many bytes.
+
+    python benchmarks/roofline.py                    the table, two minutes
+    python benchmarks/roofline.py --op aclnnGeluBackward --dtype bfloat16
+
+A golden reads every operand once and writes its output once: no kernel can be faster than a copy of as many bytes by as
+many threads (read half, write half). Both take turns; the share is the median of seven rounds, in wall time. The case
+is the catalogue's large one of an operator, proof of rounding included, by the compiled engine where numba is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from warm import restarted
+
+if __name__ == "__main__":
+    restarted()
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+from measuring import ROUNDS, cases_of, memory_of
+
+import oracle
+from oracle.numerics.engine import installed
+from oracle.operators import OPERATORS
+
+TURN = 0.05  # seconds
+
+
+class Row(NamedTuple):
+    """An operator by so many threads."""
+
+    op: str
+    threads: int
+    bytes_per_element: float
+    elements_per_second: float
+    share: float
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--op", action="append", choices=tuple(OPERATORS), metavar="NAME", help="default: all")
+    parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    args = parser.parse_args()
+    os.environ["ACLNN_ORACLE_ENGINE"] = "compiled" if installed() else "numpy"
+    heads = "".join(f" elements per second, {n} threads | share of a copy |" for n in args.threads)
+    print(f"| operator | bytes per element |{heads.replace('1 threads', '1 thread')}")
+    print("|---|---|" + "---|---|" * len(args.threads))
+    rows: list[Row] = []
+    for op in args.op or OPERATORS:
+        found = [measured(op, args.dtype, threads) for threads in args.threads]
+        cells = "".join(f" {row.elements_per_second / 1e6:.3g} M | {row.share:.0%} |" for row in found)
+        print(f"| {op} | {found[0].bytes_per_element:.3g} |{cells}", flush=True)
+        rows += found
+    if args.json:
+        args.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+    return 0
+
+
+def measured(op: str, dtype: str, threads: int) -> Row:
+    """Measure an operator's golden beside a copy."""
+    os.environ["ACLNN_ORACLE_THREADS"] = str(threads)
+    call = memory_of(cases_of(op, dtype)[1]).call
+    outputs = [array for array in call.outputs.values() if array is not None]
+    moved = sum(array.nbytes for array in (*call.inputs.values(), *outputs) if array is not None)
+    size = max(array.size for array in (*call.inputs.values(), *outputs) if array is not None)
+    with ThreadPoolExecutor(threads) as pool:
+        golden, copied = turns(lambda: oracle.golden(call), copy_of(moved, threads, pool))
+    share = statistics.median(c / g for g, c in zip(golden, copied, strict=True))
+    return Row(op, threads, moved / size, size / statistics.median(golden), share)
+
+
+def copy_of(moved: int, threads: int, pool: ThreadPoolExecutor) -> Callable[[], Any]:
+    """Return what reads and writes so many bytes in all, by so many threads."""
+    source, target = (np.ones((threads, moved // 2 // threads), np.uint8) for _ in range(2))
+    if threads == 1:
+        return lambda: np.copyto(target, source)
+    return lambda: list(pool.map(np.copyto, target, source))
+
+
+def turns(*work: Callable[[], Any]) -> list[list[float]]:
+    """Return the seconds of each piece of work in every round."""
+    times = []
+    for run in work:
+        run()
+        started = time.perf_counter()
+        run()
+        times.append(max(1, round(TURN / (time.perf_counter() - started))))
+    spent: list[list[float]] = [[] for _ in work]
+    for _ in range(ROUNDS):
+        for run, count, found in zip(work, times, spent, strict=True):
+            started = time.perf_counter()
+            for _ in range(count):
+                run()
+            found.append((time.perf_counter() - started) / count)
+    return spent
+
+
+if __name__ == "__main__":
+    sys.exit(main())

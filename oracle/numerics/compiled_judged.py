@@ -1,0 +1,246 @@
+"""Golden, value and strict bound in one compiled pass: what a verdict needs, with the bits of the NumPy road.
+
+The loop computes what the NumPy road computes, operation by operation, for elements of the common kind: finite, proved,
+far from overflow, from underflow and from ties. All others are marked and left to that road, and so are whole regions
+and formulas that this one does not know. Nothing is decided here; every shortcut is one that the NumPy road could take
+without changing a bit.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .compiled import CODES, OUT, SCOPE, encoder, f64, i64, load, njit, operand_codes, statements, u64
+from .engine import insisted
+from .envelopes import SHIFT, table
+from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
+from .expressions import ZERO, Expression, constant, walk
+from .functions import FAST, LN2_HI, LN2_LO, LOG2_E, PARTS, _powers
+from .graphs import DEPARTURE, VANISHING, Graphs, Operands
+from .machine_code import is_ready, keep
+from .ranges import largest, ranges_of, stays_inside
+from .rounding import widen
+from .sink import Region
+
+WIDER = 1 + 2.0**-20  # a slack that no rounding makes narrower than the NumPy road's
+KNOWN = ("+", "-", "*", "/", "neg", "abs", "where", "min", "max", "<", "<=", "==", "!=", "and", "or", "not", "sign",
+         "sqrt", "exp")  # fmt: skip  # operations that have the same bits here as there
+POWERS = _powers()
+CHUNK = 1024  # elements whose look-ups are made at once
+PAYS = 1 << 26  # elements by one loop, whose evaluation by NumPy costs what compiling it does: seconds
+_ASKED: dict[tuple[str, str], int] = {}
+_LOCK = threading.Lock()
+FEW = 4  # one in so many elements may be left to the NumPy road, more are all evaluated there
+
+
+@njit(error_model="numpy")
+def exp(x):
+    """e^x with the bits of ``functions.exp`` for |x| <= FAST; NaN for every other argument."""
+    ordinary = abs(x) <= FAST
+    x = x if ordinary else 0.0
+    k = np.rint(x * (LOG2_E * PARTS))
+    place = i64(k)
+    r = k * (-LN2_HI / PARTS)
+    r += x
+    r -= k * (LN2_LO / PARTS)
+    p = r * (1 / 120)
+    p += 1 / 24
+    p *= r
+    p += 1 / 6
+    p *= r
+    p += 0.5
+    p *= r
+    p += 1.0
+    p *= r
+    power = POWERS[u64(place) & u64(PARTS - 1)]
+    mantissa = power + p * power
+    bits = f64(mantissa).view(i64) + ((place >> i64(7)) << i64(52))
+    return i64(bits).view(f64) if ordinary else np.nan
+
+
+def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float, region: Region) -> Array | None:
+    """Fill a region and its sink; return the flat indices that are left to the NumPy road, None where all are.
+
+    operands: arrays of the region's shape, or numbers. ``device``, ``mean``: what a right kernel computes in, and may
+    lose in a mean's divisor.
+    """
+    sink = region.sink
+    lost = graphs.bound(device)
+    smooth = graphs.smooth(device) if mean == 0 else None
+    running = ZERO if smooth is not None else lost.running(abs(graphs.value))
+    filled = (sink.value, sink.bound, sink.lost)
+    if not (_is_known(graphs, running) and all(array.flags.c_contiguous for array in filled)):
+        return None
+    names = tuple(sorted(operands))
+    given = operand_codes(operands, names)
+    ranges = ranges_of({name: _ends(part) for name, part in zip(names, given, strict=True)})
+    if ranges is None or not stays_inside(graphs.orders, ranges):
+        return None
+    relative, absolute = graphs.evaluation
+    slack = times(
+        constant(WIDER), plus(times(constant(relative), abs(graphs.value)), times(constant(SECOND_ORDER), absolute))
+    )
+    tables = tuple(np.empty(CHUNK) for _ in range(4))
+    if smooth is not None:
+        tables = ((table(smooth[2]) + lost.relative) * SECOND_ORDER, table(smooth[3]), *tables[2:])
+    most = 0.0 if lost.underflow is ZERO else largest(lost.underflow, ranges)
+    numbers = ((lost.relative + mean) * SECOND_ORDER, most, device.tiny)
+    dtype, formats = dtype_of(region.target.dtype).name, tuple(fmt.name for fmt in sink.formats)
+    loop = source(
+        graphs,
+        slack,
+        running,
+        names,
+        formats,
+        smooth=None if smooth is None else (smooth[0], smooth[1]),
+        underflows=lost.underflow is not ZERO,
+        flushes=bool(device.flushing),
+        twice=sink.rounded_value,
+        ties=graphs.is_rational and FORMATS[formats[0]].mant < FORMATS["float32"].mant,
+    )
+    left = np.empty(region.target.size, np.bool_)
+    target = region.target.reshape(-1).view(OUT[region.target.itemsize])
+    run, arguments = _loop(loop, dtype), (given, tables, numbers, target, *(a.reshape(-1) for a in filled), left)
+    if not _pays(loop, dtype, left.size) and not is_ready(run, arguments):
+        return None
+    run(*arguments)
+    where = np.flatnonzero(left)
+    return None if FEW * where.size > left.size else where
+
+
+def _is_known(graphs: Graphs, running: Expression) -> bool:
+    """Whether nothing but the formula and its bound is to be evaluated, and those with operations that are the same."""
+    unknown = graphs.unspecified
+    if graphs.native is not None or not (unknown is None or unknown.is_condition):
+        return False
+    roots = [graphs.value, running, graphs.departure, *([] if unknown is None else [unknown])]
+    return all(node.op in KNOWN or node.op == "symbol" or node.is_constant for node in walk(*roots))
+
+
+def _ends(given: Any) -> Array:
+    """The smallest and the largest of an operand (a number, or the codes of an array); NaN if there is one."""
+    if isinstance(given, float):
+        return np.array([given, given])
+    if given.dtype == CODES["float32"]:
+        values = given.view(np.float32)
+        return np.array([values.min(), values.max()])
+    signed = given.view(np.int16)
+    ordered = signed ^ ((signed >> 15) & np.int16(0x7FFF))  # as integers are, NaN at the ends
+    ends = np.array([ordered.min(), ordered.max()])
+    ends ^= (ends >> 15) & np.int16(0x7FFF)
+    return widen(ends.view(DTYPES["float16" if given.dtype == CODES["float16"] else "bfloat16"].numpy))
+
+
+def _pays(loop: str, dtype: str, size: int) -> bool:
+    """Whether a loop was asked for often enough to compile it, this time included."""
+    with _LOCK:
+        _ASKED[loop, dtype] = _ASKED.get((loop, dtype), 0) + size
+        return insisted() or _ASKED[loop, dtype] >= PAYS
+
+
+@functools.lru_cache(maxsize=1024)
+def _loop(loop: str, dtype: str) -> Any:
+    scope: dict[str, Any] = {**SCOPE, "encode": encoder(dtype), "exp": exp, "__name__": __name__}
+    scope |= {"f32": np.float32, "u32": np.uint32, "i64": i64, "f64": f64, "load": load, "njit": njit}
+    exec(loop, scope)
+    return keep(scope["run"], f"judged {dtype}\n{loop}")
+
+
+@functools.lru_cache(maxsize=1024)
+def source(
+    graphs: Graphs,
+    slack: Expression,
+    running: Expression,
+    names: tuple[str, ...],
+    formats: tuple[str, ...],
+    *,
+    smooth: tuple[str, str] | None,
+    underflows: bool,
+    flushes: bool,
+    twice: bool,
+    ties: bool,
+) -> str:
+    """Return the loop as Python that numba compiles. ``smooth``: the gradient's name and the operand's that the tables
+    are of."""
+    symbols = {name: f"p{k}" for k, name in enumerate(names)}
+    unknown = [] if graphs.unspecified is None else [graphs.unspecified]
+    lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
+    odd += ["unsure", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    odd.append("((abs(v) <= slack) & (slack > 0.0))")
+    if smooth is not None:
+        lines.append(f"error = abs({v}) * one[i - start]")
+        lines.append(f"error = error + other[i - start] * abs({symbols[smooth[0]]})")
+    else:
+        lines.append(f"error = abs({v}) * factor")
+        lines += [] if running is ZERO else [f"error = error + {more}"]
+    if underflows:
+        lines += [f"enough = most <= error * {VANISHING!r}", f"error = error * {1 + VANISHING!r}"]
+        odd.append("(not enough)")
+    if flushes:
+        lines.append(f"flushed = (abs({v}) >= tiny) & (error > abs({v}) * {DEPARTURE!r})")
+        odd.append("flushed")
+    if graphs.departing is not None:
+        lines.append(f"error = error + {apart}")
+        odd.append(f"({apart} > abs(v) * {DEPARTURE!r})")
+    if any(node.op in ("min", "max") for node in walk(graphs.value)):
+        odd.append("(v == 0.0)")  # which zero the smaller of two is, is the processor's
+    if ties:
+        fmt, dropped = FORMATS[formats[0]], 52 - FORMATS[formats[0]].mant
+        odd.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
+        odd.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
+    known = " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
+    return "\n".join(
+        [
+            '@njit(nogil=True, error_model="numpy")',
+            "def run(operands, tables, numbers, out, values, bounds, kernel, left):",
+            "    factor, most, tiny = numbers",
+            f"    overflow = {min(FORMATS[name].overflow for name in formats)!r}",
+            "    scaled, absolute, one, other = tables",
+            *(f"    a{k} = operands[{k}]" for k in range(len(names))),
+            f"    for start in range(0, out.size, {CHUNK}):",
+            f"        stop = min(start + {CHUNK}, out.size)",
+            *_looked_up(smooth, names),
+            "        for i in range(start, stop):",
+            *(f"            p{k} = load(a{k}, i)" for k in range(len(names))),
+            *(f"            {line}" for line in lines),
+            f"            v, slack = {v} if {known} else nan, {lost}",
+            "            reach = abs(v) + error",
+            *(f"            {line}" for line in _roundings(formats)),
+            f"            bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
+            "            values[i] = v",
+            "            kernel[i] = error",
+            "            out[i], unsure = encode(v, slack)",
+            f"            left[i] = {' | '.join(odd)}",
+        ]
+    )
+
+
+def _looked_up(smooth: tuple[str, str] | None, names: tuple[str, ...]) -> list[str]:
+    """A loop of its own that looks up what the tables say of a chunk: one with look-ups is not vectorised."""
+    if smooth is None:
+        return []
+    return [
+        "        for i in range(start, stop):",
+        f"            cell = f32(load(a{names.index(smooth[1])}, i)).view(u32) >> u32({SHIFT})",
+        "            one[i - start] = scaled[cell]",
+        "            other[i - start] = absolute[cell]",
+    ]
+
+
+def _roundings(formats: tuple[str, ...]) -> list[str]:
+    """Statements for what the host's roundings may change, as ``Sink.put_bound`` has it."""
+
+    def half_ulp(fmt: FloatFormat) -> str:
+        exponent = f"max(f64(reach).view(i64) & i64({0x7FF << 52}), i64({(1023 + fmt.emin) << 52}))"
+        return f"i64({exponent} - i64({(fmt.mant + 1) << 52})).view(f64)"
+
+    lines = [f"first = {half_ulp(FORMATS[formats[0]])}"]
+    if len(formats) == 1:
+        return [*lines, "second = 0.0"]
+    return [*lines, f"second = {half_ulp(FORMATS[formats[1]])}", "second = 0.0 if second < first else second"]
