@@ -295,15 +295,19 @@ def _usage_errors() -> Iterator[None]:
         raise pytest.UsageError(str(error)) from None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """As xdist's controller, load the backend once before the workers do: a wrong one is refused once."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, object]:
+    """As xdist's controller, load the backend once before the workers do: a wrong one is refused once, and so is a host
+    that does not answer."""
     config = session.config
-    if _RUN in config.stash and not _is_worker(config) and config.pluginmanager.hasplugin("dsession"):
-        from .runner.hosts import all_elsewhere
+    if _RUN not in config.stash or _is_worker(config) or not config.pluginmanager.hasplugin("dsession"):
+        return (yield)
+    from .runner.hosts import all_elsewhere, unreachable
 
-        with _usage_errors():
-            run_of(config).try_backend(required=not all_elsewhere(config.option.tx or ()))
+    with _usage_errors():
+        run_of(config).try_backend(required=not all_elsewhere(config.option.tx or ()))
+        with unreachable():
+            return (yield)
 
 
 @pytest.hookimpl(optionalhook=True)

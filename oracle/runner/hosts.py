@@ -6,11 +6,14 @@ number among all. A worker that took the place of one that died has its device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ..model.errors import OracleError
 
 RESTARTS = 4  # of a worker, as xdist allows with -n
 
@@ -56,6 +59,18 @@ def host_of(spec: Any) -> str:
 def all_elsewhere(texts: Sequence[str]) -> bool:
     """Whether every worker of ``--tx`` is on another host: this one then only hands out."""
     return bool(texts) and all(any(f"{kind}=" in text for kind in ("ssh", "socket", "via")) for text in texts)
+
+
+@contextmanager
+def unreachable() -> Iterator[None]:
+    """While xdist starts its workers: tell of a host that does not answer in one sentence. Raises OracleError."""
+    from execnet.gateway_bootstrap import HostNotFound
+
+    try:
+        yield
+    except HostNotFound as error:
+        told = "no worker could be started there; the same words must work by hand: ssh HOST PYTHON -c 'import oracle'"
+        raise OracleError(f"--tx: {error}: {told}") from None
 
 
 def limit_restarts(config: pytest.Config) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from execnet.gateway_bootstrap import HostNotFound
 from small import HEAD
 
+from oracle.model.errors import OracleError
 from oracle.record.reader import read
-from oracle.runner.hosts import Hosts, all_elsewhere
+from oracle.runner.hosts import Hosts, all_elsewhere, unreachable
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
@@ -61,6 +63,11 @@ def test_who_only_hands_out():
     assert all_elsewhere(["4*ssh=node1//python=python3", "socket=node2:8888"])
     assert not all_elsewhere(["ssh=node1", "popen"])
     assert not all_elsewhere([])
+
+
+def test_a_host_that_does_not_answer_is_told_in_one_sentence():
+    with pytest.raises(OracleError, match=r"--tx: node1: no worker could be started there"), unreachable():
+        raise HostNotFound("node1")
 
 
 @pytest.fixture
