@@ -32,6 +32,7 @@ ELSEWHERE = {
     "python benchmarks/": ".ci/run",
     "python tools/sample_report.py": ".ci/run",
     "--tx": "tests/runner/test_ssh_workers.py",
+    "--cluster": "tests/test_cluster.py",
     "--backend torch_npu": ".ci/run",
     "--backend mindspore": ".ci/devices",
     "torch_npu.jsonl": "tests/commands/test_report_command.py",
