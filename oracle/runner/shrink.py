@@ -129,7 +129,10 @@ class _Search:
         if state is None or self.made >= self.budget or time.monotonic() > self.deadline:
             return False
         self.made += 1
-        record = self.run(state.ready())
+        try:
+            record = self.run(state.ready())
+        except OracleError:  # a layout that this shape cannot have
+            return False
         if _key(record) != self.key:
             return False
         self.record = record

@@ -13,11 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oracle.catalogue import load_all
+from oracle.catalogue import default_dir, load, load_all, select
 from oracle.catalogue.case import Case, TensorPlan
 from oracle.cli import main
+from oracle.defects.registry import defects
 from oracle.model.errors import OracleError
 from oracle.operators import compute, validate, writes
+from oracle.power.failures import failures
+from oracle.power.scripts import rate_of
 from oracle.runner import Settings, run_case
 from oracle.runner.bench import Bench
 from oracle.runner.script import script
@@ -158,6 +161,14 @@ def test_a_layout_stays_only_where_it_matters():
     strided = replace(plain, inputs={n: replace(p, view="strided:2") for n, p in plain.inputs.items()})
     small = shrink(strided, ShortSum(), settings).case
     assert all(p.view == "contiguous" for p in small.inputs.values())
+
+
+def test_a_transposed_operand_is_reduced_although_one_axis_cannot_be_transposed():
+    """The bug: the candidate without the other axis ended the search with an error."""
+    wrong = next(d for d in defects("aclnnL1LossBackward") if d.id == "layout/l1_loss_backward/self row strides")
+    cases = tuple(select(load(default_dir() / "l1_loss_backward.yaml"), tier="smoke"))
+    (found,) = failures([wrong], cases, Settings(), each=1)
+    assert rate_of([found]).share == 1
 
 
 def test_values_become_plain():
