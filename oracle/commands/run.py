@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -200,9 +200,9 @@ def replay_case(args: argparse.Namespace) -> int:
     settings = settings_of(vars(args))
     case = find_case(args.case, args.catalogue, settings.generated)
     if case.tier == HUGE:
+        if args.shrink:
+            raise OracleError(f"{case.id}: a case of the huge tier is not made smaller; leave --shrink out")
         settings = settings_of({**vars(args), "oracle_tier": HUGE})
-    if case.tier == HUGE and args.shrink:
-        raise OracleError(f"{case.id}: a case of the huge tier is not made smaller; leave --shrink out")
     if case.soc and settings.soc not in case.soc:
         raise OracleError(f"{case.id} is planned on {', '.join(case.soc)} only, not on {settings.soc}: give --soc")
     if args.shrink:
@@ -244,24 +244,31 @@ def _shrink(case: Case, settings: Settings) -> int:
 
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
+    cases: list[Case] = []
+    for some in _that_may_have(case_id, path, volume):
+        found = next((case for case in some if case.id == case_id), None)
+        if found is not None:
+            return found
+        cases += some
+    close = get_close_matches(case_id, [case.id for case in cases], 5, 0.5)
+    hint = "\n".join(["; close:", *(f"  {c}" for c in close)]) if close else ""
+    raise OracleError(f"no case {case_id!r} among the {len(cases)} of the catalogue{hint}")
+
+
+def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> Iterator[list[Case]]:
+    """Yield cases that may have an id: the ordinary tiers, then the huge one, expanded only for what these lack."""
     from ..catalogue import load, load_all
     from ..catalogue.case import HUGE
     from ..catalogue.loader import catalogues
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign
 
-    own = [file for file in catalogues() if path is None and file.stem == case_id.partition("/")[0]]
     if path is not None and is_foreign_catalogue(path):
-        cases = load_foreign(path, limit=sys.maxsize).cases
-    elif own:
-        cases = [case for tier in (None, HUGE) for file in own for case in load(file, volume, tier)]
+        yield load_foreign(path, limit=sys.maxsize).cases
+        return
+    if path is None:
+        files = [file for file in catalogues() if file.stem == case_id.partition("/")[0]]
     else:
-        cases = [case for tier in (None, HUGE) for case in (
-            load(path, volume, tier) if path is not None and path.is_file() else load_all(path, volume, tier)
-        )]  # fmt: skip
-    for case in cases:
-        if case.id == case_id:
-            return case
-    close = get_close_matches(case_id, [case.id for case in cases], 5, 0.5)
-    hint = "\n".join(["; close:", *(f"  {c}" for c in close)]) if close else ""
-    raise OracleError(f"no case {case_id!r} among the {len(cases)} of the catalogue{hint}")
+        files = [path] if path.is_file() else []
+    for tier in (None, HUGE):
+        yield [case for file in files for case in load(file, volume, tier)] if files else load_all(path, volume, tier)

@@ -73,7 +73,8 @@ def encoder(dtype: str) -> Any:
     """Return encode(value, slack) -> (code of the rounded value, whether [value - slack, value + slack] leaves doubt).
 
     Adding 2^(e + 52 - mant), e the exponent but at least emin, rounds to the format and leaves the significand in the
-    last bits. In doubt: a midpoint within ``slack``, overflow, and whatever is not finite.
+    last bits. In doubt: a midpoint within ``slack`` (twice counted, for below a power of two midpoints lie twice as
+    close), overflow, and whatever is not finite.
     """
     fmt = FORMATS[dtype]
     places = 52 - fmt.mant
@@ -93,7 +94,7 @@ def encoder(dtype: str) -> Any:
         rest = abs(size - (shifted - magic))
         half = i64(exponent - half_step).view(f64)
         code = ((exponent - least) >> places) + (f64(shifted).view(i64) - magic_bits)
-        doubt = (not (rest + slack < half)) | (code >= infinity) | (exponent > largest)  # NaN is not less
+        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # NaN is not less
         return code | ((bits >> i64(63)) & sign), doubt
 
     return encode
@@ -185,7 +186,6 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
     interval holds zero without being it.
     """
     lines, (v, lost) = statements({name: f"p{k}" for k, name in enumerate(names)}, value, slack)
-    known = " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',
@@ -195,11 +195,16 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
             *(f"        p{k} = load(a{k}, i)" for k in range(len(names))),
             *(f"        {line}" for line in lines),
             f"        v, slack = {v}, {lost}",
-            f"        v = v if {known} else nan",
+            f"        v = v if {are_numbers(names)} else nan",
             "        out[i], unsure = encode(v, slack)",
             "        doubt[i] = unsure | ((abs(v) <= slack) & (slack > 0.0))",
         ]
     )
+
+
+def are_numbers(names: tuple[str, ...]) -> str:
+    """Return the condition, in a loop, that no operand is NaN."""
+    return " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
 
 
 def statements(symbols: Mapping[str, str], *roots: Expression) -> tuple[list[str], list[str]]:

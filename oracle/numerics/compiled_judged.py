@@ -16,7 +16,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .compiled import CODES, OUT, SCOPE, encoder, f64, i64, load, njit, operand_codes, statements, u64
+from .compiled import CODES, OUT, SCOPE, are_numbers, encoder, f64, i64, load, njit, operand_codes, statements, u64
 from .engine import insisted
 from .envelopes import SHIFT, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
@@ -194,7 +194,6 @@ def source(
         fmt, dropped = FORMATS[formats[0]], 52 - FORMATS[formats[0]].mant
         odd.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
         odd.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
-    known = " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',
@@ -209,7 +208,7 @@ def source(
             "        for i in range(start, stop):",
             *(f"            p{k} = load(a{k}, i)" for k in range(len(names))),
             *(f"            {line}" for line in lines),
-            f"            v, slack = {v} if {known} else nan, {lost}",
+            f"            v, slack = {v} if {are_numbers(names)} else nan, {lost}",
             "            reach = abs(v) + error",
             *(f"            {line}" for line in _roundings(formats)),
             f"            bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",

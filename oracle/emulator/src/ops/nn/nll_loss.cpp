@@ -11,7 +11,7 @@ using namespace emu;
 namespace {
 
 struct Given {
-  const Tensor &x, &t, &w, &out, &total;
+  Tensor x, t, w, out, total;
 };
 
 void check_shapes(const Given& g, int64_t reduction) {
@@ -40,6 +40,17 @@ void check_arguments(const Op& op, const Given& g, int64_t reduction) {
   check_supported_float(g.x);
   check_type_in(g.t, {ACL_INT64, ACL_UINT8, ACL_INT32});
   check_reduction(reduction);
+}
+
+// What both functions are given, checked as far as the layout does not matter.
+Given arguments(Op& op, const aclTensor* self, const aclTensor* target, const aclTensor* weight, int64_t reduction,
+                int64_t ignoreIndex, aclTensor* out, aclTensor* totalWeightOut) {
+  Tensor x = op.input("self", self), t = op.input("target", target), w = op.input("weight", weight);
+  op.attribute("reduction", reduction);
+  op.attribute("ignoreIndex", ignoreIndex);
+  Given given{x, t, w, op.output("out", out), op.output("totalWeightOut", totalWeightOut)};
+  check_arguments(op, given, reduction);
+  return given;
 }
 
 // Of images (aclnn_nll_loss2d.cpp): self (N, C, H, W), target (N, H, W).
@@ -94,39 +105,29 @@ void queue(Op& op, const Given& g, int64_t classes, int64_t reduction, int64_t i
 }  // namespace
 
 EMU_C aclnnStatus aclnnNLLLossGetWorkspaceSize(const aclTensor* self, const aclTensor* target, const aclTensor* weight,
-                                               int64_t reduction, int64_t ignoreIndex, aclTensor* out_,
+                                               int64_t reduction, int64_t ignoreIndex, aclTensor* out,
                                                aclTensor* totalWeightOut, uint64_t* workspaceSize,
                                                aclOpExecutor** executor) {
   static FirstPhase phase("aclnnNLLLoss");
   return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self), t = op.input("target", target), w = op.input("weight", weight);
-    op.attribute("reduction", reduction);
-    op.attribute("ignoreIndex", ignoreIndex);
-    Tensor out = op.output("out", out_), total = op.output("totalWeightOut", totalWeightOut);
-    Given given{x, t, w, out, total};
-    check_arguments(op, given, reduction);
+    Given given = arguments(op, self, target, weight, reduction, ignoreIndex, out, totalWeightOut);
     check_shapes(given, reduction);
-    if (x.empty()) return fill_empty(op, given, reduction);
-    queue(op, given, x.shape.back(), reduction, ignoreIndex);
+    if (given.x.empty()) return fill_empty(op, given, reduction);
+    queue(op, given, given.x.shape.back(), reduction, ignoreIndex);
   });
 }
 EMU_SECOND_PHASE(aclnnNLLLoss)
 
 EMU_C aclnnStatus aclnnNLLLoss2dGetWorkspaceSize(const aclTensor* self, const aclTensor* target,
                                                  const aclTensor* weight, int64_t reduction, int64_t ignoreIndex,
-                                                 aclTensor* out_, aclTensor* totalWeightOut, uint64_t* workspaceSize,
+                                                 aclTensor* out, aclTensor* totalWeightOut, uint64_t* workspaceSize,
                                                  aclOpExecutor** executor) {
   static FirstPhase phase("aclnnNLLLoss2d");
   return phase(workspaceSize, executor, [&](Op& op) {
-    Tensor x = op.input("self", self), t = op.input("target", target), w = op.input("weight", weight);
-    op.attribute("reduction", reduction);
-    op.attribute("ignoreIndex", ignoreIndex);
-    Tensor out = op.output("out", out_), total = op.output("totalWeightOut", totalWeightOut);
-    Given given{x, t, w, out, total};
-    check_arguments(op, given, reduction);
+    Given given = arguments(op, self, target, weight, reduction, ignoreIndex, out, totalWeightOut);
     check_images(given, reduction);
-    if (x.empty() || t.empty() || w.empty()) return fill_empty(op, given, reduction);
-    queue(op, given, x.shape[1], reduction, ignoreIndex);
+    if (given.x.empty() || given.t.empty() || given.w.empty()) return fill_empty(op, given, reduction);
+    queue(op, given, given.x.shape[1], reduction, ignoreIndex);
   });
 }
 EMU_SECOND_PHASE(aclnnNLLLoss2d)
