@@ -353,7 +353,7 @@ def _differences(directory: Path, entry: Entry, computed: Mapping[str, bytes]) -
         where = f"{entry['folder']}/{name}"
         path = limits.inside(directory, where)
         if path is None:
-            yield f"{where}: leads out of the folder (a symbolic link); it is not read"
+            yield f"{where}: is no name for a file, or leads out of the folder (a symbolic link); it is not read"
         elif name not in entry["files"]:
             yield f"{where}: missing in the manifest"
         elif name not in computed:

@@ -50,6 +50,7 @@ def inside(folder: Path, name: str) -> Path | None:
     """Return a file of a folder by its relative name; None where the name, or a symbolic link, leads out of it."""
     try:
         path = (folder / name).resolve()
+        path.is_file()  # resolve() says nothing of a name that is too long
         return path if path.is_relative_to(folder.resolve()) and path != folder.resolve() else None
     except (OSError, ValueError, RuntimeError):  # a null byte; a name that is too long; links in a circle
         return None

@@ -1,10 +1,9 @@
-"""Inputs nobody would write: well-formed ones, changed in a few places that hypothesis chooses."""
+"""Inputs nobody would write: well-formed ones, changed in a few places by chance."""
 
 from __future__ import annotations
 
 import re
-
-from hypothesis import strategies as st
+from random import Random
 
 # What loaders stumble over: numbers beyond every type, other kinds of value, paths, text no file can hold.
 TOKENS = [
@@ -19,70 +18,69 @@ NUMBER = re.compile(rb"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(rb"[A-Za-z_][\w.]*|\"[^\"]*\"|'[^']*'")
 
 
-@st.composite
-def mutated(draw: st.DrawFn, seeds: list[bytes]) -> bytes:
-    """Draw a well-formed input and change it in one to four places."""
-    content = draw(st.sampled_from(seeds))
-    for _ in range(draw(st.integers(1, 4))):
-        content = draw(st.sampled_from(STEPS))(draw, content)
+def mutated(random: Random, seeds: list[bytes]) -> bytes:
+    """Return a well-formed input, changed in one to four places."""
+    content = random.choice(seeds)
+    for _ in range(random.randint(1, 4)):
+        content = random.choice(STEPS)(random, content)
     return content
 
 
-def _place(draw: st.DrawFn, content: bytes) -> int:
-    return draw(st.integers(0, len(content)))
+def _place(random: Random, content: bytes) -> int:
+    return random.randint(0, len(content))
 
 
-def _slice(draw: st.DrawFn, content: bytes) -> tuple[int, int]:
-    start = _place(draw, content)
-    return start, min(len(content), start + draw(st.sampled_from([1, 2, 8, 40, 200])))
+def _slice(random: Random, content: bytes) -> tuple[int, int]:
+    start = _place(random, content)
+    return start, min(len(content), start + random.choice([1, 2, 8, 40, 200]))
 
 
-def _byte(draw: st.DrawFn, content: bytes) -> bytes:
-    at = _place(draw, content)
-    return content[:at] + bytes([draw(st.integers(0, 255))]) + content[at + 1 :]
+def _byte(random: Random, content: bytes) -> bytes:
+    at = _place(random, content)
+    return content[:at] + bytes([random.randint(0, 255)]) + content[at + 1 :]
 
 
-def _insert(draw: st.DrawFn, content: bytes) -> bytes:
-    at = _place(draw, content)
-    return content[:at] + draw(st.sampled_from(TOKENS)) + content[at:]
+def _insert(random: Random, content: bytes) -> bytes:
+    at = _place(random, content)
+    return content[:at] + random.choice(TOKENS) + content[at:]
 
 
-def _cut(draw: st.DrawFn, content: bytes) -> bytes:
-    start, stop = _slice(draw, content)
+def _cut(random: Random, content: bytes) -> bytes:
+    start, stop = _slice(random, content)
     return content[:start] + content[stop:]
 
 
-def _repeat(draw: st.DrawFn, content: bytes) -> bytes:
-    start, stop = _slice(draw, content)
-    return content[:stop] + content[start:stop] * draw(st.sampled_from([1, 3, 50])) + content[stop:]
+def _repeat(random: Random, content: bytes) -> bytes:
+    start, stop = _slice(random, content)
+    return content[:stop] + content[start:stop] * random.choice([1, 3, 50]) + content[stop:]
 
 
-def _end(draw: st.DrawFn, content: bytes) -> bytes:
-    return content[: _place(draw, content)]
+def _end(random: Random, content: bytes) -> bytes:
+    return content[: _place(random, content)]
 
 
-def _swap(pattern: re.Pattern[bytes], draw: st.DrawFn, content: bytes) -> bytes:
+def _swap(pattern: re.Pattern[bytes], random: Random, content: bytes) -> bytes:
     found = list(pattern.finditer(content))
     if not found:
         return content
-    match = draw(st.sampled_from(found))
-    other = draw(st.one_of(st.sampled_from(TOKENS), st.sampled_from(found).map(lambda m: m[0])))
+    match = random.choice(found)
+    other = random.choice(TOKENS) if random.random() < 0.5 else random.choice(found)[0]
     return content[: match.start()] + other + content[match.end() :]
 
 
-def _number(draw: st.DrawFn, content: bytes) -> bytes:
-    return _swap(NUMBER, draw, content)
+def _number(random: Random, content: bytes) -> bytes:
+    return _swap(NUMBER, random, content)
 
 
-def _word(draw: st.DrawFn, content: bytes) -> bytes:
-    return _swap(WORD, draw, content)
+def _word(random: Random, content: bytes) -> bytes:
+    return _swap(WORD, random, content)
 
 
-def _lines(draw: st.DrawFn, content: bytes) -> bytes:
+def _lines(random: Random, content: bytes) -> bytes:
     lines = content.splitlines(keepends=True)
     if len(lines) < 2:
         return content
-    a, b = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, len(lines) - 1))
+    a, b = random.randrange(len(lines)), random.randrange(len(lines))
     lines[a], lines[b] = lines[b], lines[a]
     return b"".join(lines)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from misbehaving import log_sigmoid, softmax
 
+from oracle.catalogue import default_dir
 from oracle.model.errors import OracleError
 from oracle.record.types import CaseRecord
 from oracle.runner.expectations import Expectation, Expectations, expectations_file, load_expectations
@@ -98,6 +99,11 @@ def test_a_file_is_read(tmp_path):
     )
     assert "https://example.com/1" in first.explanation
     assert "measured: 0 to 3 elements" in second.explanation
+
+
+@pytest.mark.parametrize("path", sorted((default_dir() / "expectations").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_file_of_the_project_is_read(path):
+    assert load_expectations(path).entries
 
 
 def test_an_absent_file_is_no_expectations(tmp_path):

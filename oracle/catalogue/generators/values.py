@@ -10,6 +10,7 @@ from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, FloatFormat
 from ...model.errors import OracleError
 from ...model.limits import VALUES
+from ...model.text import bounded
 from ...numerics.rounding import round_to
 from ..elementary import normal_quantile
 from ..streams import Stream
@@ -89,7 +90,7 @@ def binades(
     turn, place = np.divmod(np.arange(n), max(last - first + 1, 1))
     values = np.ldexp(1.0 + stream.unit(n) * 0.49, ((last - place) if falling else (first + place)).astype(np.int32))
     values = np.where(turn % 2 == 1, -values, values) if signed else values
-    others = np.broadcast_to(np.asarray(beside, np.float64), (n, len(beside)))
+    others = np.broadcast_to(_table(beside), (n, len(beside)))
     return np.concatenate([values[:, None], others], axis=1).reshape(-1)[:size]
 
 
@@ -123,7 +124,7 @@ def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps
         )
     row = DTYPES[dtype]
     table: list[float] = []
-    for point in points:
+    for point in _table(points):
         centre = _ordered(np.asarray(point, np.float64), dtype)
         for step in range(-steps, steps + 1):
             table.append(_from_ordered(centre + step, row.numpy))
@@ -135,7 +136,7 @@ def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: in
     """The given points by turns, each a random distance from 2^low to 2^high away, on either side."""
     n = size_of(shape)
     away = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
-    return np.asarray(_cycle(_table([float(p) for p in points]), n, 1) + away * stream.signs(n))
+    return np.asarray(_cycle(_table(points).astype(np.float64), n, 1) + away * stream.signs(n))
 
 
 @generator
@@ -241,9 +242,11 @@ def _table(values: Any) -> Array:
     """Written numbers as int64 where all are integers (float64 would lose the low bits), else float64."""
     exact = all(isinstance(v, int) for v in values) and len(values) > 0
     try:
-        return np.asarray(values, np.int64 if exact else np.float64)
+        if (table := np.asarray(values, np.int64 if exact else np.float64)).ndim == 1:
+            return table
     except (OverflowError, ValueError, TypeError):
-        raise OracleError(f"values must be numbers of at most 64 bits, not {list(values)[:5]}") from None
+        pass
+    raise OracleError(f"values must be numbers of at most 64 bits, not {bounded(str(list(values)[:5]), 200)}")
 
 
 def _cycle(table: Array, n: int, repeat: int) -> Array:
