@@ -17,10 +17,11 @@ def regressions(monkeypatch):
     return importlib.import_module("regressions")
 
 
-def measured(regressions, monkeypatch, tmp_path, *ratios: float) -> int:
+def measured(regressions, monkeypatch, tmp_path, *ratios: float, machine: str = "") -> int:
     """Compare with a baseline of 4 what is measured as these ratios, one after the other; return the exit status."""
     baseline = tmp_path / "baseline.json"
-    baseline.write_text(json.dumps({"golden / peer": 4.0}))
+    ours = machine or regressions.machine()
+    baseline.write_text(json.dumps({"machine": ours, "ratios": {"golden / peer": 4.0}}))
     left = iter(ratios)
     monkeypatch.setattr(regressions, "contests", lambda folder: [("golden / peer", None, None)])
     monkeypatch.setattr(regressions, "ratio", lambda ours, peer: next(left))
@@ -36,11 +37,17 @@ def test_a_quarter_worse_twice_is_a_regression(regressions, monkeypatch, tmp_pat
         assert measured(regressions, monkeypatch, tmp_path, *ratios) == 0
 
 
+def test_on_another_processor_twice_the_baseline_is_a_regression(regressions, monkeypatch, tmp_path, capsys):
+    assert measured(regressions, monkeypatch, tmp_path, 7.9, machine="NumPy 1.26, ENIAC") == 0
+    assert "the baseline is of NumPy 1.26, ENIAC; this is NumPy" in capsys.readouterr().out
+    assert measured(regressions, monkeypatch, tmp_path, 8.1, 8.2, machine="NumPy 1.26, ENIAC") == 1
+
+
 def test_what_the_baseline_lacks_is_named(regressions, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(regressions, "contests", lambda folder: [("verdict / peer", None, None)])
     monkeypatch.setattr(regressions, "ratio", lambda ours, peer: 1.0)
     baseline = tmp_path / "baseline.json"
-    baseline.write_text("{}")
+    baseline.write_text('{"machine": "ENIAC", "ratios": {}}')
     assert regressions.main(["--baseline", str(baseline)]) == 1
     assert "not in baseline.json (--update writes it): verdict / peer" in capsys.readouterr().out
     assert regressions.main(["--baseline", str(baseline), "--update"]) == 0
