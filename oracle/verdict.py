@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .model.call import Array
-from .model.dtypes import DTYPES, FORMATS, FloatFormat, find
+from .model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of, find
 from .numerics.codes import code, is_finite, sizes
 from .numerics.environment import ieee_arithmetic
 from .numerics.extremes import every, highest, some
@@ -122,7 +122,7 @@ class _Flat:
             flat(reference.zeros),
             flat(reference.exact),
             flat(reference.lost),
-            FORMATS[reference.coarser] if reference.coarser not in ("", str(actual.dtype)) else None,
+            FORMATS[reference.coarser] if reference.coarser not in ("", dtype_of(actual.dtype).name) else None,
         )
 
     @property
@@ -307,7 +307,7 @@ def standard(
     if comparison.unspecified and reference.unspecified is not None:
         keep = ~reference.unspecified
         actual, value, third = actual[keep], value[keep], None if third is None else third[keep]
-    if reference.coarser and reference.coarser != str(actual.dtype):  # the host rounded to fewer digits than out has
+    if reference.coarser not in ("", dtype_of(actual.dtype).name):  # the host rounded to fewer digits than out has
         narrow = DTYPES[reference.coarser].numpy
         limit = overflow_threshold(actual.dtype)
         over = (value >= limit) | (value <= -limit)

@@ -383,6 +383,9 @@ class _Expander:
                     raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
             if found == volume.cases:
                 return
+        if not self.from_class:
+            told = f"generate asks for {volume.cases} cases; of at most {design.elements} elements there are {found}"
+            raise self.document.error(f"family {name}: {told}", (*place, "generate"))
 
     def design(self, family: Layer, volume: Volume, variants: tuple[str, ...]) -> Design:
         """Return the factors of a generated family."""
@@ -397,10 +400,14 @@ class _Expander:
             ]
             for rank in range(low, high + 1)
         }
+        dtypes = tuple(self.dtypes(family))
+        if not dtypes or not any(crossed.values()):
+            none = "dtype" if not dtypes else f"ranks {low} to {high}"
+            raise self.document.error(f"family {self.name}: generate has no {none} to cross", (*self.place, "generate"))
         return Design(
             name=f"{self.operator.slug}/{self.name}",
             rule=volume.rule,
-            dtypes=tuple(self.dtypes(family)),
+            dtypes=dtypes,
             attributes=crossed,
             variants=variants,
             longer=rule.get("longer"),

@@ -33,6 +33,7 @@ Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by 
 COUNT = "n"  # the symbol of the mean's divisor
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
 VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
+KEPT = 1024  # graphs of a process, and what follows from them
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Graphs:
         (lost,) = losses([self.value], FLOAT64, self.facts)
         return lost.relative, lost.running(abs(self.value))
 
-    @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
+    @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def bound(self, arithmetic: Arithmetic) -> Loss:
         """What a right kernel may lose before its last rounding: the worst of all orders."""
         count = frozenset([COUNT])
@@ -165,7 +166,7 @@ class Graphs:
         """How far the SoC's kernel computes from the formula, in real numbers."""
         return ZERO if self.departing is None else abs(self.departing - self.value)
 
-    @lru_cache(maxsize=8)  # noqa: B019  graphs live as long as the process
+    @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def smooth(self, arithmetic: Arithmetic) -> tuple[str, str, Expression, Expression] | None:
         """Where every order is the gradient times a function of one other operand: their names, and per unit of
         gradient what a right kernel may lose relative to the value and absolutely. None where it is not so, where
@@ -215,7 +216,7 @@ def named(forms: Mapping[str, Any], kernel: str) -> Any:
     return next((forms[name] for name in (kernel, kernel.partition("_")[0], "") if name in forms), None)
 
 
-_graphs = lru_cache(maxsize=1024)(Graphs)
+_graphs = lru_cache(maxsize=KEPT)(Graphs)
 
 
 def graphs_of(scheme: Elementwise, operands: Operands, soc: str = "", dtype: str = "") -> Graphs:

@@ -21,6 +21,7 @@ from ..model.call import Array
 from ..model.dtypes import dtype_of
 from .blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
 from .engine import compiled_engine
+from .extremes import highest_of_rows, lowest_of_rows
 from .fractions64 import two_sum
 from .proof import U
 from .rounding import widen
@@ -236,8 +237,8 @@ class Rows:
             part = (Ellipsis, slice(start, start + CHUNK))
             p = np.ascontiguousarray(np.abs(self.terms(part, g, y)))  # a sum's order follows the layout
             size += p.sum(axis=-1, keepdims=True)
-            np.maximum(largest, p.max(axis=-1, keepdims=True), out=largest)
-            np.minimum(smallest, p.min(axis=-1, keepdims=True), out=smallest)
+            np.maximum(largest, highest_of_rows(p), out=largest)
+            np.minimum(smallest, lowest_of_rows(p), out=smallest)
         return size, largest <= 2 * smallest
 
 

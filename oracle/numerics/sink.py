@@ -54,7 +54,7 @@ class Sink:
 
     def moved(self, dim: int) -> Sink:
         """Return a sink over the arrays with ``dim`` moved last."""
-        return self._over(lambda array: np.moveaxis(array, dim, -1))
+        return self if dim in (-1, self.out.ndim - 1) else self._over(lambda array: np.moveaxis(array, dim, -1))
 
     def _over(self, view: Callable[[Array], Array]) -> Sink:
         part = self._copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -35,7 +36,7 @@ def promoted_type(*names: str) -> Callable[[Mapping[str, Any], Platform], str]:
 
     def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:
         given = (a.get(name) for name in names)
-        return str(promoted(*(str(t.dtype) for t in given if t is not None)))
+        return str(promoted(*(dtype_of(t.dtype).name for t in given if t is not None)))
 
     return kernel_type
 

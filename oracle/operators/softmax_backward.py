@@ -20,7 +20,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import Platform
 from ..numerics import rows
-from ..numerics.extremes import highest, some
+from ..numerics.extremes import highest, lowest_of_rows, some
 from ..numerics.rows import RowScheme
 from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from .checks import (
@@ -94,7 +94,7 @@ def kernel_error(
 def exactly(g: Array, y: Array, size: Array) -> Array:
     """Where every right order of float32 operations is exact: all intermediates are multiples of ``grain`` and below
     2^24 of it (docs/bounds.md)."""
-    terms = np.min(lowest_bit(g * y), axis=-1, keepdims=True)
+    terms = lowest_of_rows(lowest_bit(g * y))
     if not some(size < terms * 2.0**24):
         return np.zeros(g.shape, bool)  # nor is any element, whose grain is finer and whose reach is larger
     grain = np.minimum(lowest_bit(g), terms) * np.minimum(1.0, lowest_bit(y))

@@ -84,8 +84,9 @@ def judge_outputs(
     values: dict[str, Values] = {}
     found: dict[str, dict[str, Judgement]] = {}
     for name, reference in references.items():
-        compared, layers = judge_values(reference, actual[name], settings, (third or {}).get(name))
-        values[name] = Values(actual[name], compared)
+        found_in_order = np.asarray(actual[name], order="C")  # every layer reads it: a strided view is copied once
+        compared, layers = judge_values(reference, found_in_order, settings, (third or {}).get(name))
+        values[name] = Values(found_in_order, compared)
         for layer, judgement in layers.items():
             found.setdefault(layer, {})[name] = replace(judgement, output=name)
     worst = Judged({}, values).worst

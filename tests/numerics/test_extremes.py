@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.numerics.extremes import every, highest, lowest, some
+from oracle.numerics.extremes import every, highest, highest_of_rows, lowest, lowest_of_rows, some
 
 
 def test_extremes_are_those_of_numpy_and_nan_where_there_is_one():
@@ -15,6 +15,18 @@ def test_extremes_are_those_of_numpy_and_nan_where_there_is_one():
     values = np.asarray([np.inf, np.nan, -np.inf])
     assert np.isnan(highest(values))
     assert np.isnan(lowest(values))
+
+
+def test_extremes_of_rows_are_those_of_numpy_for_rows_of_every_length():
+    values = np.random.default_rng(0).normal(size=(3, 5, 200))
+    values[1, 2, 0] = np.nan
+    for length in (1, 2, 63, 64, 65, 200):
+        rows = values[..., :length]
+        for layout in (rows, rows[::2], np.moveaxis(rows, 0, 1), rows[0, 0]):
+            assert np.array_equal(highest_of_rows(layout), layout.max(axis=-1, keepdims=True), equal_nan=True)
+            assert np.array_equal(lowest_of_rows(layout), layout.min(axis=-1, keepdims=True), equal_nan=True)
+    assert highest_of_rows(values[..., :0]).tolist() == [[[-np.inf]] * 5] * 3
+    assert lowest_of_rows(values[:0]).shape == (0, 5, 1)
 
 
 def test_masks_are_asked_as_numpy_does():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from oracle import Call
+from oracle.numerics.errorbounds import FLOAT32
+from oracle.numerics.graphs import Elementwise
 from oracle.numerics.special import erf, erfc
 from oracle.operators.api import compute, reference
 from oracle.operators.registry import OPERATORS
@@ -65,6 +67,15 @@ def test_what_float16_arithmetic_loses_is_not_held_against_a_kernel_that_does_no
         assert apart.any() == native == reference.unspecified.any()
         assert reference.unspecified[apart].all()
         assert reference.unspecified.mean() < 0.5
+
+
+def test_what_follows_from_a_graph_is_kept_beside_that_of_all_others() -> None:
+    schemes = [op.computes for op in OPERATORS.values() if isinstance(op.computes, Elementwise)]
+    graphs = [scheme.graphs() for scheme in schemes]
+    found = [(each.bound(FLOAT32), each.smooth(FLOAT32)) for each in graphs]
+    assert len(graphs) > 9
+    assert all(each.bound(FLOAT32) is lost for each, (lost, _) in zip(graphs, found, strict=True))
+    assert all(each.smooth(FLOAT32) is smooth for each, (_, smooth) in zip(graphs, found, strict=True))
 
 
 def test_error_functions_are_accurate_in_their_tails() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...model.call import Array
 from ...model.errors import OracleError
+from ...numerics.extremes import highest_of_rows
 from ..elementary import exp, fold_sum, normal_quantile
 from ..streams import Stream
 from .registry import Shape, generator, size_of
@@ -46,7 +47,7 @@ def onehot(stream: Stream, shape: Shape, dtype: str, *, dim: int, gap: float = 1
     logits = _rows_last(normal_quantile(stream.inner(size_of(shape))), shape, axis)
     hot = stream.below(logits.shape[0], n)
     logits[np.arange(logits.shape[0]), hot] += gap
-    weights = exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
+    weights = exp(logits - highest_of_rows(logits))
     return _restore(weights / fold_sum(weights, 1), shape, axis)
 
 
@@ -78,5 +79,5 @@ def _restore(rows: Array, shape: Shape, axis: int) -> Array:
 def _normalise(logits: Array, shape: Shape, dim: int) -> Array:
     _, axis = _length(shape, dim)
     rows = _rows_last(logits, shape, axis)
-    weights = exp(rows - rows.max(axis=1, keepdims=True, initial=-np.inf))
+    weights = exp(rows - highest_of_rows(rows))
     return _restore(weights / fold_sum(weights, 1), shape, axis)
