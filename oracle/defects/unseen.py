@@ -19,11 +19,11 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
-from ..numerics.expressions import walk
+from ..numerics.expressions import ONE, Expression, walk
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS
 from . import elementwise
-from .asking import call_of, kinds
+from .asking import call_of, kinds, mixes
 from .base import Defect
 from .device import Device, right_device
 from .numbers import signs
@@ -32,6 +32,11 @@ WHY = (
     "a right kernel answers the same, bit for bit, for every two of the special values, the ends of the types, the"
     " points of the formula with their neighbours, and ordinary numbers, in every type and under every attribute"
 )
+EITHER_SIDE = (
+    "every result but the gradient itself, which is a number of the output's type, goes through an irrational function"
+    " or a constant without end, which right kernels round: one beside a tie of 16 bits may be stored to either side"
+)
+_IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
 _ENDS = (0.0, 1e-45, 2.0**-126, 2.0**-24, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
@@ -42,9 +47,41 @@ def unseen(op: Operator, defect: Defect) -> str:
     """Say why no verdict may notice a mutant that answers as a right kernel does; "" where one was seen to differ, or
     it is not of the kinds that are asked."""
     device = defect.device
+    if re.match(r"num/.* ?half away$", defect.id) and elementwise.fits(op) and not op.written:
+        return EITHER_SIDE if _meets_no_tie(op) else ""
     if not (_ASKED.match(defect.id) or _only_at_a_tie(defect.id)) or not elementwise.fits(op) or op.written:
         return ""
     return "" if any(_differs(device, call, right) for call, right in _asked(op)) else WHY
+
+
+def _meets_no_tie(op: Operator) -> bool:
+    """Whether every result is rounded on the way to it, or is the gradient itself in an output of its type."""
+    found = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
+    return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in found)
+
+
+def _branches(node: Expression) -> list[frozenset[Expression]]:
+    """The nodes that a graph's result may come from, for every way its conditions may turn out."""
+    if node.op == "where":
+        return [branch for arg in node.args[1:] for branch in _branches(arg)]
+    if node.op == "sign":
+        return [frozenset({ONE})]
+    chosen = product(*(_branches(arg) for arg in node.args))
+    return list(dict.fromkeys(frozenset({node}).union(*each) for each in chosen))
+
+
+def _rounded(branch: frozenset[Expression]) -> bool:
+    return any((node.op in _IRRATIONAL and not node.is_constant) or _endless(node) for node in branch)
+
+
+def _endless(node: Expression) -> bool:
+    """Whether a constant has no end in binary digits."""
+    value = node.value
+    return node.op == "constant" and (not isinstance(value, Fraction) or value.denominator.bit_count() != 1)
+
+
+def _bare(branch: frozenset[Expression]) -> bool:
+    return {n.op for n in branch} <= {"*", "neg", "symbol", "constant"} and sum(n.op == "symbol" for n in branch) <= 1
 
 
 def _only_at_a_tie(name: str) -> bool:

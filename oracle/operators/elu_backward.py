@@ -104,6 +104,7 @@ OPERATOR = Operator(
     aten=Aten(
         lambda aten, t: aten.elu_backward(
             t["gradOutput"], t["alpha"], t["scale"], t["inputScale"], t["isResult"], t["selfOrResult"]
-        )
+        ),
+        departs=True,
     ),
 )

@@ -83,6 +83,8 @@ OPERATOR = Operator(
     kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("hard_shrink_grad", INPUTS, {"lambd": ("lambd", 0.5)}),
-    aten=Aten(lambda aten, t: aten.hardshrink_backward(t["gradOutput"], t["self"], t["lambd"]), mixed=True),
+    aten=Aten(
+        lambda aten, t: aten.hardshrink_backward(t["gradOutput"], t["self"], t["lambd"]), mixed=True, departs=True
+    ),
     mindspore=MindSpore(lambda primitives, t: primitives.HShrinkGrad(t["lambd"])(t["gradOutput"], t["self"])),
 )

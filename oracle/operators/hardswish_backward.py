@@ -56,6 +56,6 @@ OPERATOR = Operator(
     ),
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad", ("gradOutput", "self")),
-    aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"])),
+    aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"]), departs=True),
     mindspore=MindSpore(lambda primitives, t: primitives.HSwishGrad()(t["gradOutput"], t["self"])),
 )

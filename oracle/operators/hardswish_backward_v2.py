@@ -71,5 +71,5 @@ OPERATOR = Operator(
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "quotient": quotient}),
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad_v2", ("gradOutput", "self")),
-    aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"])),
+    aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"]), departs=True),
 )

@@ -97,7 +97,7 @@ OPERATOR = Operator(
     undefined=undefined,
     points={"x": (-1.0, 1.0)},
     kernel=KernelName("hardtanh_grad", ("self", "gradOutput"), {"min_val": ("min", -1.0), "max_val": ("max", 1.0)}),
-    aten=Aten(lambda aten, t: aten.hardtanh_backward(t["gradOutput"], t["self"], t["min"], t["max"])),
+    aten=Aten(lambda aten, t: aten.hardtanh_backward(t["gradOutput"], t["self"], t["min"], t["max"]), departs=True),
     mindspore=MindSpore(
         lambda primitives, t: primitives.HardtanhGrad()(t["gradOutput"], t["self"], t["min"], t["max"]),
         composed=lambda ms, t: differentiated(

@@ -85,7 +85,8 @@ OPERATOR = Operator(
     kernel=KernelName("selu_grad", ("gradOutput", "result")),
     aten=Aten(
         # PyTorch differentiates selu by elu_backward.
-        lambda aten, t: aten.elu_backward(t["gradOutput"], float(ALPHA), float(SCALE), 1, True, t["result"])
+        lambda aten, t: aten.elu_backward(t["gradOutput"], float(ALPHA), float(SCALE), 1, True, t["result"]),
+        departs=True,
     ),
     mindspore=MindSpore(lambda primitives, t: primitives.SeluGrad()(t["gradOutput"], t["result"])),
 )

@@ -93,6 +93,8 @@ OPERATOR = Operator(
     undefined=undefined,
     points={"x": (-0.5, 0.0, 0.5)},
     kernel=KernelName("soft_shrink_grad", INPUTS, {"lambd": ("lambda", 0.5)}),
-    aten=Aten(lambda aten, t: aten.softshrink_backward(t["gradOutput"], t["self"], t["lambda"]), mixed=True),
+    aten=Aten(
+        lambda aten, t: aten.softshrink_backward(t["gradOutput"], t["self"], t["lambda"]), mixed=True, departs=True
+    ),
     mindspore=MindSpore(lambda primitives, t: primitives.SoftShrinkGrad(t["lambda"])(t["gradOutput"], t["self"])),
 )
