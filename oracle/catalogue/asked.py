@@ -25,8 +25,8 @@ _NO_DATA = ("string", "narrow")  # kinds of dtype that no case makes data of
 class Asker:
     """Asks for the statuses of one operator's cases, and plans the cases by them.
 
-    Whether products differ follows from types, formats, ranks, emptiness, null pointers and attributes, not from the
-    lengths: where all accepted a call, one is asked for all on the next of the same kind.
+    Whether products differ follows from types, formats, ranks, emptiness, null pointers, attributes, and which shapes
+    are equal, not from the lengths: where all accepted a call, one is asked for all on the next of the same kind.
     """
 
     def __init__(self, operator: Operator) -> None:
@@ -107,8 +107,9 @@ def arguments(case: Case) -> dict[str, Any]:
 
 def _kind(given: Mapping[str, Any]) -> Hashable:
     """A call, less its lengths."""
+    shapes = [value.shape for value in given.values() if isinstance(value, TensorSpec)]
     return tuple(
-        (name, (value.dtype_name, value.format, value.rank, 0 in value.shape))
+        (name, (value.dtype_name, value.format, value.rank, 0 in value.shape, shapes.index(value.shape)))
         if isinstance(value, TensorSpec)
         else (name, repr(value))
         for name, value in given.items()

@@ -7,12 +7,16 @@ Built one axis at a time (the in-parameter-order strategy of Y. Lei and K. C. Ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import combinations, product
 
 Row = list["int | None"]  # an index per axis; None: any
 Place = tuple[tuple[int, ...], tuple[int, ...]]  # earlier axes, and their values
 Missing = dict[Place, set[int]]  # which values of the new axis have not met them
+Whole = tuple[int, ...]  # a row with an index for every axis
+Pair = tuple[tuple[int, int], tuple[int, int]]  # two axes, each with an index
+_TRIES = 100  # rows that are tried for one meeting before it counts as impossible
 
 
 def covering(sizes: Sequence[int], strength: int) -> list[tuple[int, ...]]:
@@ -68,3 +72,59 @@ def _rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], ax
         for i, a in wanted.items():
             row[i] = a
     return rows
+
+
+def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) -> list[Whole]:
+    """Return rows that are as they are wished, in which indices of any two axes meet, where some such row lets them;
+    the same rows every time. Of several wishes the first holds for every meeting that it lets be.
+
+    An index that is refused beside the first of every other axis, and beside any one of the others, leaves the design.
+    A meeting that was lost with a refused row is looked for in other rows, with the two put in.
+    """
+    found: list[Whole] = []
+    for wish in wishes:
+        ask = cache(wish)
+        kept = [[v for v in range(size) if any(map(ask, _beside(sizes, axis, v)))] for axis, size in enumerate(sizes)]
+        rows = [_from(kept, row) for row in covering([len(values) for values in kept], 2)]
+        met = {pair for row in found for pair in _pairs(row)}
+        for row in rows:
+            if not met.issuperset(_pairs(row)) and ask(row):
+                found.append(row)
+                met.update(_pairs(row))
+        _repair(found, [pair for pair in dict.fromkeys(p for row in rows for p in _pairs(row)) if pair not in met], ask)
+    return found
+
+
+def _repair(found: list[Whole], missing: list[Pair], ask: Callable[[Whole], bool]) -> None:
+    """Add rows for missing meetings."""
+    while missing:
+        row = next(filter(ask, _with(*missing[0], found, frozenset(missing))), None)
+        found += [] if row is None else [row]
+        gone = {missing[0], *(() if row is None else _pairs(row))}
+        missing = [pair for pair in missing if pair not in gone]
+
+
+def _beside(sizes: Sequence[int], axis: int, value: int) -> Iterator[Whole]:
+    """Yield rows that hold an index: beside the first of every other axis, then with another one of one of them."""
+    usual = tuple(value if other == axis else 0 for other in range(len(sizes)))
+    yield usual
+    for other, size in enumerate(sizes):
+        if other != axis:
+            yield from ((*usual[:other], v, *usual[other + 1 :]) for v in range(1, size))
+
+
+def _from(kept: Sequence[Sequence[int]], row: Whole) -> Whole:
+    return tuple(values[k] for values, k in zip(kept, row, strict=True))
+
+
+def _pairs(row: Whole) -> Iterator[Pair]:
+    return combinations(enumerate(row), 2)
+
+
+def _with(
+    one: tuple[int, int], two: tuple[int, int], rows: Sequence[Whole], missing: frozenset[Pair]
+) -> Iterator[Whole]:
+    """Yield accepted rows with two indices put in: those that make most missing meetings first."""
+    put = dict((one, two))
+    made = dict.fromkeys(tuple(put.get(axis, v) for axis, v in enumerate(row)) for row in rows)
+    yield from sorted(made, key=lambda row: -sum(pair in missing for pair in _pairs(row)))[:_TRIES]

@@ -37,7 +37,7 @@ SHARES: dict[str, dict[str, int]] = {
 }
 VOLUMES = {"L0": 5_000, "L1": 10_000, "L2": 30_000}  # cases per operator; a dtype has at least 200, 700, 700 of them
 _OUTLIER = 1000.0
-_TRIES = 64
+_TRIES, _ROWS_IN_VAIN = 64, 128  # shapes drawn for a row; rows in turn that found no new one
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,13 @@ class Design:
     models: tuple[tuple[int, ...], ...] = ()
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the sequence without end; OracleError when no new shape can be found any more."""
+        """Yield the rows of the sequence, until no new shape is found any more."""
         crossed = self._cycle("", self.attributes)
         ranks = {len(m) for m in self.models} & set(self.attributes)
         modelled = self._cycle("models", {r: self.attributes[r] for r in sorted(ranks)}) if ranks else None
         balance, lengths = _Balance(SHARES[self.rule], self.variants), _Lengths(self.name)
         seen: set[str] = set()
+        in_vain = 0
         for i in count():
             model = self.rule == "l2" and modelled is not None and i % 3 == 2
             dtype, form, rank, attrs = next(modelled if model and modelled is not None else crossed)
@@ -156,7 +157,12 @@ class Design:
                 if _size(shape) <= self.elements and name not in seen:
                     seen.add(name)
                     yield Row(dtype, shape, attrs, form, distribution, variant, f"{self.name}-{name}")
+                    in_vain = 0
                     break
+            else:
+                in_vain += 1
+                if in_vain == _ROWS_IN_VAIN:
+                    return
 
     def _cycle(self, salt: str, attributes: Mapping[int, Sequence[Mapping[str, int]]]) -> Iterator[Any]:
         """Cross dtype x format x rank x attributes again and again, in a new order each time."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import chain, cycle, islice, product
 from typing import Any
 
@@ -17,17 +18,18 @@ from . import attributes, generators, planning
 from .asked import Asker
 from .case import HUGE, TIERS, Case
 from .chosen import Chosen, chosen
-from .covering import covering
+from .covering import covering, covering_accepted
 from .ecosystem import Design, Row, Volume
 from .layers import Draft, Layer, Reader
 from .layout import parse
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, shapes_in
+from .telling import Telling
 from .turns import Turns, Values, as_layer, combinations
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
-STRENGTHS = {"pairs": 2, "triples": 3}  # how many axes' values meet under each word of cover
+STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3}  # how many axes' values meet under each word of cover
 ASKED = "validate"  # expect: the status that oracle.validate answers
 _BY_RULE = (
     "values by the commercial standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
@@ -134,8 +136,8 @@ class _Expander:
             yield from self.generated(self.layered())
             return
         axes = self.axes(family.keys.get("variants"), (*place, "variants"))
-        ways = {None: self.multiplied, "pairs": self.covered, "triples": self.covered, "each": self.in_turn}
-        expanded = ways[family.keys.get("cover")](family, axes)
+        ways = {None: self.multiplied, "each": self.in_turn}
+        expanded = ways.get(family.keys.get("cover"), self.covered)(family, axes)
         found = False
         for case in expanded:
             found = True
@@ -188,13 +190,38 @@ class _Expander:
         if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
             dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
         free: list[list[Any]] = [dtypes, shapes, *values, *axes]
-        for row in covering([len(axis) for axis in free], strength):
+
+        def planned(row: tuple[int, ...]) -> list[Case]:
             dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
             chosen = dict(zip(shown, rest, strict=False))
             layer = self.combined(family, rest[len(shown) :])
             attrs = {**layer.keys.get("attrs", {}), **chosen}
             layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs})
-            yield from self.cases(layer, shown)
+            return list(self.cases(layer, shown))
+
+        if family.keys["cover"] != "accepted_pairs":
+            for row in covering([len(axis) for axis in free], strength):
+                yield from planned(row)
+            return
+        yield from self.covered_where_accepted(free, axes, cache(planned))
+
+    def covered_where_accepted(
+        self, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]
+    ) -> Iterator[Case]:
+        """Yield the cases of rows in which all values of any two axes meet, where that is accepted and tells something:
+        on every product that takes the plain call where it can be, else on one."""
+        telling = Telling(self.operator)
+
+        def accepted(row: tuple[int, ...]) -> bool:
+            parts = [axis[k] for axis, k in zip(axes, row[len(row) - len(axes) :], strict=True)]
+            return any(telling(case, parts) for case in planned(row))
+
+        def everywhere(row: tuple[int, ...]) -> bool:
+            plain = planned((row[0], *(0 for _ in row[1:])))
+            return accepted(row) and all(case.soc == plain[0].soc for case in planned(row) if plain)
+
+        for row in covering_accepted([len(axis) for axis in free], everywhere, accepted):
+            yield from planned(row)
 
     def in_turn(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
         """Yield every combination of variants, and every value of every axis, in few cases: the values take turns."""
@@ -356,6 +383,9 @@ class _Expander:
                     raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
             if found == volume.cases:
                 return
+        if not self.from_class:
+            told = f"generate asks for {volume.cases} cases; of at most {design.elements} elements there are {found}"
+            raise self.document.error(f"family {name}: {told}", (*place, "generate"))
 
     def design(self, family: Layer, volume: Volume, variants: tuple[str, ...]) -> Design:
         """Return the factors of a generated family."""
@@ -370,10 +400,14 @@ class _Expander:
             ]
             for rank in range(low, high + 1)
         }
+        dtypes = tuple(self.dtypes(family))
+        if not dtypes or not any(crossed.values()):
+            none = "dtype" if not dtypes else f"ranks {low} to {high}"
+            raise self.document.error(f"family {self.name}: generate has no {none} to cross", (*self.place, "generate"))
         return Design(
             name=f"{self.operator.slug}/{self.name}",
             rule=volume.rule,
-            dtypes=tuple(self.dtypes(family)),
+            dtypes=dtypes,
             attributes=crossed,
             variants=variants,
             longer=rule.get("longer"),
@@ -383,7 +417,7 @@ class _Expander:
 
 
 def _planned_dtype(name: str) -> None:
-    if name != planning.PROMOTED:
+    if name not in (planning.PROMOTED, planning.OTHER):
         dtype_of(name)
 
 

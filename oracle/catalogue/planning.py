@@ -22,6 +22,7 @@ from .layout import arrange, shares_elements
 from .shapes import Shape, operand_shape, resolve
 
 PROMOTED = "promoted"  # an output's dtype: the one the operator documents for its inputs' types
+OTHER = "other"  # a tensor's dtype: not the main one
 _WRITTEN = Draft()
 _LIMITS = f"at most rank {limits.RANK} and {limits.ELEMENTS:,} elements"
 
@@ -134,12 +135,16 @@ def _plan(
         data = {k: resolve(v, main, attrs) for k, v in data.items()}
     return TensorPlan(
         shape=shape,
-        dtype=plan.get("dtype", dtype),
+        dtype=_other(dtype) if plan.get("dtype") == OTHER else plan.get("dtype", dtype),
         data=data,
         view=view,
         format=plan.get("format", "ND"),
         storage_shape=None if storage is None else tuple(storage),
     )
+
+
+def _other(dtype: str) -> str:
+    return "float32" if dtype == "float16" else "float16"
 
 
 def _with_bfloat16(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The small language of shapes and numbers that refer to the main operand and to attributes.
 
 Shapes of other operands: ``same``, ``leading`` (all but the last axis), ``last`` (the last axis only), a list of
-numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}`` (the main shape with these axes 1), ``{drop: n}``
-(without its first n axes), ``{when: {attribute: values}, then: shape, else: shape}``.
+numbers and ``$k`` (dim k of the main shape), ``{one: [axes]}`` (the main shape with these axes 1; with ``least: 3``
+of rank 3 at least), ``{drop: n}`` (without its first n axes), ``{when: {attribute: values}, then: shape, else:
+shape}``.
 Generator parameters: ``$k``, ``$size`` (elements of the main operand), ``$rank``, ``$attribute``.
 """
 
@@ -71,7 +72,9 @@ def operand_shape(rule: Any, main: Shape, attrs: Attrs) -> Shape:
 
 
 def _rule(rule: dict[str, Any], main: Shape, attrs: Attrs) -> Shape:
-    if set(rule) == {"one"}:
+    if set(rule) in ({"one"}, {"one", "least"}):
+        if len(main) < rule.get("least", 0):
+            raise OracleError(f"shape {rule}: the main shape {main} has fewer axes")
         axes = {_axis(a, main) for a in rule["one"]}
         return tuple(1 if i in axes else n for i, n in enumerate(main))
     if set(rule) == {"drop"}:

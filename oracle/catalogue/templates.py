@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..model.errors import OracleError, unknown
 from ..numerics.graphs import Elementwise
 from ..operators.operator import Operator
@@ -79,7 +81,7 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
 
     Those that write no ``cover`` have ``each``; smoke cases stay so in the families under ``smoke`` alone; those under
     ``full`` wait for the full tier; ``families`` changes keys. Those under ``whole`` come a second time in the full
-    tier, as the class file writes them.
+    tier, as the class file writes them; those under ``more`` are at this level alone.
     """
     rule: Mapping[str, Any] | None = document.data.get("lean")
     found: dict[str, dict[str, Any]] = {}
@@ -94,7 +96,7 @@ def leaner(document: Document) -> dict[str, dict[str, Any]]:
         found[name] = made
     for name in rule.get("whole", ()):
         found[f"{name}_whole"] = _in_tier(document.data["families"][name], "full")
-    return found
+    return {**found, **rule.get("more", {})}
 
 
 def _in_tier(written: Mapping[str, Any], tier: str) -> dict[str, Any]:
@@ -127,6 +129,8 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "operand": operands,  # whose values enter the result
         "value": tuple(n for n in operands if n not in gradient),  # what the gradient is taken at
         "other": tuple(n for n in operands if n not in gradient and n != op.main),
+        "beside": tuple(n for n in operands if n != op.main),
+        "fixed": tuple(p.name for p in op.inputs() if p.role.freedom == "none"),  # type: ignore[union-attr]
         "pointed": tuple(p.name for p in op.operands if op.points.get(p.symbol)),
         "input": inputs,
         "output": outputs,
@@ -143,6 +147,11 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "scalar": tuple(p.name for p in op.parameters if p.c == "aclScalar"),
         "real": tuple(p.name for p in op.parameters if p.c in ("float", "double")),
     }
+
+
+def _signs(plain: float) -> list[float]:
+    """A positive number, a negative one, and 0: the usual value first."""
+    return [plain, *(v for v in (0.5, -0.5, 0.0) if np.sign(v) != np.sign(plain))]
 
 
 _ATTRIBUTES = ("axis", "reduction", "ignore index", "number", "flag", "choice")
@@ -275,4 +284,6 @@ class _Maker:
             return list(self.op.points.get(parameter.symbol, ()))
         if value == "<words>":
             return list(parameter.words)
+        if value == "<signs>":
+            return _signs(float(parameter.plain or 0))
         return parameter.plain if value == "<plain>" else value

@@ -90,6 +90,13 @@ def accepts(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any
     return validate(usual(op, soc, dtype, **more)).ok
 
 
+def computes(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
+    """Whether such a call is accepted, and sources tell what it computes."""
+    call = usual(op, soc, dtype, **more)
+    known = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
+    return validate(call).ok and (op.undefined is None or op.undefined({**call.attrs, **known}) is None)
+
+
 @cache
 def ranks(op: Operator) -> tuple[int, ...]:
     """Return the ranks of the main operand that are accepted, up to the largest that catalogues visit."""
@@ -119,7 +126,7 @@ def socs_of(op: Operator, kind: str) -> tuple[str, ...]:
 @cache
 def mixes(op: Operator, name: str) -> bool:
     """Whether a tensor may have another float type than all others."""
-    return accepts(op, dtypes={name: "float16"}) or accepts(op, dtype="float16", dtypes={name: "float32"})
+    return computes(op, dtypes={name: "float16"}) or computes(op, dtype="float16", dtypes={name: "float32"})
 
 
 @cache
@@ -165,6 +172,17 @@ def is_vector(op: Operator, parameter: Parameter) -> bool:
 def like_main(op: Operator) -> tuple[Parameter, ...]:
     """Return the operands, beside the main one, that have or may have its shape."""
     return tuple(p for p in op.inputs(SAME, BROADCAST, MUTUAL) if p.read)
+
+
+def has_rows(op: Operator) -> bool:
+    """Whether the output of a usual call has two axes."""
+    return len(usual(op).outputs[op.output].shape) > 1
+
+
+@cache
+def odd(op: Operator) -> bool:
+    """Whether a main operand may have an odd number of elements."""
+    return any(validate(call_of(op, shape)).ok for shape in ((), (3,), (3, 5), (1, 3), (3, 3, 5, 7)))
 
 
 def output_shape(call: Call) -> Shape:

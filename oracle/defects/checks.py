@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 from ..model.call import POINTERS, Call
 from ..model.dtypes import DTYPES
@@ -83,18 +83,57 @@ REPEATED = (
 )
 
 
+OF_NUMBERS = "every real number casts to float32; a complex scalar, which does not, is no argument of a case"
+OF_RANKS = "of whatever rank some tensors are: what this check refuses, another refuses"
+_COMMON = (
+    "float32",
+    "float16",
+    "bfloat16",
+    "float64",
+    "int32",
+    "int64",
+    "bool",
+)  # asked where three dtypes are compared
+
+
 def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
     """Say why a validator without a check answers as with it; "" where it does not."""
     if name == list(names(op))[-1] and all(s is None or s.ok for s in _statuses(op, name)):
         return LAST_CHECK
+    if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
+        return OF_NUMBERS
     tensors = (*op.names("input"), *op.names("output"))
-    about = [each for count in (1, 2) for each in permutations(tensors, count) if name == _dtypes_of(each)]
+    if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
+        return "" if _refuses_a_rank(op, name, socs[0]) else OF_RANKS
+    about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
     return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
 
 
-def _dtypes_of(tensors: tuple[str, ...]) -> str:
-    """What the check of a tensor's dtype, or of two tensors' common one, is called."""
-    return f"{'common ' if len(tensors) > 1 else ''}dtype of {' and '.join(tensors)}"
+def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
+    """Whether a call exists that only this check refuses: some of its tensors, or all, of any rank."""
+    lacking, shape = without(_all_but(check)), usual_shape(op)
+    tensors = (*op.names("input"), *op.names("output"))
+    some = [each for count in range(1, len(tensors) + 1) for each in combinations(tensors, count)]
+    for rank in range(len(shape) + 8):
+        for own in ((2,) * rank, (*(1 for _ in range(rank - len(shape))), *shape)[:rank]):
+            calls = [call_of(op, own, soc), *(usual(op, soc, shapes=dict.fromkeys(each, own)) for each in some)]
+            if any(_answers(lacking, call) != validate(call).code for call in calls):
+                return True
+    return False
+
+
+def _answers(check: Validator, call: Call) -> int | None:
+    """The code, or None where a later check looks at an axis that is not there."""
+    try:
+        return check(call).code
+    except IndexError:
+        return None
+
+
+def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
+    """What the checks of a tensor's dtype, or of several tensors' common one, are called."""
+    own = (f"bfloat16 {tensors[0]} where the product has it",) if len(tensors) == 1 else ()
+    return (f"{'common ' if len(tensors) > 1 else ''}dtype of {' and '.join(tensors)}", *own)
 
 
 def _statuses(op: Operator, name: str) -> Iterator[Status | None]:
@@ -108,7 +147,7 @@ def _witness(op: Operator, check: str, about: tuple[str, ...], soc: str) -> bool
     """Whether a call exists that only this check refuses: its tensors of any dtypes, others of the first's or not."""
     others = [n for n in (*op.names("input"), *op.names("output")) if n not in about]
     lacking = without(_all_but(check))
-    for dtypes in product(DTYPES, repeat=len(about)):
+    for dtypes in product(DTYPES if len(about) < 3 else _COMMON, repeat=len(about)):
         for same in product((True, False), repeat=len(others)):
             chosen = {n: dtypes[0] for n, equal in zip(others, same, strict=True) if equal}
             call = usual(op, soc, dtypes={**dict(zip(about, dtypes, strict=True)), **chosen})

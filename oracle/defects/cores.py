@@ -18,6 +18,7 @@ from ..model.platforms import Platform
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS, Parameter
 from . import elementwise, rows, samples
+from .asking import has_rows, like_main, odd
 from .base import Defect
 from .device import Arguments, Device, Kernel
 from .kernels import Where, flat, plain, row_sum, shaped
@@ -94,6 +95,9 @@ def _lost_shares(op: Operator) -> Iterator[Defect]:
             ("one short", _one_short, "last where one of {} cores has one less", "{} that is one less than {}"),
         ):
             for axis, of_rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
+                even = not of_rows and cores % 2 == 0 and label.startswith("one") and not odd(op)
+                if even or (of_rows and not has_rows(op)):
+                    continue  # no output has such a number
                 yield Defect(
                     f"cores/{op.slug}/{axis} {label} {cores}", op.name, "TAIL",
                     f"{axis} {what.format(cores)} are not written",
@@ -143,7 +147,8 @@ def _double_buffers(op: Operator) -> Iterator[Defect]:
     for cores, tile in FLAT if not by_rows else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
         devices: dict[str, Device] = {}
         if elementwise.fits(op):
-            devices = {p.name: _stale_operand(op, p.name, cores, tile) for p in op.operands}
+            whole = (p for p in op.operands if p.name == op.main or p in like_main(op))
+            devices = {p.name: _stale_operand(op, p.name, cores, tile) for p in whole}
         devices[op.output] = Device("stale", _stale_result(op, cores, tile))
         if by_rows:
             devices |= {p.name: Device("stale", _stale_factor(op, p.symbol, cores, tile)) for p in _beside(op)}

@@ -44,7 +44,7 @@ def _beyond_repeats(count: int, tile: int) -> Array:
 
 def _corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Arguments], None]) -> Kernel:
     """The plain kernel; ``change`` corrects its flat result, given the operands as flat vectors."""
-    right = elementwise.traced(op)
+    right = elementwise.traced(op, elementwise.own_order(op))
 
     def kernel(a: Arguments, target: Platform) -> Array:
         k = elementwise.operands_of(op, a)

@@ -136,13 +136,20 @@ def computing(op: Operator, formula: Formula | Function) -> Kernel:
 
 
 def plain(op: Operator) -> Kernel:
-    """The formula in its own order, the mean's factor last."""
-    return computing(op, traced(op))
+    """The order of the page's formula, or the first that right kernels have; the mean's factor last."""
+    return computing(op, traced(op, own_order(op)))
+
+
+def own_order(op: Operator) -> Form | None:
+    """Return an order that right kernels take: None for that of the formula itself, where it is one of them."""
+    known, own = orders(op), value_of(op)
+    found = any(value_of(op, form) is own for form in known.values())
+    return None if found or not known else next(iter(known.values()))
 
 
 def changing(op: Operator, change: Callable[[Operands, Arguments], Any]) -> Kernel:
     """Return a kernel that changes the operands before the formula; what ``change`` returns replaces the result."""
-    right = traced(op)
+    right = traced(op, own_order(op))
 
     def kernel(a: Arguments, target: Platform) -> Array:
         operands = operands_of(op, a)

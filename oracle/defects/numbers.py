@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from ..model.call import Array
-from ..model.platforms import Platform
+from ..model.platforms import Platform, platform
 from ..numerics.expressions import constant, operands, substitute, symbol
 from ..numerics.programs import simulate
 from ..operators.operator import Operator
 from ..operators.parameters import Parameter
 from . import elementwise
-from .asking import accepted_values
+from .asking import accepted_values, usual
 from .base import Defect
 from .device import Arguments, Device, Kernel
 from .kernels import F, plain
@@ -111,3 +111,20 @@ def vanishes(op: Operator, p: Parameter, value: float) -> bool:
     rng = np.random.default_rng(0)
     given = {name: rng.normal(size=64).astype(F) for name in operands(graph)}
     return not np.any(simulate(graph, given, F))
+
+
+def signs(p: Parameter) -> dict[str, float]:
+    """Return a value of a number for each sign, the usual value for its own."""
+    usual = float(p.plain or 0)
+    return {"positive": usual if usual > 0 else 0.5, "negative": usual if usual < 0 else -0.5, "zero": 0.0}
+
+
+def silent(op: Operator, attrs: Mapping[str, Any]) -> bool:
+    """Whether an elementwise operator's result is zero for values of attributes, whatever the operands are."""
+    if not elementwise.fits(op):
+        return False
+    call = usual(op, attrs=attrs)
+    rng = np.random.default_rng(0)
+    given = {name: rng.normal(size=spec.shape).astype(F) for name, spec in call.inputs.items() if spec is not None}
+    with np.errstate(all="ignore"):
+        return not np.any(plain(op)({**call.attrs, **given}, platform(call.soc)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -20,11 +21,23 @@ from ..model.dtypes import dtype_of
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE, PER_SAMPLE, REDUCTIONS, UNREAD, Parameter
 from . import rows, samples
-from .asking import accepted_values, any_shape, broadcasting, index_types, kinds, mixes, ranks, socs_of
+from .asking import (
+    accepted_values,
+    accepts,
+    any_shape,
+    broadcasting,
+    computes,
+    index_types,
+    kinds,
+    mixes,
+    ranks,
+    socs_of,
+    usual_shape,
+)
 from .base import EVERY_SOC, Defect
 from .device import Device
 from .kernels import plain
-from .numbers import vanishes
+from .numbers import signs, silent, vanishes
 
 Label = Callable[[Call], str]
 Factor = tuple[str, Label, tuple[str, ...]]  # its name, the value of a call, the values that are mutated
@@ -40,6 +53,8 @@ FORMS = (*ORDER, "expanded", "of one element", *ALONG)
 SAMPLE = 750  # kernels per operator
 ABSENT, SAME, OTHER = "absent", "same", "other"
 MIXED = (SAME, OTHER)
+_TYPE = "'s dtype"
+OUTPUT_TYPE = f"the output{_TYPE}"
 
 
 def _among(bounds: tuple[int, ...], names: tuple[str, ...]) -> Callable[[int], str]:
@@ -93,6 +108,10 @@ def _dtype(array: Any) -> str:
     return dtype_of(array.dtype).name
 
 
+def _other_name(name: str) -> str:
+    return f"{name}{_TYPE}"
+
+
 def _other(name: str, main: str) -> Label:
     """Whether an operand has another dtype than the main one."""
 
@@ -125,7 +144,7 @@ def _general(op: Operator) -> Iterator[Factor]:
         yield "shape", lambda call: f"rank {_out(call).ndim} {_size(_out(call).size)}", shapes
     yield "the output", lambda call: _layout(_out(call)), ORDER
     if mixes(op, op.output):
-        yield "the output's dtype", lambda call: SAME if _out(call).dtype == call.inputs[main].dtype else OTHER, MIXED
+        yield OUTPUT_TYPE, lambda call: SAME if _out(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 
 
 def _samples(op: Operator, call: Call) -> str:
@@ -150,8 +169,7 @@ def _attributes(op: Operator) -> Iterator[Factor]:
             outside = "outside the classes, and occurs"
             yield p.name, _ignored(op, p.name), ("a class that occurs", outside, "outside the classes")
         elif p.role == "number":
-            signs = {"positive": p.plain or 1.5, "negative": -1.5, "zero": 0.0}
-            kept = [w for w, v in signs.items() if accepted_values(op, p.name, (v,)) and not vanishes(op, p, v)]
+            kept = [w for w, v in signs(p).items() if accepted_values(op, p.name, (v,)) and not vanishes(op, p, v)]
             if len(kept) > 1:
                 yield p.name, _sign(p.name), tuple(kept)
         elif p.role == "flag" and len(accepted_values(op, p.name, (True, False))) > 1:
@@ -230,7 +248,7 @@ def _operands(op: Operator) -> Iterator[Factor]:
             known = (*ORDER, "expanded") if not (spread or samples.fits(op)) else ORDER
             yield p.name, _layout_of(p.name), (*known, *absent)
         if p.name != op.main and p in op.operands and mixes(op, p.name):
-            yield f"{p.name}'s dtype", _other(p.name, op.main), MIXED
+            yield _other_name(p.name), _other(p.name, op.main), MIXED
     if samples.fits(op):
         index = samples.index_of(op).name
         yield f"{index}'s type", _type_of(index), index_types(op)
@@ -257,7 +275,7 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
         yield ("shape", "rank 2"), (p.name, MIDDLE), "two axes have none in the middle"
         yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
         if p.optional:
-            yield (p.name, ABSENT), (f"{p.name}'s dtype", OTHER), "what is absent has no dtype"
+            yield (p.name, ABSENT), (_other_name(p.name), OTHER), "what is absent has no dtype"
     if op.attribute("axis") is not None:
         yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
     if not samples.fits(op):
@@ -274,8 +292,49 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
         yield alone, (ignored.name, "outside the classes, and"), "the only sample is ignored"
 
 
+@cache
+def _settled(op: Operator, one: Condition, two: Condition) -> str:
+    """The same of two attributes: their values may be refused together, or leave nothing of the formula."""
+    known = {p.name: _values_of(p) for p in op.parameters if p.kind == "attr" and p.role in ("number", "flag")}
+    if one[0] not in known or two[0] not in known:
+        return ""
+    chosen = {name: known[name][value] for name, value in (one, two)}
+    if not accepts(op, attrs=chosen):
+        return "the checks refuse the two together"
+    return "the result is 0 everywhere" if silent(op, chosen) else ""
+
+
+@cache
+def _types(op: Operator) -> tuple[dict[str, str], ...]:
+    """What the factors of dtype are in every call that the operator computes."""
+    tensors = {**{_other_name(p.name): p.name for p in op.operands if p.name != op.main}, OUTPUT_TYPE: op.output}
+    mixing = {factor: name for factor, name in tensors.items() if mixes(op, name)}
+    found = []
+    for kind, *own in product(kinds(op), *(kinds(op) for _ in mixing)):
+        if computes(op, dtype=kind, dtypes=dict(zip(mixing.values(), own, strict=True))):
+            same = (MIXED[own_kind != kind] for own_kind in own)
+            found.append({"dtype": kind, **dict(zip(mixing, same, strict=True))})
+    return tuple(found)
+
+
+def _of_types(op: Operator, *conditions: Condition) -> str:
+    """Say so where no call meets two conditions of dtype."""
+    types = _types(op)
+    if any(factor not in types[0] for factor, _ in conditions):
+        return ""
+    met = any(all(each[factor] == value for factor, value in conditions) for each in types)
+    return "" if met else "no call has these types"
+
+
+def _values_of(p: Parameter) -> dict[str, Any]:
+    return {"true": True, "false": False} if p.role == "flag" else signs(p)
+
+
 def impossible(op: Operator, one: Condition, two: Condition) -> str:
     """Say why no call meets two conditions at once and has a sign to lose; "" where one can."""
+    settled = _settled(op, *sorted((one, two))) or _of_types(op, one, two)
+    if settled:
+        return settled
     for (factor, value), (other, word), why in _never(op):
         for (name, its), (second, seconds) in ((one, two), (two, one)):
             if (name, second) == (factor, other) and its.startswith(value) and seconds.startswith(word):
@@ -351,9 +410,32 @@ def _mutant(op: Operator, known: _Call, group: str, met: Sequence[Condition]) ->
         return all(values[name] == value for name, value in met)
 
     what = " with ".join(map(" ".join, met))
-    kind = next((value for name, value in met if name == "dtype"), None)
     return Defect(
         f"{group}/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
         Device("pair", plain(op), negates=all_hold), f"a case of {what}",
-        socs=EVERY_SOC if kind is None else socs_of(op, kind),
+        socs=_socs(op, met),
     )  # fmt: skip
+
+
+def _socs(op: Operator, met: Sequence[Condition]) -> tuple[str, ...]:
+    """The SoCs on which conditions can meet, as far as each of them tells."""
+    each = [_socs_of(op, condition) for condition in met]
+    return tuple(soc for soc in EVERY_SOC if all(soc in those for those in each))
+
+
+@cache
+def _socs_of(op: Operator, condition: Condition) -> tuple[str, ...]:
+    """The SoCs that accept one condition: a dtype, another dtype than the main one, an operand that broadcasts."""
+    factor, value = condition
+    if factor == "dtype":
+        return socs_of(op, value)
+    calls: list[dict[str, Any]] = []
+    if value == OTHER:
+        name = op.output if factor == OUTPUT_TYPE else factor.removesuffix(_TYPE)
+        types = product(kinds(op), kinds(op))
+        calls = [{"dtype": kind, "dtypes": {name: own}} for kind, own in types if own != kind]
+        if name != op.output:
+            calls += [{**call, "dtypes": {**call["dtypes"], op.output: "float32"}} for call in calls]
+    elif value in (FORMS[3], *ALONG):
+        calls = [{"shapes": {factor: (1,) * len(usual_shape(op))}}]
+    return tuple(soc for soc in EVERY_SOC if not calls or any(accepts(op, soc, **call) for call in calls))

@@ -35,6 +35,7 @@ from . import (
 from .base import Argument, Defect, Right
 from .device import nothing
 from .right import generated as right_of
+from .unseen import unseen
 
 Entry = Defect | Right | Argument
 ZERO_SIGN = "right kernels answer +0 and -0 alike, so no verdict may read the sign of a zero"
@@ -69,7 +70,7 @@ def defects(op: str) -> tuple[Defect, ...]:
     everything = [
         *wrong,
         *api.rows(found),
-        *(replace(d, equivalent=arguments.get(d.id, d.equivalent)) for d in generated),
+        *(replace(d, equivalent=arguments.get(d.id) or d.equivalent or unseen(found, d)) for d in generated),
     ]
     ids = [d.id for d in everything]
     twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []

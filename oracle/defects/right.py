@@ -42,7 +42,7 @@ def generated(op: Operator) -> Iterator[Right]:
 
 
 def _kernels(op: Operator) -> Found:
-    yield "plain", "the plain float32 kernel, in an order that the page declares", _plain(op)
+    yield "plain", "the plain float32 kernel, in an order that the page declares", plain(op)
     if elementwise.fits(op):
         yield from _elementwise(op)
     if rows.fits(op):
@@ -66,19 +66,6 @@ def flushing(op: Operator) -> tuple[Right, ...]:
     )
 
 
-def _plain(op: Operator) -> Kernel:
-    """The kernel that defects are made from, unless no right kernel computes in the order of the page's formula."""
-    form = own_order(op) if elementwise.fits(op) else None
-    return plain(op) if form is None else elementwise.computing(op, elementwise.traced(op, form))
-
-
-def own_order(op: Operator) -> Form | None:
-    """Return an order that right kernels take: None for that of the formula itself, where it is one of them."""
-    orders, own = elementwise.orders(op), elementwise.value_of(op)
-    found = any(elementwise.value_of(op, form) is own for form in orders.values())
-    return None if found or not orders else next(iter(orders.values()))
-
-
 def departs(op: Operator, kernel: str) -> bool:
     """Whether a SoC's kernel computes something else, which is right there alone."""
     forms = op.computes.forms or {} if isinstance(op.computes, Elementwise) else {}
@@ -90,7 +77,7 @@ def departs(op: Operator, kernel: str) -> bool:
 
 
 def _elementwise(op: Operator) -> Found:
-    form = own_order(op)
+    form = elementwise.own_order(op)
     right = elementwise.traced(op, form)
     yield "double", "float64 internals", _in_double(op, right)
     own = elementwise.value_of(op, form)

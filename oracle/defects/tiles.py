@@ -19,6 +19,7 @@ from ..model.platforms import Platform
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE
 from . import rows, samples
+from .asking import has_rows
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
 from .kernels import flat, plain, row_sum, scatter, shaped
@@ -125,6 +126,8 @@ def _output_mutants(op: Operator) -> Iterator[Defect]:
                 ("rows", unwritten(lost, tile, rows=True), "a number of rows"),
                 ("columns", _columns(lost, tile), "a last axis"),
             ):
+                if axis == "rows" and not has_rows(op):
+                    continue
                 yield Defect(
                     f"tile/{slug}/{axis} {label} {tile}", op.name, "TAIL",
                     f"{axis} are not written {what.format(tile)}", Device(label, right, written=written),

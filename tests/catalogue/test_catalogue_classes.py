@@ -103,6 +103,9 @@ def test_lean_has_every_family_in_fewer_cases_and_each_dtype_length_and_variant(
         for case in loaded(tmp_path, line + SOME):
             found.setdefault(case.family, []).append(case)
     whole = {name: lean.pop(name) for name in list(lean) if name.endswith("_whole")}
+    more = {name for document in templates() for name in document.data.get("lean", {}).get("more", ())}
+    assert lean.keys() - every.keys() <= more
+    lean = {name: lean[name] for name in lean if name not in more}
     assert every.keys() == lean.keys()
     assert 2 * sum(map(len, lean.values())) < sum(map(len, every.values()))
     for name, cases in whole.items():
@@ -129,6 +132,28 @@ def test_each_lays_a_variant_s_own_axes_out_in_full_and_the_family_s_in_turn(tmp
         "bfloat16-3-one]",
         "float32-2-one]",
     ]
+
+
+def test_rows_that_are_refused_or_leave_nothing_give_their_pairs_to_others() -> None:
+    """Elu refuses a negative alpha of a forward result, and is 0 where scale is 0 and its input is not one."""
+    cases = [c for c in load(default_dir() / "elu_backward.yaml", tier="standard") if c.family == "two_conditions"]
+    attrs = [case.attrs for case in cases]
+    assert all(case.computes("ascend910b") for case in cases)
+    assert not any(a["isResult"] and a["alpha"] < 0 for a in attrs)
+    assert not any(a["scale"] == 0 and not a["isResult"] for a in attrs)
+    met = {(case.inputs["selfOrResult"].shape, a["alpha"]) for case, a in zip(cases, attrs, strict=True)}  # type: ignore[union-attr]
+    shapes = {shape for shape, _ in met}
+    assert len(shapes) == 24
+    assert met == {(shape, alpha) for shape in shapes for alpha in (1.0, -0.5, 0.0)}
+
+
+def test_a_pair_that_one_product_alone_accepts_is_planned_beside_those_that_all_accept() -> None:
+    """Silu broadcasts on ascend950 alone."""
+    cases = [c for c in load(default_dir() / "silu_backward.yaml", tier="standard") if c.family.startswith("two_cond")]
+    everywhere = {case.output.shape for case in cases if case.output and "ascend910b" in (case.soc or SOCS)}
+    alone = {case.inputs["gradOutput"].shape for case in cases if case.soc == ("ascend950",)}  # type: ignore[union-attr]
+    assert len(everywhere) == 21
+    assert () in alone
 
 
 # what is planned ------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +23,11 @@ from oracle.model.errors import OracleError
 INPUTS = int(os.environ.get("ACLNN_TEST_FUZZ", "300"))
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS, KILOBYTES = 2.0, 1 << 20
+ENDED_AFTER = 20.0  # seconds of processor time
+
+
+def hung(signal_number: int, frame: object) -> None:
+    raise TimeoutError(f"more than {ENDED_AFTER} s")
 
 
 def read(loader: str, content: bytes) -> None:
@@ -29,10 +35,14 @@ def read(loader: str, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         told = "read"
         before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        signal.signal(signal.SIGVTALRM, hung)
+        signal.setitimer(signal.ITIMER_VIRTUAL, ENDED_AFTER)
         try:
             LOADERS[loader](content, Path(folder))
         except OracleError as error:
             told = str(error)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         used = time.process_time() - started
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert 0 < len(told) < 10_000, "an error people can read"

@@ -1,0 +1,50 @@
+"""Whether a planned call can tell a wrong kernel from a right one: nothing that its row says is without effect."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+
+from ..model.call import Call
+from ..model.platforms import DEFAULT_SOC
+from ..operators import references
+from ..operators.operator import Operator
+from .case import Case
+from .inputs import make_inputs
+from .layers import Layer
+
+_SWITCHES = ("number", "flag", "choice")  # roles of attributes that may together leave nothing of a formula
+
+
+class Telling:
+    """Answers for the cases of one operator. Whether attributes leave something of the result is computed once for
+    each of their combinations."""
+
+    def __init__(self, operator: Operator) -> None:
+        attributes = [p for p in operator.parameters if p.kind == "attr"]
+        numbers = any(p.role == "number" for p in attributes)
+        self._switches = [p.name for p in attributes if p.role in _SWITCHES] if numbers else []
+        self._leaves: dict[Hashable, bool] = {}
+
+    def __call__(self, case: Case, variants: Iterable[Layer]) -> bool:
+        return not case.asks_status and not _of_what_is_absent(case, variants) and self._leaves_something(case)
+
+    def _leaves_something(self, case: Case) -> bool:
+        """Whether the attributes leave more than zeros: 0 times a formula tells nothing of it."""
+        chosen = tuple(case.attrs[name] for name in self._switches)
+        if self._switches and chosen not in self._leaves:
+            inputs, specs = make_inputs(case, seed=0)
+            outputs = {name: specs[name] for name in case.outputs}
+            soc = DEFAULT_SOC if DEFAULT_SOC in (case.soc or (DEFAULT_SOC,)) else case.soc[0]
+            found = references(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
+            self._leaves[chosen] = any(np.any(each.golden) for each in found.values())
+        return self._leaves.get(chosen, True)
+
+
+def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:
+    """Whether a variant says how a tensor is that another one leaves out."""
+    absent = [name for name, plan in case.inputs.items() if plan is None]
+    return any(
+        name in absent and not draft.null for layer in variants for name, draft in layer.keys.get("inputs", {}).items()
+    )

@@ -1,0 +1,120 @@
+"""Mutants whose answers are those of a right kernel, bit for bit: found by asking both, on values that would tell.
+
+A comparison may turn at a point where both its branches agree, an infinity may be as far away as the largest number, a
+factor of zero may leave zero alone. No verdict can tell such a kernel from a right one. Asked are the elementwise
+mutants of few kinds, in every float type, under every flag, word and sign of the numbers, on every two of the special
+values, the ends of the types, the points of the formula with their neighbours, and ordinary numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..model.call import Array, Call
+from ..model.dtypes import dtype_of
+from ..numerics.expressions import walk
+from ..operators.operator import Operator
+from ..operators.parameters import REDUCTIONS
+from . import elementwise
+from .asking import call_of, kinds
+from .base import Defect
+from .device import Device, right_device
+from .numbers import signs
+
+WHY = (
+    "a right kernel answers the same, bit for bit, for every two of the special values, the ends of the types, the"
+    " points of the formula with their neighbours, and ordinary numbers, in every type and under every attribute"
+)
+_ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
+_ENDS = (0.0, 1e-45, 2.0**-126, 2.0**-24, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
+_ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
+_MOST = 20000  # elements of a call
+
+
+def unseen(op: Operator, defect: Defect) -> str:
+    """Say why no verdict may notice a mutant that answers as a right kernel does; "" where one was seen to differ, or
+    it is not of the kinds that are asked."""
+    device = defect.device
+    if not (_ASKED.match(defect.id) or _only_at_a_tie(defect.id)) or not elementwise.fits(op) or op.written:
+        return ""
+    return "" if any(_differs(device, call, right) for call, right in _asked(op)) else WHY
+
+
+def _only_at_a_tie(name: str) -> bool:
+    """Whether a mutant of a formula has < for <=, or the other way round."""
+    old, arrow, new = name.rpartition("/")[2].partition(" -> ")
+    return bool(arrow) and name.startswith("formula/") and old.replace("<=", "<") == new.replace("<=", "<")
+
+
+def _differs(device: Device, call: Call, right: Array) -> bool:
+    return device.result(call, call.outputs[_output(call)]).tobytes() != right.tobytes()
+
+
+def _output(call: Call) -> str:
+    return next(iter(call.outputs))
+
+
+@cache
+def _asked(op: Operator) -> tuple[tuple[Call, Array], ...]:
+    """The calls, each with the answer of the plain, right kernel."""
+    found = []
+    for kind, attrs in product(kinds(op), _attributes(op)):
+        call = call_of(op, (1,), dtype=kind, attrs=attrs)
+        arrays = _operands(op, kind)
+        size = next(iter(arrays.values())).size
+        outputs = {name: np.zeros(size, dtype_of(kind).numpy) for name in op.outputs}
+        inputs = {name: arrays.get(name, np.zeros(size, dtype_of(kind).numpy)) for name in call.inputs}
+        asked = Call(op.name, call.soc, inputs, call.attrs, outputs)
+        found.append((asked, right_device(op).result(asked, outputs[op.output])))
+    return tuple(found)
+
+
+def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
+    """Every flag, word, reduction, and sign of a number that goes together."""
+    values: dict[str, tuple[Any, ...]] = {}
+    for p in (p for p in op.parameters if p.kind == "attr"):
+        if p.role == "number":
+            values[p.name] = (*signs(p).values(), 1.5, *_constants(op))
+        elif p.role in ("flag", "choice"):
+            values[p.name] = p.words or (False, True)
+        elif p.role == "reduction":
+            values[p.name] = tuple(range(len(REDUCTIONS)))
+    for chosen in product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def _constants(op: Operator) -> tuple[float, ...]:
+    """The numbers of a formula, where a number among the attributes may meet them."""
+    numbers = [p for p in op.parameters if p.kind == "attr" and p.role == "number"]
+    found = [node.value for node in walk(elementwise.value_of(op)) if node.is_constant]
+    return tuple(float(v) for v in found if isinstance(v, Fraction)) if len(numbers) == 1 else ()
+
+
+def _operands(op: Operator, kind: str) -> dict[str, Array]:
+    """Every two values of different operands; where there are more than two operands, the others in turn."""
+    dtype = dtype_of(kind).numpy
+    columns = [_values(op, p.symbol, dtype) for p in op.operands]
+    rng = np.random.default_rng(0)
+    count = min(_MOST, 4 * max(a.size * b.size for a in columns for b in columns))
+    found = {
+        p.name: column[rng.integers(0, column.size, count)] for p, column in zip(op.operands, columns, strict=True)
+    }
+    if len(columns) == 2:
+        one, two = (g.reshape(-1) for g in np.meshgrid(*columns, indexing="ij"))
+        return {p.name: grid for p, grid in zip(op.operands, (one, two), strict=True)}
+    return found
+
+
+def _values(op: Operator, symbol: str, dtype: Any) -> Array:
+    points = np.array(op.points.get(symbol, ()), dtype)
+    ends = np.array([v for e in (*_ENDS, *_ORDINARY) for v in (e, -e)], np.float64)
+    with np.errstate(all="ignore"):
+        near = [np.nextafter(points.astype(np.float32), np.float32(way)).astype(dtype) for way in (-np.inf, np.inf)]
+        return np.concatenate([points, *near, ends.astype(dtype), np.array([np.nan], dtype)])
