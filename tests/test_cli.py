@@ -55,6 +55,19 @@ def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
     assert not list(default_dir().glob(".pytest_cache"))
 
 
+def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
+    """Where a file system has no links, latest.jsonl is a copy."""
+    words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "-q")
+    assert command(*words, cwd=tmp_path).returncode == 0
+    record = tmp_path / "reports/latest.jsonl"
+    kept = record.read_bytes()
+    record.unlink()
+    record.write_bytes(kept)
+    assert command(*words, "--resume", "reports/latest.jsonl", cwd=tmp_path).returncode == 0
+    assert record.read_bytes().splitlines()[:-1] == kept.splitlines()[:-1]
+    assert not record.is_symlink()
+
+
 def test_a_run_whose_cases_fail_says_so_in_sixty_lines_with_the_totals_and_paths_last(tmp_path):
     words = ["run", str(default_dir() / "log_sigmoid_backward.yaml"), "--tier", "smoke"]
     done = command(*words, "--backend-option", "numerics=native", cwd=tmp_path)

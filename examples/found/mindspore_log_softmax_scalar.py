@@ -1,6 +1,6 @@
 """MindSpore on the CPU: LogSoftmaxGrad of a scalar never returns. pip install mindspore==2.10.0
 
-LogSoftmax itself ends with an error ("Unknown Error!"). The call runs in a process of its own, which is ended after 20 s.
+LogSoftmax itself ends with an error ("Unknown Error!"). The call runs in a process of its own, ended after 20 s.
 """
 
 import subprocess

@@ -84,7 +84,7 @@ class Backend:
             mixed=declared.mixed,
             index_dtypes=declared.index_types,
             scalar_gradient=declared.scalar_gradient,
-            ranks=declared.ranks,
+            ranks=declared.ranks if self._kind == "CPU" else None,
         )
         _open(self._kind, self._number)
         missing = (_found(op, dtype)[1] for dtype in _dtypes(op, call))

@@ -147,7 +147,7 @@ def _link_latest(report: Path) -> None:
     """Let reports/latest.html and latest.jsonl name what this run wrote; a copy where there are no links."""
     for path in (report, report.with_suffix(".jsonl")):
         latest = path.with_name("latest" + path.suffix)
-        if not path.exists():
+        if not path.exists() or path.name == latest.name:  # a copy's own run was resumed
             continue
         latest.unlink(missing_ok=True)
         try:

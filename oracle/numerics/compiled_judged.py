@@ -73,7 +73,7 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     sink = region.sink
     lost = graphs.bound(device)
     smooth = graphs.smooth(device) if mean == 0 else None
-    running = ZERO if smooth is not None else lost.running(abs(graphs.value))
+    running = ZERO if smooth is not None else graphs.running(device)
     filled = (sink.value, sink.bound, sink.lost)
     if not (_is_known(graphs, running) and all(array.flags.c_contiguous for array in filled)):
         return None

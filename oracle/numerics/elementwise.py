@@ -24,7 +24,7 @@ from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
 from .expressions import ZERO, Expression, is_rational
 from .extremes import highest, lowest, some
 from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, graphs_of
-from .programs import loaded, program, release, simulate
+from .programs import Values, loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
@@ -82,31 +82,38 @@ class _Work:
 
     def put(self, block: Index, region: Region) -> None:
         """Evaluate, round and prove a block; with its bound if the sink is judged."""
-        target = region.target[block]
+        target, judged = region.target[block], region.sink.judged
         wide = loaded(pick(self.operands, block), target.shape)
         relative, absolute = self.graphs.evaluation
+        running = self.graphs.running(self.device) if judged and self._smooth is None else ZERO
+        found, error, lost = self._evaluated(wide, target.shape, absolute, running, fast=not judged)
+        value = np.asarray(found)
         if absolute is ZERO:
-            (found,) = program(self.graphs.value, fast=not region.sink.judged)(wide, target.shape)
-            value = np.asarray(found)
             region.put_relative(block, value, relative)
         else:
-            value, slack = self._enclosed(wide, target.shape, fast=not region.sink.judged)
+            slack = np.abs(value) * relative + error * SECOND_ORDER
             region.put_between(block, value - slack, value + slack, lambda where: value.reshape(-1)[where])
-            if region.sink.judged:
+            if judged:
                 region.sink.value[block] = value
         if not (math.isfinite(highest(value)) and math.isfinite(lowest(value))):
             beyond = _overflowed(value, wide)
             if beyond.size:
                 region.leave_overflowed(beyond + region.start(target))
-        if region.sink.judged:
+        if judged:
             part = self.of(wide)
-            region.sink.put_bound(block, value, *part.freedom(value, region.sink))
-        release(value, *wide.values())
+            region.sink.put_bound(block, value, *part.freedom(value, lost, region.sink))
+        release(value, error, lost, *wide.values())
 
-    def _enclosed(self, operands: Operands, shape: tuple[int, ...], *, fast: bool = False) -> tuple[Array, Array]:
+    def _evaluated(self, operands: Operands, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
+        """The formula's value in float64, and what other graphs are: by one program, for they share most steps."""
+        asked = [graph for graph in others if graph is not ZERO]
+        value, *found = program(self.graphs.value, *asked, fast=fast)(operands, shape)
+        return [value, *(0.0 if graph is ZERO else found.pop(0) for graph in others)]
+
+    def _enclosed(self, operands: Operands, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """The formula's value in float64 and what it may lose."""
         relative, absolute = self.graphs.evaluation
-        value, error = program(self.graphs.value, absolute, fast=fast)(operands, shape)
+        value, error = program(self.graphs.value, absolute)(operands, shape)
         slack = np.asarray(np.abs(value) * relative + error * SECOND_ORDER)
         release(error)
         return np.asarray(value), slack
@@ -144,10 +151,10 @@ class _Work:
 
     # ---- the strict bound ----
 
-    def freedom(self, value: Array, sink: Sink) -> tuple[Array, Array, Array | None]:
+    def freedom(self, value: Array, running: Values, sink: Sink) -> tuple[Array, Array, Array | None]:
         """Return the bound, the elements on which right kernels disagree, and those on which they cannot."""
         ranges = ranges_of(self.operands)
-        bound = self._bound(value, ranges)
+        bound = self._bound(value, running, ranges)
         unspecified = np.zeros(value.shape, bool)
         inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges)
         if not inside or not highest(bound) < NO_BOUND / 2:
@@ -157,25 +164,24 @@ class _Work:
         self._departs(value, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
 
-    def _bound(self, value: Array, ranges: Ranges | None) -> Array:
-        """What a right kernel may lose, per element. What underflows is looked at as a whole where it is far below
-        every element's relative error."""
+    @property
+    def _smooth(self) -> tuple[str, str, Expression, Expression] | None:
+        return self.graphs.smooth(self.device) if self.mean == 0 else None
+
+    def _bound(self, value: Array, running: Values, ranges: Ranges | None) -> Array:
+        """What a right kernel may lose, per element, of which ``running`` is what was evaluated with the value. What
+        underflows is looked at as a whole where it is far below every element's relative error."""
         lost = self.graphs.bound(self.device)
         bound = np.abs(value)
-        smooth = self.graphs.smooth(self.device) if self.mean == 0 else None
-        running: tuple[Expression, ...] = ()
-        if smooth is not None:  # |gradient| times a function of the other operand
-            gradient, other, scaled, absolute = smooth
+        if self._smooth is not None:  # |gradient| times a function of the other operand
+            gradient, other, scaled, absolute = self._smooth
             cells = cell_of(np.asarray(self.operands[other]))
             bound *= (table(scaled)[cells] + lost.relative) * SECOND_ORDER
             bound += table(absolute)[cells] * np.abs(self.operands[gradient])
         else:
             bound *= (lost.relative + self.mean) * SECOND_ORDER
-            running = (lost.running(abs(self.graphs.value)),)
-        for more in (more for more in running if more is not ZERO):
-            (found,) = program(more)(self.operands, value.shape)
-            bound += found
-            release(found)
+            if self.graphs.running(self.device) is not ZERO:
+                bound += running
         if lost.underflow is not ZERO:
             self._add_underflow(lost.underflow, ranges, bound)
         return bound

@@ -161,6 +161,11 @@ class Graphs:
             scaled = larger(scaled, lost.scaled)
         return Loss(relative, absolute, underflow, scaled)
 
+    @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
+    def running(self, arithmetic: Arithmetic) -> Expression:
+        """What a right kernel may lose that is not merely relative, less what underflows."""
+        return self.bound(arithmetic).running(abs(self.value))
+
     @cached_property
     def departure(self) -> Expression:
         """How far the SoC's kernel computes from the formula, in real numbers."""

@@ -75,5 +75,7 @@ OPERATOR = Operator(
     ),
     points={"x": (-0.7511543, 0.0)},
     kernel=KernelName("fast_gelu_grad", ("gradOutput", "self")),
-    mindspore=MindSpore(lambda primitives, t: primitives.FastGeLUGrad()(t["gradOutput"], t["self"])),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.FastGeLUGrad()(t["gradOutput"], t["self"]), ranks=tuple(range(8))
+    ),
 )

@@ -79,5 +79,7 @@ OPERATOR = Operator(
     points={"x": (-3.0, 3.0)},
     kernel=KernelName("hard_sigmoid_grad", INPUTS),
     aten=Aten(lambda aten, t: aten.hardsigmoid_backward(t["gradOutput"], t["self"]), mixed=True),
-    mindspore=MindSpore(lambda primitives, t: primitives.HSigmoidGrad()(t["gradOutput"], t["self"])),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.HSigmoidGrad()(t["gradOutput"], t["self"]), ranks=tuple(range(8))
+    ),
 )

@@ -147,7 +147,7 @@ OPERATOR = Operator(
         lambda primitives, t: primitives.NLLLossGrad(REDUCTIONS[t["reduction"]], t["ignoreIndex"])(
             t["self"], t["gradOutput"], t["target"], t["weight"], t["totalWeight"]
         ),
-        # On a CPU it takes the number of classes from the second axis, and writes by it where there is none.
+        # It takes the number of classes from the second axis, and writes by it where there is none.
         ranks=(2,),
     ),
 )

@@ -85,7 +85,8 @@ class MindSpore:
     device has no kernel for that primitive: how MindSpore's own differentiation goes there. Both get inputs that
     broadcast in the output's shape: a CPU kernel reads past the end of a smaller one. ``index_types``: dtypes of class
     indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
-    reads one value of the gradient under a reduction. ``ranks``: those of the main operand that it knows; None: all.
+    reads one value of the gradient under a reduction. ``ranks``: those of the main operand that a CPU's kernel knows;
+    None: all.
     """
 
     primitive: Callable[[Any, Mapping[str, Any]], Any] | None = None

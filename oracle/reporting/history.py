@@ -5,6 +5,7 @@ Records are compared within a series only: the same backend with the same option
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -157,7 +158,7 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
     if not folder.is_dir():
         raise OracleError(f"{folder}: not a folder; history reads the run records (.jsonl) below one")
     records, notes = [], []
-    for path in sorted({path.resolve() for path in folder.rglob("*.jsonl")}):
+    for path in sorted({Path(os.path.realpath(path)) for path in folder.rglob("*.jsonl")}):
         try:
             records.append(read(path))
         except OracleError as error:

@@ -94,9 +94,11 @@ def test_trends_have_a_value_for_every_record(tmp_path: Path) -> None:
 def test_what_is_no_record_is_named(tmp_path: Path) -> None:
     save(tmp_path, 1, [good()])
     (tmp_path / "else.jsonl").write_text('{"type": "something"}\n', encoding="utf-8")
+    (tmp_path / "itself.jsonl").symlink_to("itself.jsonl")
     records, notes = history.read_all(tmp_path)
     assert len(records) == 1
     assert "else.jsonl:1" in notes[0]
+    assert "itself.jsonl" in notes[1]
     assert "else.jsonl:1" in Page(history.render(records, notes)).text
 
 
