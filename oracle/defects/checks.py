@@ -12,7 +12,7 @@ from itertools import combinations, permutations, product
 
 from ..model.call import POINTERS, Call
 from ..model.dtypes import DTYPES
-from ..model.platforms import PLATFORMS
+from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..operators import validate
 from ..operators.operator import Operator
@@ -104,7 +104,7 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return OF_NUMBERS
     tensors = (*op.names("input"), *op.names("output"))
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
-        return "" if _refuses_a_rank(op, name, socs[0]) else OF_RANKS
+        return "" if _refuses_a_rank(op, name, DEFAULT_SOC if DEFAULT_SOC in socs else socs[0]) else OF_RANKS
     about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
     return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
 

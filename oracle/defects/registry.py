@@ -63,7 +63,8 @@ def defects(op: str) -> tuple[Defect, ...]:
     found = operator(op)
     entries = _published(found)
     arguments = {entry.id: entry.why for entry in entries if isinstance(entry, Argument)}
-    arguments[f"num/{found.slug}/minus zero lost"] = ZERO_SIGN
+    zero = f"num/{found.slug}/minus zero lost"
+    arguments |= dict.fromkeys((zero, *(f"{zero} of {name}" for name in found.further)), ZERO_SIGN)
     generated = [d for generate in GENERATORS for d in generate(found)]
     generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
     wrong = [entry for entry in entries if isinstance(entry, Defect)]

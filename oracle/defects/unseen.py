@@ -47,6 +47,8 @@ def unseen(op: Operator, defect: Defect) -> str:
     """Say why no verdict may notice a mutant that answers as a right kernel does; "" where one was seen to differ, or
     it is not of the kinds that are asked."""
     device = defect.device
+    if device.output not in ("", op.output):
+        return ""
     if re.match(r"num/.* ?half away$", defect.id) and elementwise.fits(op) and not op.written:
         return EITHER_SIDE if _meets_no_tie(op) else ""
     if not (_ASKED.match(defect.id) or _only_at_a_tie(defect.id)) or not elementwise.fits(op) or op.written:

@@ -151,4 +151,9 @@ def rows() -> Iterator[Defect | Argument]:
     others = "another check refuses every such call: the shapes of these tensors depend on one another"
     for name in ("gradOutput", "self", "gradInput", SUM):
         yield Argument(f"check/{OPERATOR.slug}/without rank of {name}", others)
-    yield Argument(f"formula/{OPERATOR.slug}/(0 < x) -> (0 <= x) of {SUM}", "a zero adds zero on either side")
+    yield Argument(f"num/{OPERATOR.slug}/bfloat16 in bfloat16 of {SUM}", f"{exact}; the sum is kept in float32")
+    summed_up = (
+        "a sum of rounded terms, which right kernels add in any order: one beside a tie may be stored to either side"
+    )
+    for kind in ("", "float16 ", "bfloat16 "):
+        yield Argument(f"num/{OPERATOR.slug}/{kind}half away of {SUM}", summed_up)
