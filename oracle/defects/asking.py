@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from ..model.call import Call, TensorSpec
 from ..model.dtypes import FLOATS
 from ..model.errors import OracleError
-from ..model.platforms import PLATFORMS, platform
+from ..model.platforms import DEFAULT_SOC, PLATFORMS, platform
 from ..operators import operator, validate
 from ..operators.checks import Check
 from ..operators.operator import Operator
@@ -127,6 +127,19 @@ def socs_of(op: Operator, kind: str) -> tuple[str, ...]:
 def mixes(op: Operator, name: str) -> bool:
     """Whether a tensor may have another float type than all others."""
     return computes(op, dtypes={name: "float16"}) or computes(op, dtype="float16", dtypes={name: "float32"})
+
+
+def where_accepted(op: Operator, calls: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the SoCs that accept one of some calls: all, where the one that is asked by default does."""
+    found = tuple(soc for soc in EVERY_SOC if any(accepts(op, soc, **call) for call in calls))
+    return EVERY_SOC if DEFAULT_SOC in found else found
+
+
+@cache
+def mixing(op: Operator) -> tuple[str, ...]:
+    """Return the SoCs that accept inputs of two float types."""
+    outputs = ("float32", "float16")
+    return where_accepted(op, [{"dtypes": {p.name: "float16", op.output: o}} for p in op.operands for o in outputs])
 
 
 @cache

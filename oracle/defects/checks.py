@@ -98,13 +98,14 @@ _COMMON = (
 
 def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
     """Say why a validator without a check answers as with it; "" where it does not."""
-    if name == list(names(op))[-1] and all(s is None or s.ok for s in _statuses(op, name)):
+    soc = DEFAULT_SOC if DEFAULT_SOC in socs else socs[0]
+    if name == _last(op, soc) and all(s is None or s.ok for s in _statuses(op, name)):
         return LAST_CHECK
     if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
         return OF_NUMBERS
     tensors = (*op.names("input"), *op.names("output"))
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
-        return "" if _refuses_a_rank(op, name, DEFAULT_SOC if DEFAULT_SOC in socs else socs[0]) else OF_RANKS
+        return "" if _refuses_a_rank(op, name, soc) else OF_RANKS
     about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
     return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
 
@@ -134,6 +135,13 @@ def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
     """What the checks of a tensor's dtype, or of several tensors' common one, are called."""
     own = (f"bfloat16 {tensors[0]} where the product has it",) if len(tensors) == 1 else ()
     return (f"{'common ' if len(tensors) > 1 else ''}dtype of {' and '.join(tensors)}", *own)
+
+
+def _last(op: Operator, soc: str) -> str:
+    """The check that ends an empty call, where it is the last one of a SoC."""
+    empty = [c for c in checks_of(usual(op, soc)) if c.name.startswith("an empty")]
+    last = list(checks_of(usual(op, soc)))[-1].name
+    return last if any(c.name == last for c in empty) else ""
 
 
 def _statuses(op: Operator, name: str) -> Iterator[Status | None]:

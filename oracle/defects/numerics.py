@@ -13,7 +13,7 @@ from ..model.platforms import Platform, platform
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE
 from . import elementwise, rows, samples
-from .asking import is_vector, kinds, mixes, socs_of, usual
+from .asking import is_vector, kinds, mixes, mixing, socs_of, usual
 from .base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
 from .device import Arguments, Device, Kernel, Store
 from .kernels import F, plain, public, shaped
@@ -231,11 +231,12 @@ def _host(op: Operator) -> Iterator[Defect]:
         yield Defect(
             f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
             Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
+            socs=mixing(op) or EVERY_SOC,
         )  # fmt: skip
         yield Defect(
             f"host/{slug}/{op.output}'s type", op.name, "DTY", f"the host computes in {op.output}'s type alone",
             Device(op.output, right, kernel_type=lambda call, a: str(call.outputs[op.output].dtype)),
-            f"an {op.output} of more digits than the inputs",
+            f"an {op.output} of more digits than the inputs", socs=mixing(op) or EVERY_SOC,
         )  # fmt: skip
     for kind in NARROW:
         wider = tuple(soc for soc in EVERY_SOC if _promoted(op, kind, soc))

@@ -23,9 +23,12 @@ from .asking import (
     index_types,
     kinds,
     mixes,
+    mixing,
     ranks,
     socs_of,
     takes_complex,
+    usual_shape,
+    where_accepted,
 )  # fmt: skip
 from .base import EVERY_SOC, Defect
 from .device import Device
@@ -53,10 +56,21 @@ def mutants(op: Operator) -> Iterator[Defect]:
         device = Device(what, plain(op), check=refusing(predicate))
         kind = next((k for k in FLOATS if what == f"{op.main} of {k}"), None)
         socs = EVERY_SOC if kind is None else socs_of(op, kind)
+        socs = _accepting(op, what) or socs
         why = ONE_ELEMENT if what in {f"non-contiguous {p.name}" for p in op.inputs(ONE_VALUE)} else ""
         yield Defect(
             f"refuses/{op.slug}/{what}", op.name, "API", f"refuses {what}", device, needs, socs=socs, equivalent=why
         )
+
+
+def _accepting(op: Operator, what: str) -> tuple[str, ...]:
+    """The SoCs that accept an operand that broadcasts, or inputs of two types; none where that is not what is refused."""
+    if what == "mixed dtypes":
+        return mixing(op)
+    shape = usual_shape(op)
+    shapes = {f"a broadcast {p.name}": {p.name: (1,) * len(shape)} for p in broadcasting(op)}
+    shapes |= {f"a {p.name} of lower rank": {p.name: shape[1:]} for p in broadcasting(op)}
+    return where_accepted(op, [{"shapes": shapes[what]}]) if what in shapes else ()
 
 
 def _refusals(op: Operator) -> Iterator[Refusal]:
