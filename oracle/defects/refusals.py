@@ -64,7 +64,7 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 
 def _accepting(op: Operator, what: str) -> tuple[str, ...]:
-    """The SoCs that accept an operand that broadcasts, or inputs of two types; none where that is not what is refused."""
+    """The SoCs that accept an operand that broadcasts, or inputs of two types; none where something else is refused."""
     if what == "mixed dtypes":
         return mixing(op)
     shape = usual_shape(op)
