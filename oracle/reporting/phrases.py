@@ -26,6 +26,7 @@ PHRASES: tuple[str, ...] = (
     N_("one contiguous block of elements: # to # of #"), N_("every # row from #"), N_("every # element from #"),
     N_("every # index of axis # from #"), N_("one lane: element # of every #"), N_("whole rows: # of #"),
     # what would explain them
+    N_("what the output held before the call is part of the result: it is added to or scaled, not written anew"),
     N_("NaN is replaced by a number"),
     N_("rows that are to be ignored are not zero: the ignored index is not honoured"),
     N_("NaN where an infinity is due: inf - inf or inf / inf in an intermediate"),

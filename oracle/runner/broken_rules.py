@@ -27,13 +27,13 @@ def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
     return ""
 
 
-def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, in_order: bool = True) -> str:
-    """Return what would explain a broken rule of structure, or "". ``in_order``: the output is contiguous."""
+def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, others_right: bool = True) -> str:
+    """Return what would explain a broken rule of structure, or "". ``others_right``: all that was written is right."""
     if rule == "inputs unchanged":
         return "an input is written to: it is taken for scratch memory"
     if rule == "every element written" and bad is not None:
         places = pattern.describe(bad)
-        if not in_order and places.startswith("scattered"):
+        if not others_right:
             return "elements are not written, or are written elsewhere: the output's strides are not honoured"
         if places == "all" or places == "the only element":
             return "nothing at all is written, or elsewhere"

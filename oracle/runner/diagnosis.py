@@ -64,6 +64,27 @@ def cause_of_values(found: Findings) -> str:
     return ""
 
 
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def _kept(found: Findings) -> Iterator[str]:
+    """The output is right plus what it held, or not finite on most elements where it held NaN or infinity."""
+    before, dtype = found.before, str(found.actual.dtype)
+    if before == 0 or dtype not in FORMATS or not np.isfinite(found.golden).all():
+        return
+    if np.isfinite(before):
+        added = round_to(found.reference.value + before, dtype)
+        beyond = np.isinf(found.actual) & (np.abs(added.astype(np.float64)) > FORMATS[dtype].max / 2)
+        changed = ~near(added, found.golden, 2 * NEAR)
+        fits = bool((near(found.actual, added) | beyond).all() and changed[found.bad].all())
+    else:  # NaN may as well come of the memory beside an operand
+        zeros = found.golden == 0
+        most = np.mean(found.bad) > 0.5 or (zeros.any() and np.array_equal(found.bad, zeros))
+        fits = bool(most and not np.isfinite(found.actual[found.bad]).any() and _special_inputs(found))
+    if fits:
+        yield "what the output held before the call is part of the result: it is added to or scaled, not written anew"
+
+
 # ---- places ---------------------------------------------------------------------------------------------------------
 
 
@@ -333,6 +354,6 @@ def _special_inputs(found: Findings) -> bool:
 
 
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _ignored_offsets, _ignored_rows, _sign, _factor, _clamp, _specials, _zeros, read_otherwise, _permuted, _stale,
-    _stores, _narrow, _few_units,
+    _kept, _ignored_offsets, _ignored_rows, read_otherwise, _sign, _factor, _clamp, _specials, _zeros, _permuted,
+    _stale, _stores, _narrow, _few_units,
 )  # fmt: skip

@@ -56,12 +56,19 @@ def _inside(file: str, folder: str) -> bool:
 
 
 def elements(
-    output: str, rule: str, reference: Reference, actual: Array, bad: Array | None, call: Call | None = None
+    output: str,
+    rule: str,
+    reference: Reference,
+    actual: Array,
+    bad: Array | None,
+    call: Call | None = None,
+    before: float = 0.0,
 ) -> Detail:
     """Return the detail of an output: worst elements with their operands, ULP histogram, pattern, cause.
 
     ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is. With
-    ``call`` operands are shown, and causes looked for that lie in how they are read.
+    ``call`` operands are shown, and causes looked for that lie in how they are read. ``before``: what every element
+    held before the call.
     """
     given = actual
     actual, golden, value, bound = real(actual), real(reference.golden), reference.value, reference.bound
@@ -76,7 +83,7 @@ def elements(
     shape = actual.shape
     if bad.any():
         places = pattern.describe(bad, ignored_rows(reference))
-        cause = diagnosis.cause_of_values(Findings(reference, given, bad, places, call, output))
+        cause = diagnosis.cause_of_values(Findings(reference, given, bad, places, call, output, before))
     return Detail(
         rule=rule,
         output=output,

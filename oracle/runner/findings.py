@@ -24,6 +24,7 @@ class Findings:
     places: str
     call: Call | None = None  # without it operands are not read again
     output: str = ""  # the first one unless it is named
+    before: float = 0.0  # what every element held before the call
 
     @property
     def golden(self) -> Array:

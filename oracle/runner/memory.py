@@ -45,6 +45,12 @@ class Output:
     def bytes(self) -> Array:
         return np.asarray(self.base.view(np.uint8))
 
+    @property
+    def held(self) -> float:
+        """What a real element holds until it is written."""
+        (element,) = np.frombuffer(word(self.poison, self.view.dtype), self.view.dtype)
+        return float(element.real)
+
     def untouched(self) -> bool:
         """Whether not one byte was written."""
         return self.damaged() == 0 and bool(self.unwritten().all())

@@ -13,6 +13,7 @@ import numpy as np
 from ..catalogue.authority import authority_of
 from ..catalogue.case import Case
 from ..model.authority import PROJECT, told
+from ..model.call import Array
 from ..model.errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
@@ -80,9 +81,10 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
 
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> Detail:
     """Explain a failed layer: the worst elements and where they lie, and what would explain the failure."""
-    in_order = all(output.view.flags.c_contiguous for output in prepared.memory.outputs.values())
-    cause = broken_rules.cause_of_structure(layer.rule, layer.reason, layer.bad, in_order=in_order)
     output = layer.output or judged.worst
+    cause = broken_rules.cause_of_structure(
+        layer.rule, layer.reason, layer.bad, others_right=_others_right(prepared, judged, output, layer.bad)
+    )
     if output not in judged.values:
         return Detail(rule=layer.rule, cause=cause)
     reference, values = prepared.references[output], judged.values[output]
@@ -92,11 +94,20 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> 
     bad = values.outside if layer.bad is None and name == "standard" else layer.bad
     if name == "structure" and bad is None:
         bad = np.zeros(values.actual.shape, bool)  # no element is to blame: an input was modified, a guard written
-    detail = failure.elements(output, layer.rule, reference, values.actual, bad, call)
+    memory = prepared.memory.outputs[output]
+    detail = failure.elements(output, layer.rule, reference, values.actual, bad, call, memory.held)
     if layer.rule in broken_rules.OF_MEMORY:
-        view = prepared.memory.outputs[output].view
+        view = memory.view
         cause = broken_rules.written_otherwise(call, output, view, reference.golden) or cause
     return replace(detail, cause=cause or detail.cause)
+
+
+def _others_right(prepared: Prepared, judged: Judged, output: str, bad: Array | None) -> bool:
+    """Whether all elements but the bad ones are within their bounds, or the output lies in order."""
+    if bad is None or output not in judged.values or prepared.memory.outputs[output].view.flags.c_contiguous:
+        return True
+    outside = judged.values[output].outside
+    return outside is None or not (outside & ~bad).any()
 
 
 def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:

@@ -34,6 +34,15 @@ def cause(wrong, value=VALUES, dtype="float32"):
     return cause_of_values(Findings(reference, actual.astype(DTYPES[dtype].numpy), bad, describe(bad)))
 
 
+def kept(wrong, before, dtype="float32"):
+    """What is claimed of ``wrong(value, before)``, stored where every element held ``before``."""
+    golden = round_to(VALUES, dtype)
+    actual = round_to(np.asarray(wrong(VALUES, before)), dtype)
+    bad = ~(actual == golden)
+    found = Findings(Reference(golden, VALUES, np.zeros(VALUES.shape)), actual, bad, describe(bad), before=before)
+    return cause_of_values(found)
+
+
 def some(values, index, new):
     made = values.copy()
     made[index] = new
@@ -138,6 +147,15 @@ def test_an_operand_read_as_contiguous_is_named_and_the_operands_of_the_worst_ar
     assert {*record.detail.worst[0].operands} == {"gradOutput", "self"}
 
 
+def test_what_the_output_held_is_recognised_in_the_result():
+    told = "what the output held before the call is part of the result"
+    for before in (-0.0202, 65504.0, np.nan, np.inf):
+        assert kept(lambda v, held: v + held, before, "float16").startswith(told), before
+    assert kept(lambda v, held: v + 0 * held, np.nan).startswith(told)
+    assert not kept(lambda v, held: some(v, (0, 0), np.nan), np.nan).startswith(told), "one NaN comes of the numbers"
+    assert not kept(lambda v, held: v * 2.5, -0.0202).startswith(told)
+
+
 def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     class Scratches:
         name = "scratches"
@@ -152,4 +170,7 @@ def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     assert family_of(record.detail.cause) == "changed input"
     told = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
     assert family_of(told) == "check"
+    gaps = VALUES > 0
+    assert family_of(cause_of_structure("every element written", "", gaps)) == "lost"
+    assert family_of(cause_of_structure("every element written", "", gaps, others_right=False)) == "layout"
     assert set(FAMILIES) > {"check", "changed input"}
