@@ -7,6 +7,7 @@ Built one axis at a time (the in-parameter-order strategy of Y. Lei and K. C. Ta
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
@@ -63,14 +64,22 @@ def _best(places: Sequence[Place], missing: Missing, length: int, number: int) -
 def _rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], axis: int) -> list[Row]:
     """Rows for the meetings that no row had room for."""
     rows: list[Row] = []
+    unfinished: defaultdict[int, dict[int, Row]] = defaultdict(dict)  # by the new axis' value: number and row
+    whole: dict[tuple[Place, int], int] = {}  # meetings in rows without a gap: the first such row
     for axes, values, v in missing:
         wanted = dict(zip(axes, values, strict=True))
-        row = next((r for r in rows if r[axis] == v and all(r[i] in (None, a) for i, a in wanted.items())), None)
-        if row is None:
-            row = [None] * axis + [v]
-            rows.append(row)
+        fitting = (n for n, r in unfinished[v].items() if all(r[i] in (None, a) for i, a in wanted.items()))
+        number = min(next(fitting, len(rows)), whole.get(((axes, values), v), len(rows)))
+        if number == len(rows):
+            rows.append([None] * axis + [v])
+            unfinished[v][number] = rows[number]
+        row = rows[number]
         for i, a in wanted.items():
             row[i] = a
+        if None not in row and number in unfinished[v]:
+            del unfinished[v][number]
+            for place in _places(row[:axis], len(axes) + 1):
+                whole[place, v] = min(number, whole.get((place, v), number))
     return rows
 
 

@@ -45,7 +45,9 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
         if data["op"] not in OPERATORS:
             raise ValueError(str(unknown("operator", data["op"], OPERATORS)))
         op = OPERATORS[data["op"]]
-        plans = {k: {n: p and _plan_from_json(p) for n, p in data[k].items()} for k in ("inputs", "outputs")}
+        plans = {
+            k: {n: None if p is None else _plan_from_json(p) for n, p in data[k].items()} for k in ("inputs", "outputs")
+        }
         expect = dict(data["expect"])
         for names, kind in ((plans["inputs"], "input"), (plans["outputs"], "output"), (data["attrs"], "attr")):
             if set(names) != set(op.names(kind)):

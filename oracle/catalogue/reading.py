@@ -19,7 +19,6 @@ import yaml
 
 from ..model import limits
 from ..model.errors import OracleError
-from ..model.text import bounded
 
 Where = tuple[Any, ...]  # the keys and indices that lead to a value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -50,7 +49,7 @@ class Document:
 
     def error(self, message: str, *places: Where) -> OracleError:
         """Return an OracleError that begins with ``file:line:``."""
-        return OracleError(f"{self.where(*places)}: {bounded(message)}")
+        return OracleError(f"{self.where(*places)}: {message}")
 
 
 def display(path: str | os.PathLike[str]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..catalogue.case import TensorPlan
@@ -95,7 +96,7 @@ def _same(low: Number, high: Number) -> bool:
 
 def _largest(dtype: str) -> float:
     if DTYPES[dtype].kind in ("int", "uint"):
-        return float(np.iinfo(DTYPES[dtype].numpy).max)
+        return float(ml_dtypes.iinfo(DTYPES[dtype].numpy).max)
     return FORMATS[dtype].max if dtype in FORMATS else 1.0
 
 
@@ -112,7 +113,7 @@ def _storable(value: Number, dtype: str) -> Number:
         return value
     if not math.isfinite(value):
         raise Unfit(f"{value} cannot be a value of {dtype}")
-    info = np.iinfo(DTYPES[dtype].numpy)
+    info = ml_dtypes.iinfo(DTYPES[dtype].numpy)
     if not info.min <= int(value) <= info.max:
         raise Unfit(f"{value} does not fit into {dtype}")
     return int(value)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from .text import bounded
+
+_LONGEST = 8192  # bytes
+
 
 class OracleError(ValueError):
-    """A wrong call, file, flag or environment variable, told in one message: where, which value, which rule."""
+    """A wrong call, file, flag or environment variable, told in one message: where, which value, which rule; no more of
+    it than people can read."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(bounded(str(message), _LONGEST))
 
 
 class DeviceFault(RuntimeError):
