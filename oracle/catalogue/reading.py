@@ -24,7 +24,8 @@ Where = tuple[Any, ...]  # the keys and indices that lead to a value
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?\Z")
-_EXPONENT = re.compile(r"[-+]?([0-9][0-9_]*)?\.?[0-9_]*[eE][-+]?[0-9]+\Z")
+# No run of digits may be divided between two repetitions: the time would grow by the square of its length.
+_EXPONENT = re.compile(r"[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.?[0-9_]*)[eE][-+]?[0-9]+\Z")
 _SPECIAL = {".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan")}
 _BARE_SPECIAL = re.compile(r"[-+]?(inf|infinity|nan)\Z", re.IGNORECASE)
 
