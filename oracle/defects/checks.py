@@ -114,6 +114,13 @@ def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
     """Whether a call exists that only this check refuses: some of its tensors, or all, of any rank."""
     lacking, shape = without(_all_but(check)), usual_shape(op)
     tensors = (*op.names("input"), *op.names("output"))
+    plain = usual(op, soc)
+    padded = {name: (*(1 for _ in range(9)), *spec.shape) for name in tensors if (spec := plain.spec(name)) is not None}
+    if any(
+        _answers(lacking, call) != validate(call).code
+        for call in (usual(op, soc, shapes={n: s}) for n, s in padded.items())
+    ):
+        return True
     some = [each for count in range(1, len(tensors) + 1) for each in combinations(tensors, count)]
     for rank in range(len(shape) + 8):
         for own in ((2,) * rank, (*(1 for _ in range(rank - len(shape))), *shape)[:rank]):
