@@ -7,13 +7,15 @@ since May 2026); aclnnHardswishBackwardV2 and PyTorch count the edges out. 1/3 i
 Shapes and dtypes are equal; rank 0 is accepted.
 
 Every element is a product, also outside: an infinite gradient below -3 is NaN. self = NaN gives gradOutput on
-ascend950; before that it is unspecified (public copies answer 1 or NaN).
+ascend950; before that it is unspecified (public copies answer 1 or NaN). So is an infinite gradient at self = -1.5,
+where x / 3 + 1/2 is 0 or, with a float32 of 1/3 in a fused multiply-add, 1.5e-8 beside it.
 """
 
 from __future__ import annotations
 
+from ..model.dtypes import FORMATS
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, is_nan, ratio, where
+from ..numerics.expressions import Expression, equal, is_nan, ratio, where
 from ..numerics.graphs import Elementwise
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
 from .operator import Aten, KernelName, MindSpore, Operator
@@ -28,6 +30,16 @@ def formula(g: Expression, x: Expression) -> Expression:
 def quotient(g: Expression, x: Expression) -> Expression:
     """PyTorch's order inside: a division."""
     return g * where(x <= 3, where(x >= -3, x / 3 + 0.5, 0), 1)
+
+
+def middle(g: Expression, x: Expression) -> Expression:
+    """Where an infinite gradient meets the zero of x / 3 + 1/2, which not every rounding hits."""
+    return (abs(g) > FORMATS["float32"].max) & equal(x, ratio(-3, 2))
+
+
+def nowhere_told(g: Expression, x: Expression) -> Expression:
+    """What the built-in kernels' public copies do not tell either: self = NaN."""
+    return middle(g, x) | is_nan(x)
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -52,7 +64,9 @@ OPERATOR = Operator(
     checks=checks,
     empty=("gradOutput", "self"),
     computes=Elementwise(
-        formula, {"950": formula, "tbe": formula, "quotient": quotient}, unspecified={"tbe": lambda x: is_nan(x)}
+        formula,
+        {"950": formula, "tbe": formula, "quotient": quotient},
+        unspecified={"tbe": nowhere_told, "": middle},
     ),
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad", ("gradOutput", "self")),

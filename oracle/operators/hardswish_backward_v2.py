@@ -7,7 +7,7 @@ edges in. 1/3 is the real number.
 Shapes and dtypes are equal; rank 0 is accepted, against the document.
 
 Every element is a product, also outside: an infinite gradient below -3 is NaN (PyTorch gives 0). self = NaN gives
-gradOutput.
+gradOutput. At self = -1.5 an infinite gradient is unspecified (aclnnHardswishBackward).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .checks import (
     same_dtype,
     same_shape,
 )
+from .hardswish_backward import middle
 from .operator import Aten, KernelName, Operator
 from .parameters import MAIN, SAME, output, tensor
 
@@ -68,7 +69,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("gradOutput", "self"),
-    computes=Elementwise(formula, {"950": formula, "tbe": formula, "quotient": quotient}),
+    computes=Elementwise(formula, {"950": formula, "tbe": formula, "quotient": quotient}, unspecified={"": middle}),
     points={"x": (-3.0, -1.5, 3.0)},
     kernel=KernelName("hard_swish_grad_v2", ("gradOutput", "self")),
     aten=Aten(lambda aten, t: aten.hardswish_backward(t["gradOutput"], t["self"]), departs=True),
