@@ -25,7 +25,7 @@ def measured(regressions, monkeypatch, tmp_path, *ratios: float, machine: str = 
     left = iter(ratios)
     monkeypatch.setattr(regressions, "contests", lambda folder: [("golden / peer", None, None)])
     monkeypatch.setattr(regressions, "ratio", lambda ours, peer: next(left))
-    status = regressions.main(["--baseline", str(baseline)])
+    status = regressions.main(["--baseline", str(baseline), "--last"])
     assert not list(left)
     return status
 
@@ -35,6 +35,17 @@ def test_a_quarter_worse_twice_is_a_regression(regressions, monkeypatch, tmp_pat
     assert "worse than baseline.json: golden / peer, 5.20, was 4.00" in capsys.readouterr().out
     for ratios in ((3.0,), (5.0,), (9.0, 4.9)):
         assert measured(regressions, monkeypatch, tmp_path, *ratios) == 0
+
+
+def test_what_is_worse_is_measured_by_another_process_too(regressions, monkeypatch, tmp_path):
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(json.dumps({"machine": regressions.machine(), "ratios": {"golden / peer": 1.0}}))
+    monkeypatch.setattr(regressions, "contests", lambda folder: [("golden / peer", None, None)])
+    monkeypatch.setattr(regressions, "ratio", lambda ours, peer: 2.0)
+    started = []
+    monkeypatch.setattr(regressions.subprocess, "call", lambda command: started.append(command) or 0)
+    assert regressions.main(["--baseline", str(baseline)]) == 0
+    assert started[0][-1] == "--last"
 
 
 def test_on_another_processor_twice_the_baseline_is_a_regression(regressions, monkeypatch, tmp_path, capsys):
@@ -48,7 +59,7 @@ def test_what_the_baseline_lacks_is_named(regressions, monkeypatch, tmp_path, ca
     monkeypatch.setattr(regressions, "ratio", lambda ours, peer: 1.0)
     baseline = tmp_path / "baseline.json"
     baseline.write_text('{"machine": "ENIAC", "ratios": {}}')
-    assert regressions.main(["--baseline", str(baseline)]) == 1
+    assert regressions.main(["--baseline", str(baseline), "--last"]) == 1
     assert "not in baseline.json (--update writes it): verdict / peer" in capsys.readouterr().out
     assert regressions.main(["--baseline", str(baseline), "--update"]) == 0
-    assert regressions.main(["--baseline", str(baseline)]) == 0
+    assert regressions.main(["--baseline", str(baseline), "--last"]) == 0
