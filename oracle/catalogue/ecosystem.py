@@ -52,7 +52,7 @@ class Volume:
         """Read ``--volume``: L0, L1, L2 or a number of cases by the ecosystem rule."""
         if text.upper() in VOLUMES:
             return cls(text.lower(), VOLUMES[text.upper()])
-        if text.isdecimal() and int(text) > 0:
+        if text.isdecimal() and len(text) < 10 and int(text) > 0:
             return cls("ecosystem", int(text))
         raise OracleError(f"--volume {text!r}: must be {', '.join(VOLUMES)} or a number of cases per operator")
 

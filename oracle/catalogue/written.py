@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..model import limits
 from ..model.call import FORMAT_ENUM
 from ..model.errors import unknown
 from ..model.platforms import cann_version, platform
@@ -23,7 +24,7 @@ def flat(values: list[Any]) -> list[Any]:
 
 
 def word(word: str) -> Any:
-    if not _NUMBER.match(word):
+    if len(word) > limits.DIGITS or not _NUMBER.match(word):
         return {"true": True, "false": False}.get(word, word)
     if re.match(r"[-+]?\d+\Z", word):
         return int(word)
