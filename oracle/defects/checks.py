@@ -85,15 +85,8 @@ REPEATED = (
 
 OF_NUMBERS = "every real number casts to float32; a complex scalar, which does not, is no argument of a case"
 OF_RANKS = "of whatever rank some tensors are: what this check refuses, another refuses"
-_COMMON = (
-    "float32",
-    "float16",
-    "bfloat16",
-    "float64",
-    "int32",
-    "int64",
-    "bool",
-)  # asked where three dtypes are compared
+# Asked where three dtypes are compared.
+_COMMON = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "bool")
 
 
 def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
@@ -115,7 +108,7 @@ def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
     lacking, shape = without(_all_but(check)), usual_shape(op)
     tensors = (*op.names("input"), *op.names("output"))
     plain = usual(op, soc)
-    padded = {name: (*(1 for _ in range(9)), *spec.shape) for name in tensors if (spec := plain.spec(name)) is not None}
+    padded = {name: (*(1,) * 9, *spec.shape) for name in tensors if (spec := plain.spec(name)) is not None}
     if any(
         _answers(lacking, call) != validate(call).code
         for call in (usual(op, soc, shapes={n: s}) for n, s in padded.items())
@@ -123,7 +116,7 @@ def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
         return True
     some = [each for count in range(1, len(tensors) + 1) for each in combinations(tensors, count)]
     for rank in range(len(shape) + 8):
-        for own in ((2,) * rank, (*(1 for _ in range(rank - len(shape))), *shape)[:rank]):
+        for own in ((2,) * rank, (*(1,) * (rank - len(shape)), *shape)[:rank]):
             calls = [call_of(op, own, soc), *(usual(op, soc, shapes=dict.fromkeys(each, own)) for each in some)]
             if any(_answers(lacking, call) != validate(call).code for call in calls):
                 return True
@@ -146,9 +139,8 @@ def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
 
 def _last(op: Operator, soc: str) -> str:
     """The check that ends an empty call, where it is the last one of a SoC."""
-    empty = [c for c in checks_of(usual(op, soc)) if c.name.startswith("an empty")]
-    last = list(checks_of(usual(op, soc)))[-1].name
-    return last if any(c.name == last for c in empty) else ""
+    *_, last = checks_of(usual(op, soc))
+    return last.name if last.name.startswith("an empty") else ""
 
 
 def _statuses(op: Operator, name: str) -> Iterator[Status | None]:

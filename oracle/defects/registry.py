@@ -2,13 +2,14 @@
 
 What was published of an operator of this package stands in ``oracle/operators/published/<slug>.py`` as ``rows``, of one
 from outside in what its declaration calls ``published``: a function that yields :class:`Defect`, :class:`Right` and,
-for generated mutants that no right verdict may flag, :class:`Argument`. Without it there is what follows from the page.
+for generated mutants that no right verdict may flag, :class:`Argument`. A file of this package may also hold these as
+``ARGUMENTS``, why by the mutant's id, and nothing else. Without them there is what follows from the page.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -115,8 +116,10 @@ def _published(op: Operator) -> tuple[Entry, ...]:
     place = f"oracle.operators.published.{op.slug}"
     if op.origin != "aclnn-oracle" or find_spec(place) is None:
         return ()
-    rows: Callable[[], Iterable[Entry]] = importlib.import_module(place).rows
-    return tuple(rows())
+    module = importlib.import_module(place)
+    rows: Callable[[], Iterable[Entry]] = getattr(module, "rows", tuple)
+    arguments: Mapping[str, str] = getattr(module, "ARGUMENTS", {})
+    return (*rows(), *(Argument(name, why) for name, why in arguments.items()))
 
 
 __all__ = ["defects", "right_kernels"]

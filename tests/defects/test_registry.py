@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +14,7 @@ from oracle.defects import CLASSES, Argument, Defect, Device, Right, defects, ri
 from oracle.defects.kernels import plain
 from oracle.model.errors import OracleError
 from oracle.model.platforms import PLATFORMS
-from oracle.operators import OPERATORS
+from oracle.operators import OPERATORS, published
 from oracle.runner.one_case import outcome_on
 
 ALL = [d for op in OPERATORS for d in defects(op)]
@@ -50,6 +52,11 @@ def test_entries_are_complete(op):
 def test_published_rows_carry_evidence_and_are_never_called_equivalent():
     assert all(d.evidence for d in PUBLISHED)
     assert not [d.id for d in PUBLISHED if d.equivalent]
+
+
+def test_every_published_file_holds_something():
+    for module in pkgutil.iter_modules(published.__path__, f"{published.__name__}."):
+        assert {"rows", "ARGUMENTS"} & vars(importlib.import_module(module.name)).keys(), module.name
 
 
 def test_equivalent_mutants_are_few_and_each_says_why():

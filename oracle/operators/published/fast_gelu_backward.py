@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...defects.base import Argument
-
 IN_FLOAT16 = (
     "the public kernels before ascend950 compute float16 step by step in float16, and what that may lose is more than a"
     " last rounding of another kind"
@@ -19,9 +15,3 @@ ARGUMENTS = {
     **{f"num/fast_gelu_backward/{name}": IN_FLOAT16 for name in ("float16 in float16", "float16 truncate")},
     f"mask/fast_gelu_backward/{FACTOR}": NO_ZERO,
 }
-
-
-def rows() -> Iterator[Argument]:
-    """Yield the arguments."""
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)

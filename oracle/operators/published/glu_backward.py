@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...defects.base import Argument
-
 SLUG = "glu_backward"
 IRRATIONAL = (
     "every result goes through e^b, which right kernels round: one beside a tie may be stored to either side of it"
@@ -18,9 +14,3 @@ ARGUMENTS = {
     **{f"num/{SLUG}/{kind}half away": IRRATIONAL for kind in ("", "float16 ", "bfloat16 ")},
     **{f"num/{SLUG}/bfloat16 {name}": IN_BFLOAT16 for name in ("in bfloat16", "truncate")},
 }
-
-
-def rows() -> Iterator[Argument]:
-    """Yield the arguments."""
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...defects.base import Argument
-
 SLUG = "hardsigmoid_backward"
 ROUNDED_SIXTH = (
     "the result is the gradient times 1/6 rounded to float32, or 0: one beside a tie may be stored to either side"
@@ -15,9 +11,3 @@ ARGUMENTS = {
     f"operand/{SLUG}/self half flushed": "the formula compares self with -3 and 3 alone",
     f"operand/{SLUG}/self without sign": "the formula is the same for both signs of self",
 }
-
-
-def rows() -> Iterator[Argument]:
-    """Yield the arguments."""
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)

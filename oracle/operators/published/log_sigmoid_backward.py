@@ -112,5 +112,3 @@ def rows() -> Iterator[Defect | Right | Argument]:
     for name, kind, what, kernel, steps, needs, evidence in table:
         yield Defect(name, op.name, kind, what, Device(name, kernel, **steps), needs, evidence)
     yield Right("right/negative_exponent", op.name, "1 - z / (1 + z) below zero", computing(op, negative_exponent))
-    for id, why in ARGUMENTS.items():
-        yield Argument(id, why)

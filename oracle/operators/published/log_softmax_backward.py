@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...defects.base import Argument
-
 SLUG = "log_softmax_backward"
 IRRATIONAL = (
     "every result goes through e^output, which right kernels round: one beside a tie may be stored to either side of it"
@@ -15,9 +11,3 @@ ARGUMENTS = {
     f"operand/{SLUG}/output inf as largest": "e^3.4e38 overflows to the infinity that e^inf is, and below both are 0",
     f"operand/{SLUG}/output flushed": "e^output is 1 for every subnormal number, as for 0",
 }
-
-
-def rows() -> Iterator[Argument]:
-    """Yield the arguments."""
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)

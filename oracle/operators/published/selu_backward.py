@@ -31,5 +31,3 @@ def rows() -> Iterator[Defect | Argument]:
         "selu/zero", OPERATOR.name, "FORM", "a result of 0 takes the upper branch",
         Device("zero", computing(OPERATOR, upper_at_zero)), "a result of 0", "ops-nn, July 2026", socs=("ascend950",),
     )  # fmt: skip
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)

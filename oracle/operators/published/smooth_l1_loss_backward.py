@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...defects.base import Argument
-
 SLUG = "smooth_l1_loss_backward"
 ONE_AT_THE_EDGE = (
     "where the difference is beta the quotient is 1, as its sign is, and where both are 0 the result is unspecified"
@@ -20,9 +16,3 @@ ARGUMENTS = {
     f"formula/{SLUG}/950: ((x - t) < (-beta)) -> ((x - t) <= (-beta))": ONE_AT_THE_EDGE,
     **{f"num/{SLUG}/{kind}half away": ROUNDED_QUOTIENT for kind in ("", "float16 ", "bfloat16 ")},
 }
-
-
-def rows() -> Iterator[Argument]:
-    """Yield the arguments."""
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)

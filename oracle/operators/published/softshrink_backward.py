@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...defects.base import Argument
-
 SLUG = "softshrink_backward"
 NOTHING_ROUNDED = "the result is a gradient or 0 in the type that both inputs promote to, so that no store rounds"
 ARGUMENTS = {
@@ -15,9 +11,3 @@ ARGUMENTS = {
         for name in ("truncate", "upwards", "float16 truncate", "bfloat16 truncate")
     },
 }
-
-
-def rows() -> Iterator[Argument]:
-    """Yield the arguments."""
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)

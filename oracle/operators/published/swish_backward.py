@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...defects.base import Argument
-
 NO_ZERO = (
     "the derivative has no zero among the numbers of any type: where float32 makes it one, right kernels round it to a"
     " number of either sign, and what an infinite gradient gives there is unspecified"
@@ -15,9 +11,3 @@ ARGUMENTS = {
     f"mask/swish_backward/(((1 - {S}) * {X}) + 1)": NO_ZERO,
     f"mask/swish_backward/((((1 - {S}) * {X}) * {S}) + {S})": NO_ZERO,
 }
-
-
-def rows() -> Iterator[Argument]:
-    """Yield the arguments."""
-    for name, why in ARGUMENTS.items():
-        yield Argument(name, why)
