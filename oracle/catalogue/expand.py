@@ -283,13 +283,18 @@ class _Expander:
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
         """Whether some SoC accepts the family's plain call of a dtype and a shape, at the first of each attribute."""
         first = {a: listed(layer.keys["attrs"][a])[0] for a in self.attrs}
-        attrs = next(attributes.values(self.operator, first, shape))
-        case = self.planner.case(self.name, self.settled(layer), dtype, shape, attrs, [])
+        try:
+            attrs = next(attributes.values(self.operator, first, shape))
+            case = self.planner.case(self.name, self.settled(layer), dtype, shape, attrs, [])
+        except OracleError as error:  # the operator's own data have no meaning in this shape
+            told = f"family {self.name}, shape {list(shape)}: {error}"
+            self.impossible = self.impossible or self.error(told, layer, ())
+            return False
         return self.asker.where_accepted(case) is not None
 
     def among_accepted(self, whole: Layer, dtypes: list[str], shapes: list[Shape]) -> tuple[list[str], list[Shape]]:
         """Return the dtypes and the shapes of a family whose plain call some SoC accepts."""
-        dtypes = [dtype for dtype in dtypes if self.accepted(whole, dtype, shapes[0])]
+        dtypes = [dtype for dtype in dtypes if any(self.accepted(whole, dtype, shape) for shape in shapes)]
         return dtypes, [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:

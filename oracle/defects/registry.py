@@ -66,13 +66,14 @@ def defects(op: str) -> tuple[Defect, ...]:
     arguments = {entry.id: entry.why for entry in entries if isinstance(entry, Argument)}
     zero = f"num/{found.slug}/minus zero lost"
     arguments |= dict.fromkeys((zero, *(f"{zero} of {name}" for name in found.further)), ZERO_SIGN)
+    right = tuple(entry.kernel for entry in entries if isinstance(entry, Right))
     generated = [d for generate in GENERATORS for d in generate(found)]
     generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
     everything = [
         *wrong,
         *api.rows(found),
-        *(replace(d, equivalent=arguments.get(d.id) or d.equivalent or unseen(found, d)) for d in generated),
+        *(replace(d, equivalent=arguments.get(d.id) or d.equivalent or unseen(found, d, right)) for d in generated),
     ]
     ids = [d.id for d in everything]
     twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
