@@ -1,4 +1,4 @@
-"""Mutants whose answers are those of a right kernel, bit for bit: found by asking both, on values that would tell.
+"""Mutants whose answers are those of right kernels, bit for bit: found by asking both, on values that would tell.
 
 A comparison may turn at a point where both its branches agree, an infinity may be as far away as the largest number, a
 factor of zero may leave zero alone; of a formula with a way of its own for what is not finite, kernels take either way.
@@ -20,11 +20,11 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
-from ..numerics.expressions import ONE, Expression, is_finite, walk
+from ..numerics.expressions import IRRATIONAL, ONE, Expression, is_finite, walk
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS
 from . import elementwise
-from .asking import call_of, kinds, mixes
+from .asking import call_of, kinds, mixes, narrows, rounds_to_another
 from .base import Defect
 from .device import Device, Kernel
 from .numbers import signs
@@ -38,7 +38,11 @@ EITHER_SIDE = (
     "every result but the gradient itself, which is a number of the output's type, goes through an irrational function"
     " or a constant without end, which right kernels round: one beside a tie of 16 bits may be stored to either side"
 )
-_IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
+NOTHING_ROUNDED = (
+    "the result is the gradient or 0, numbers of every type on its way to the output's, so that neither the host nor a"
+    " store rounds"
+)
+SAME_TYPE = "in every call that is accepted the type that the host rounds to is the output's"
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
 _ENDS = (0.0, 1e-45, 2.0**-126, 2.0**-24, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
@@ -51,10 +55,14 @@ def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> 
     device = defect.device
     if device.output not in ("", op.output):
         return ""
-    if re.match(r"num/.* ?half away$", defect.id) and elementwise.fits(op) and not op.written:
-        return EITHER_SIDE if _meets_no_tie(op) else ""
     if not elementwise.fits(op) or op.written:
         return ""
+    if defect.id.startswith("host/"):
+        return _unseen_of_host(op, defect.id.rpartition("/")[2])
+    if re.match(r"num/.*(half away|truncate|upwards)$", defect.id) and _is_the_gradient(op) and not narrows(op):
+        return NOTHING_ROUNDED
+    if re.match(r"num/.* ?half away$", defect.id):
+        return EITHER_SIDE if _meets_no_tie(op) else ""
     of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op)
     if not (_ASKED.match(defect.id) or _only_at_a_tie(defect.id) or of_the_formula):
         return ""
@@ -65,6 +73,22 @@ def _meets_no_tie(op: Operator) -> bool:
     """Whether every result is rounded on the way to it, or is the gradient itself in an output of its type."""
     found = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
     return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in found)
+
+
+def _unseen_of_host(op: Operator, what: str) -> str:
+    """Why no verdict may notice a host that rounds to another type on the way to the output's."""
+    if what not in ("no rounding", f"{op.output}'s type"):
+        return ""
+    if _is_the_gradient(op):
+        return NOTHING_ROUNDED
+    return SAME_TYPE if what != "no rounding" and not rounds_to_another(op) else ""
+
+
+def _is_the_gradient(op: Operator) -> bool:
+    """Whether every result is the gradient, of either sign, or 0, under a mean too."""
+    found = [branch for _, *roots in elementwise.roots(op) for root in roots for branch in _branches(root)]
+    numbers = {n.value for branch in found for n in branch if n.op == "constant"}
+    return all(_bare(b) for b in found) and numbers <= {0, 1, -1}
 
 
 def _branches(node: Expression) -> list[frozenset[Expression]]:
@@ -78,7 +102,7 @@ def _branches(node: Expression) -> list[frozenset[Expression]]:
 
 
 def _rounded(branch: frozenset[Expression]) -> bool:
-    return any((node.op in _IRRATIONAL and not node.is_constant) or _endless(node) for node in branch)
+    return any((node.op in IRRATIONAL and not node.is_constant) or _endless(node) for node in branch)
 
 
 def _endless(node: Expression) -> bool:

@@ -11,6 +11,7 @@ import pytest
 import stated
 
 from oracle.defects import CLASSES, Argument, Defect, Device, Right, defects, right_kernels
+from oracle.defects.base import BEFORE_950
 from oracle.defects.kernels import plain
 from oracle.defects.unseen import WHY
 from oracle.model.errors import OracleError
@@ -83,6 +84,14 @@ def test_an_argument_for_no_mutant_is_refused(monkeypatch):
     monkeypatch.setitem(OPERATORS._found, stray.name, stray)
     with pytest.raises(OracleError, match="no mutant: num/nothing"):
         defects(stray.name)
+
+
+def test_a_mutant_that_some_products_hide_is_run_on_the_others(monkeypatch):
+    op, name = OPERATORS["aclnnSigmoidBackward"], "num/hidden_backward/truncate"
+    hidden = replace(op, name="aclnnHiddenBackward", published=lambda: [Argument(name, "hidden there", BEFORE_950)])
+    monkeypatch.setitem(OPERATORS._found, hidden.name, hidden)
+    (mutant,) = [d for d in defects(hidden.name) if d.id == name]
+    assert (mutant.equivalent, mutant.socs, mutant.soc()) == ("", ("ascend950",), "ascend950")
 
 
 def test_an_operator_without_a_line_anywhere_is_scored():
