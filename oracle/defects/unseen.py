@@ -85,8 +85,10 @@ def _unseen_of_host(op: Operator, what: str) -> str:
 
 
 def _is_the_gradient(op: Operator) -> bool:
-    """Whether every result is the gradient, of either sign, or 0, under a mean too."""
-    found = [branch for _, *roots in elementwise.roots(op) for root in roots for branch in _branches(root)]
+    """Whether every result is the gradient, of either sign, or 0: no mean divides it."""
+    if op.attribute("reduction") is not None:
+        return False
+    found = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root)]
     numbers = {n.value for branch in found for n in branch if n.op == "constant"}
     return all(_bare(b) for b in found) and numbers <= {0, 1, -1}
 
