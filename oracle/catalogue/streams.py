@@ -24,8 +24,8 @@ class Stream:
     """The random words of one parameter of one case; each request continues where the last one ended."""
 
     def __init__(self, seed: int, case: str, parameter: str) -> None:
-        digest = hashlib.sha256(f"{SCHEME}\n{seed}\n{case}\n{parameter}".encode()).digest()
         self._bits = _FREE.pop() if _FREE else np.random.Philox(key=0, counter=0)
+        digest = hashlib.sha256(f"{SCHEME}\n{seed}\n{case}\n{parameter}".encode()).digest()
         state = _START["state"] | {"key": np.frombuffer(digest[:16], dtype="<u8").astype(np.uint64)}
         self._bits.state = _START | {"state": state}
 

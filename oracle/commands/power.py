@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ..catalogue import is_catalogue, load, load_all, operator_of, select
@@ -24,6 +25,7 @@ from ..runner.settings import LAYERS, Settings, settings_of
 from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
+SEEDS = range(5)
 PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # what the diagnosis and the shrinker must reach
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
 RENDERERS: dict[str, Callable[[Data], str]] = {
@@ -67,7 +69,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--layers", metavar="L,...", help=f"layers that may notice (default: {','.join(LAYERS)})")
     parser.add_argument("--standard", default="mixed", metavar="NAME", help="accuracy standard (default: mixed)")
     parser.add_argument(
-        "--seeds", type=_seeds, default=range(5), metavar="N|A..B",
+        "--seeds", type=_seeds, default=SEEDS, metavar="N|A..B",
         help="seeds of the right kernels: 0 to N - 1, or A to B; 0 for none (5)",
     )  # fmt: skip
     parser.add_argument("--right-only", action="store_true", help="only the right kernels: the search for false alarms")
@@ -101,7 +103,8 @@ def add_parser(subparsers: Subparsers) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--per-class", type=_whole, default=5, metavar="N",
-        help="with --diagnosis and --scripts: wrong kernels of every class (5); the first of --seeds draws them",
+        help="with --diagnosis and --scripts: wrong kernels of every class (5), drawn anew by each of --seeds (0), "
+        "which makes the data of their cases too",
     )  # fmt: skip
     parser.add_argument(
         "--json", type=Path, metavar="FILE",
@@ -232,9 +235,16 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     from ..power import diagnosis, failures, scripts
 
     operators = sorted({case.op for case in cases})
-    wrong = failures.chosen(operators, args.per_class, args.seeds.start, args.soc)
-    wrong = [defect for defect in wrong if args.only in defect.id]
-    found = failures.failures(wrong, cases, _settings(args), each=1 if args.scripts else 2, soc=args.soc)
+    seeds = SEEDS[:1] if args.seeds is SEEDS or not args.seeds else args.seeds
+    drawn = {seed: failures.chosen(operators, args.per_class, seed, args.soc) for seed in seeds}
+    found = (
+        failure
+        for seed, kernels in drawn.items()
+        for failure in failures.failures(
+            [defect for defect in kernels if args.only in defect.id],
+            cases, replace(_settings(args), seed=seed), each=1 if args.scripts else 2, soc=args.soc,
+        )
+    )  # fmt: skip
     if args.scripts:
         rate = scripts.rate_of(found)
         print(f"{rate.failing} of {rate.tried} failures ({100 * rate.share:.1f} %) become a script that fails")
@@ -242,7 +252,9 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
         _write_json(args.json, rate.to_json())
         return 0 if rate.share >= SCRIPTS else 1
     matrix = diagnosis.matrix_of(found)
-    print(f"{len(wrong)} wrong kernels of {len(operators)} operators, drawn by seed {args.seeds.start}")
+    count = sum(len(kernels) for kernels in matrix.kernels.values())
+    told = ", ".join(map(str, seeds))
+    print(f"{count} wrong kernels of {len(operators)} operators, drawn by seed {told}, two failures of each at most")
     print(aligned(*diagnosis.table(matrix)))
     print(diagnosis.sentence(matrix))
     print("".join(f"  wrong: {f.defect.op} {f.defect.id}: {f.case.id}: {cause}\n" for f, cause in matrix.wrong), end="")

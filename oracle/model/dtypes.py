@@ -142,6 +142,8 @@ def find(value: object) -> DType | None:
     """Return the table's row for a NumPy dtype or scalar type, or None if no aclDataType corresponds."""
     if isinstance(value, np.dtype) and value in _BY_NUMPY:
         return _BY_NUMPY[value]
+    if value is None:  # to NumPy, nothing is float64
+        return None
     try:
         dtype = np.dtype(value)  # type: ignore[call-overload]
     except TypeError:

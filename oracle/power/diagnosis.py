@@ -17,6 +17,7 @@ from ..defects.base import CLASSES, Defect
 from ..operators import OPERATORS
 from ..runner.diagnosis import FAMILIES, family_of
 from .failures import Failure
+from .summary import wilson
 
 NONE = "none"
 # The families that are right of a class of wrong kernel; an empty set: no cause is known, and none may be claimed.
@@ -31,9 +32,11 @@ RIGHT: dict[str, frozenset[str]] = {
     "SPEC": frozenset({"special", "sign"}),
     "API": frozenset({"check", "changed input", "lost"}),
     "DET": frozenset({"state", "lost"}),
-    "FORM": frozenset({"sign", "factor", "clamp", "zero", "special"}),
+    "FORM": frozenset({"sign", "factor", "clamp", "zero", "special", "attribute"}),
     "COMB": frozenset({"sign"}),
 }
+# An attribute that is a mere factor of the result, and is misread, cannot be told from a wrong factor.
+ATTRIBUTE = frozenset({"attribute", "factor", "sign", "zero"})
 OPEN = ("FORM", "DET")  # a right claim of them is no more than luck
 # What a kernel says of itself decides before its class.
 BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -41,11 +44,15 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"off by 2", frozenset({"factor", "rounding"})),
     (r"wider dtype|flattened|leading axis", frozenset({"other array"})),
     (r"beyond \d+ are infinite|stays? zero", frozenset({"lost", "zero"})),
-    (r"read backwards", frozenset({"layout"})),
+    (r"read backwards|shifted by one|gives its first|is read at the flat index|aligned with", frozenset({"layout"})),
     (r"checker", frozenset({"check"})),
     (r"flat offsets", frozenset({"lost", "outside"})),
     (r"wraps|again", frozenset()),
-    (r"bits? confused|the other way round", frozenset()),
+    (r"the other way round", frozenset({"type"})),
+    (r"^an absent .* is read as", frozenset({"factor", "zero"})),
+    (r"counts as absent", frozenset({"optional"})),
+    (r"is read as (0|the largest number)", frozenset({"special"})),
+    (r"are read as 0", frozenset({"flush"})),
     (r"sign is wrong", frozenset({"sign"})),
     (r"not written|are lost|left over", frozenset({"lost"})),
     (r"returns? zero", frozenset({"zero", "lost"})),
@@ -57,6 +64,8 @@ def right_of(defect: Defect) -> frozenset[str]:
     """Return the families that would be a right claim of a kernel."""
     if re.search(rf"number of {OPERATORS[defect.op].output} wraps", defect.what):
         return frozenset({"lost"})
+    if defect.id.startswith("attribute/"):
+        return ATTRIBUTE
     found = (families for words, families in BY_WORDS if re.search(words, defect.what))
     return next(found, RIGHT[defect.kind])
 
@@ -103,9 +112,13 @@ class Matrix:
     def to_json(self) -> dict[str, Any]:
         return {
             "precision": round(self.precision, 4),
+            "precision_interval": wilson(self.right, self.claims),
             "recall": round(self.recall, 4),
+            "recall_interval": wilson(self.told, self.known),
             "claims": self.claims,
+            "right": self.right,
             "known": self.known,
+            "told": self.told,
             "matrix": {kind: dict(counted) for kind, counted in self.counts.items()},
             "wrong": [{"kernel": f.defect.id, "case": f.case.id, "cause": cause} for f, cause in self.wrong],
             "missed": [{"kernel": f.defect.id, "case": f.case.id, "what": f.defect.what} for f in self.missed],
@@ -133,9 +146,15 @@ def table(matrix: Matrix) -> tuple[list[str], list[list[str]]]:
 
 
 def sentence(matrix: Matrix) -> str:
-    """The score in a sentence."""
+    """The score in a sentence, with Wilson's intervals."""
     return (
         f"{matrix.claims} claims on {sum(c.total() for c in matrix.counts.values())} failures: precision "
-        f"{100 * matrix.precision:.1f} % ({matrix.right} right), recall {100 * matrix.recall:.1f} % (of {matrix.known} "
-        f"failures for which a claim would be right)"
+        f"{100 * matrix.precision:.1f} % ({matrix.right} right; {_between(matrix.right, matrix.claims)}), recall "
+        f"{100 * matrix.recall:.1f} % ({matrix.told} of {matrix.known} failures for which a claim would be right; "
+        f"{_between(matrix.told, matrix.known)})"
     )
+
+
+def _between(some: int, all: int) -> str:
+    low, high = wilson(some, all)
+    return f"{low:.1f} to {high:.1f} % with 95 % confidence"

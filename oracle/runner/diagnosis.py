@@ -9,7 +9,8 @@ as a wrong store would round them; a factor, a sign or a permutation must hold t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -19,9 +20,12 @@ from ..model.dtypes import FORMATS, find
 from ..numerics.graphs import Elementwise
 from ..numerics.rounding import round_to
 from ..operators import OPERATORS
-from .factors import named_factor
 from .findings import NEAR, Findings, near
-from .misread import read_otherwise
+from .misread import read_elsewhere
+from .misvalued import read_as_other_values
+from .narrowed import computed_in, errors_as_in
+from .scaled import any_factor, factor, negated, some_negated
+from .simulated import Explanation
 
 MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
 SHIFTS = 64  # distances that are tried where a value stands in more places than one
@@ -32,12 +36,15 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "outside": ("is overwritten",),
     "lost": ("not written", "is lost", "nothing at all is written"),
     "index": ("ignored",),
+    "type": ("bits taken for",),
+    "attribute": ("the attribute",),
+    "optional": ("absent",),
     "sign": ("sign",),
     "clamp": ("clamp",),
     "factor": ("factor", "element count"),
     "zero": ("zero is returned",),
     "other array": ("another array",),
-    "rounding": ("rounded", "digits", "rounds"),
+    "rounding": ("rounded", "digits"),
     "flush": ("flushed",),
     "special": ("NaN", "infinit", "saturates", "overflows"),
     "check": ("check", "refuses", "accepts"),
@@ -58,10 +65,30 @@ def cause_of_values(found: Findings) -> str:
     if found.actual.shape != found.golden.shape or found.actual.dtype != found.golden.dtype:
         return ""
     with np.errstate(all="ignore"):
-        for rule in _RULES:
-            for cause in rule(found):
-                return cause
-    return ""
+        return _cause(found)
+
+
+def _cause(found: Findings) -> str:
+    """What is certain; what a simulation proves; else what alone would explain it: where two kinds of claim fit, none
+    is made."""
+    for rule in _CERTAIN:
+        for cause in rule(found):
+            return cause
+    simulated = []
+    for told in chain(read_elsewhere(found), read_as_other_values(found), computed_in(found)):
+        simulated.append(told)
+        if told.sure:
+            return told.cause
+    claims = [told.cause for told in _joined(simulated)]
+    claims += [cause for rule in _RULES for cause in rule(found)][:1]
+    return claims[0] if len({family_of(cause) for cause in claims}) == 1 else ""
+
+
+def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
+    """The same told of several operands is one claim: of one or the other."""
+    for told in dict.fromkeys(each.told for each in simulated):
+        names = [each.of for each in simulated if each.told == told]
+        yield Explanation(" or ".join(names), told, False)
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
@@ -176,31 +203,6 @@ def _narrow(found: Findings) -> Iterator[str]:
         mask = np.uint32((1 << cut) - 1)
         if not (bits & mask).any() and np.mean((exact & mask) != 0) > 0.5:
             yield f"float32 results carry only the digits of {name}: they are rounded to it on the way"
-    outward = (found.actual[good] - found.reference.value[good]) * np.sign(found.reference.value[good])
-    few = np.count_nonzero(good) < 3 or not _both_signs(outward[found.bad[good]])
-    if not few and _errors_below(found, 2.0**-8) and np.mean(found.bad[good]) > 0.5:
-        yield "every error is small beside its value: operands or intermediate results carry fewer digits than float32"
-
-
-def _few_units(found: Findings) -> Iterator[str]:
-    """16-bit results off by a few units in the last place, some too large and some too small, over the whole output."""
-    dtype = str(found.actual.dtype)
-    if dtype not in ("float16", "bfloat16") or found.bad.size < 8:
-        return
-    error = found.actual.astype(np.float64) - found.reference.value
-    finite = np.isfinite(error)
-    if not finite[found.bad].all() or not (found.bad.sum() >= 3 or found.bad.mean() > 0.2):
-        return
-    step = _step(found.golden.astype(np.float64), dtype)
-    scale = float(np.max(np.abs(found.golden.astype(np.float64)), where=finite, initial=0.0))
-    coarse = np.maximum(step, 2 * scale * 2.0 ** -FORMATS[dtype].mant)
-    outward = error * np.sign(found.reference.value)
-    if (np.abs(error[found.bad]) <= 4 * coarse[found.bad]).all() and _both_signs(outward[found.bad]):
-        yield f"errors of a few units in the last place: intermediate results are rounded to {dtype}"
-
-
-def _both_signs(error: Array) -> bool:
-    return bool(error.size < 4 or ((error > 0).any() and (error < 0).any()))
 
 
 def _errors_below(found: Findings, limit: float) -> bool:
@@ -212,40 +214,6 @@ def _errors_below(found: Findings, limit: float) -> bool:
 
 
 # ---- signs, factors, zeros, specials ---------------------------------------------------------------------------------
-
-
-def _sign(found: Findings) -> Iterator[str]:
-    g, a = found.golden[found.bad], found.actual[found.bad]
-    if np.isfinite(a).all() and np.isfinite(g).all() and (g != 0).any() and near(a, -g, 16).all():
-        yield "wrong sign"
-
-
-def _factor(found: Findings) -> Iterator[str]:
-    """Every element that is not zero is wrong by one factor: at least three of different size."""
-    g, a = found.golden.astype(np.float64), found.actual.astype(np.float64)
-    where = (g != 0) & np.isfinite(g)
-    if (a[~where & (g == 0)] != 0).any() or not np.isfinite(a[where]).all():
-        return
-    if not where.any() or np.mean(found.bad[where]) < 0.9:
-        return
-    form = FORMATS[str(found.actual.dtype)]
-    unit = 2.0 ** -(form.mant + 1)
-    normal = where & (np.abs(g) > form.tiny)
-    ratios = a[normal] / g[normal]
-    if not ratios.size:
-        return
-    sizes = len(np.unique(np.abs(g[normal])))
-    factor, size = float(np.median(ratios)), found.golden.size
-    if not np.isfinite(factor) or factor == 0 or abs(factor - 1) < 4 * unit:
-        return
-    if (np.abs(ratios / factor - 1) > 8 * unit).any():
-        return
-    if size > 1 and abs(factor / size - 1) < 8 * unit:
-        yield f"the division by the element count {size} is missing"
-    elif size > 1 and abs(factor * size - 1) < 8 * unit:
-        yield f"divided by the element count {size}, which is not asked for"
-    elif (told := named_factor(factor, 8 * unit, found.call)) and (sizes >= 3 or "too many" in told):
-        yield told
 
 
 def _clamp(found: Findings) -> Iterator[str]:
@@ -279,7 +247,7 @@ def _zeros(found: Findings) -> Iterator[str]:
     if found.bad.size > 1 and not found.actual.any():
         tiny = "zero for every element: the subnormal numbers of an operand are flushed to zero"
         yield tiny if _tiny_operand(found) else "zero is returned for every element"
-    elif _is_share(found.places) or _is_box(found):
+    elif (_is_share(found.places) or _is_box(found)) and not _operands_repeat(found):
         yield f"zero where {found.places}: a share of the work is lost"
 
 
@@ -309,13 +277,25 @@ def _tiny_operand(found: Findings) -> bool:
 
 def _is_box(found: Findings) -> bool:
     """Whether the bad elements are all that are not zero in a box of indices, and many."""
-    where = np.nonzero(found.bad)
-    if found.bad.ndim == 0 or where[0].size < 16:
+    if np.count_nonzero(found.bad) < 16:  # of a scalar at most one is
         return False
+    where = np.nonzero(found.bad)
     box = tuple(slice(int(i.min()), int(i.max()) + 1) for i in where)
     inside = np.zeros(found.bad.shape, bool)
     inside[box] = True
     return not inside.all() and bool((found.bad == (inside & (found.golden != 0))).all())
+
+
+def _operands_repeat(found: Findings) -> bool:
+    """Whether an operand repeats its values along an axis: a pattern may then be that of its values."""
+    for array in () if found.call is None else found.call.inputs.values():
+        if isinstance(array, np.ndarray) and array.size > 1:
+            shape = found.actual.shape
+            lead = (1,) * (len(shape) - array.ndim) + array.shape
+            expanded = any(s == 0 < n - 1 for s, n in zip(array.strides, array.shape, strict=True))
+            if expanded or any(n == 1 < m for n, m in zip(lead, shape, strict=False)):
+                return True
+    return False
 
 
 def _is_share(places: str) -> bool:
@@ -336,7 +316,7 @@ def _specials(found: Findings) -> Iterator[str]:
         yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
     if np.isnan(a).all() and np.isfinite(g).all() and _special_inputs(found):
         yield "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"
-    if np.isinf(a).all() and np.isfinite(g).all() and _is_share(found.places):
+    if np.isinf(a).all() and np.isfinite(g).all() and _is_share(found.places) and not _operands_repeat(found):
         yield f"infinite where {found.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(found.golden).any() and _special_inputs(found):
         yield "an intermediate overflows"
@@ -353,7 +333,10 @@ def _special_inputs(found: Findings) -> bool:
     )
 
 
+_CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
+    _kept, _ignored_offsets, _ignored_rows, negated, factor,
+)  # fmt: skip
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _kept, _ignored_offsets, _ignored_rows, read_otherwise, _sign, _factor, _clamp, _specials, _zeros, _permuted,
-    _stale, _stores, _narrow, _few_units,
+    some_negated, _clamp, _specials, _zeros, _permuted,
+    _stale, _stores, _narrow, errors_as_in, any_factor,
 )  # fmt: skip

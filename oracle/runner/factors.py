@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from ..model.call import Call
+from ..operators import OPERATORS
+from ..operators.parameters import MEAN
 
 CONSTANTS = (math.log(2), 1 / math.log(2), math.pi, math.e, math.sqrt(2), math.sqrt(0.5), math.sqrt(2 / math.pi))
 
@@ -32,3 +34,38 @@ def named_factor(factor: float, near: float, call: Call | None) -> str:
     if binary or round_number or any(abs(abs(factor) / constant - 1) < near for constant in CONSTANTS):
         return f"all wrong by the factor {factor:.6g}"
     return ""
+
+
+def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
+    """A mean that is divided by another count, in words; "" where the factor is no quotient of two counts."""
+    if call is None:
+        return ""
+    op = OPERATORS[call.op]
+    given = {**call.inputs, **call.attrs}
+    if (
+        op.reduction is None
+        or call.attrs.get(op.reduction.name) != MEAN
+        or not isinstance(call.inputs[op.main], np.ndarray)
+    ):
+        return ""
+    right = call.inputs[op.main].size if op.mean is None else op.mean(given)
+    for count, what in _counts(call, right).items():
+        if count not in (0, right) and abs(factor * count / right - 1) < near:
+            return f"the mean is divided by {count} ({what}), not by {right}: all wrong by the factor {factor:.6g}"
+    return ""
+
+
+def _counts(call: Call, right: int) -> dict[int, str]:
+    """What a mean may be divided by instead of the right count, the likeliest first."""
+    op = OPERATORS[call.op]
+    shape = call.inputs[op.main].shape
+    found: dict[int, str] = {1: "nothing"}
+    arrays = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray)}
+    ways = [(array.size, f"the size of {name}") for name, array in arrays.items()]
+    ways += [(math.prod(op.output_shape(call.inputs)), "the size of the output")]
+    ways += [(n, f"axis {k}") for k, n in enumerate(shape)]
+    ways += [(math.prod(shape[1:]), "all but the first axis"), (math.prod(shape[:-1]), "all but the last axis")]
+    ways += [(right + 1, "one too many"), (right - 1, "one too few"), (len(shape), "the rank")]
+    for count, what in ways:
+        found.setdefault(count, what)
+    return found

@@ -74,8 +74,10 @@ def elements(
     actual, golden, value, bound = real(actual), real(reference.golden), reference.value, reference.bound
     judged = np.ones(actual.shape, bool) if reference.unspecified is None else ~reference.unspecified
     score = _score(actual, value, bound)
+    wrong = (score > 1) & judged  # whatever rule failed: a cause has to explain all of it
     if bad is None:
         bad = (score > 0) & judged
+    wrong = wrong | bad if wrong.any() else bad
     distance = (
         ulp_distance(actual, golden) if find(actual.dtype) and is_float(actual) else _integer_distance(actual, golden)
     )
@@ -83,7 +85,8 @@ def elements(
     shape = actual.shape
     if bad.any():
         places = pattern.describe(bad, ignored_rows(reference))
-        cause = diagnosis.cause_of_values(Findings(reference, given, bad, places, call, output, before))
+        where = places if np.array_equal(wrong, bad) else pattern.describe(wrong, ignored_rows(reference))
+        cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
     return Detail(
         rule=rule,
         output=output,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import math
+import sys
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -286,3 +288,12 @@ def test_fold_sum_sums(n: int) -> None:
         assert total.shape == tuple(1 if a == axis else s for a, s in enumerate(matrix.shape))
         # pairwise: log2(n) roundings of a sum of positive terms
         assert np.allclose(total.ravel(), [math.fsum(row) for row in x], rtol=12 * 2.0**-53, atol=0)
+
+
+def test_a_stream_of_an_id_that_is_no_text_is_refused_and_leaves_no_message_behind(monkeypatch):
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with pytest.raises(UnicodeEncodeError):
+        Stream(0, "half a pair \ud800", "self")
+    gc.collect()
+    assert not said

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from misbehaving import FlipsOneSign, log_sigmoid
 
+from oracle.defects.kernels import public
+from oracle.model.call import Call
 from oracle.model.dtypes import DTYPES
+from oracle.model.platforms import PLATFORMS
 from oracle.numerics.rounding import round_to
-from oracle.operators import Reference, compute
+from oracle.operators import OPERATORS, Reference, compute, reference
 from oracle.runner import Settings, run_case
 from oracle.runner.bench import Bench
 from oracle.runner.broken_rules import cause_of_structure
 from oracle.runner.diagnosis import FAMILIES, cause_of_values, family_of
-from oracle.runner.findings import Findings
+from oracle.runner.failure import elements
+from oracle.runner.findings import Findings, near
 from oracle.runner.pattern import describe
 from oracle.runner.repeatable import AGAIN, ALONE
+from oracle.runner.simulated import but
 
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(6, 8))
@@ -75,6 +81,110 @@ def test_what_a_claim_says_of_values():
         assert found.startswith(told), (told, found)
         assert bool(found) == bool(told)
         assert bool(family_of(found)) == bool(told)
+
+
+def told_of(call, *, output=None, **operands):
+    """What is claimed of a device that computes a call with other operands, or gives ``output`` for a right result."""
+    right = reference(call)
+    actual = compute(but(call, **operands)) if output is None else output(right.golden.copy())
+    bad = ~near(actual, right.golden, 0) & ~(np.abs(actual.astype(np.float64) - right.value) <= right.bound)
+    return cause_of_values(Findings(right, actual, bad, describe(bad), call))
+
+
+def call_of(op, main, dtype="float32", attrs=None, **operands):
+    """A call whose operands are normal numbers of one shape, or the given ones."""
+    rng = np.random.default_rng(1)
+    kind = DTYPES[dtype].numpy
+    inputs = {p.name: operands.get(p.name, rng.normal(size=main).astype(kind)) for p in OPERATORS[op].inputs()}
+    given = {p.name: p.plain for p in OPERATORS[op].parameters if p.kind == "attr"} | (attrs or {})
+    out = np.zeros(main, kind)
+    return Call(op, "ascend910b", inputs, given, {OPERATORS[op].output: out})
+
+
+SMOOTH, STEPS = "aclnnSiluBackward", "aclnnL1LossBackward"
+
+
+def test_an_operand_read_wrongly_is_named_because_a_simulation_gives_what_the_device_gave():
+    """Also in a formula of steps, whose results only change their signs: no wrong sign is claimed there."""
+    for op, dtype in ((SMOOTH, "float32"), (STEPS, "float16")):
+        call = call_of(op, (6, 16), dtype)
+        x = call.inputs["self"]
+        for other, family in (
+            (np.roll(x.reshape(-1), 1).reshape(x.shape), "layout"),
+            (np.broadcast_to(x[:1], x.shape), "layout"),
+            (x[::-1, ::-1], "layout"),
+            (np.abs(x), "sign"),
+        ):
+            cause = told_of(call, self=other)
+            assert cause.startswith("self is read"), (op, cause)
+            assert family_of(cause) == family, (op, cause)
+    half = call_of(SMOOTH, (6, 16), "float16")
+    bits = half.inputs["self"].view(DTYPES["bfloat16"].numpy).astype(np.float16)
+    assert told_of(half, self=bits) == "self has its bits taken for those of bfloat16"
+    wide = call_of(SMOOTH, (6, 16))
+    assert family_of(told_of(wide, self=wide.inputs["self"].astype(np.float16).astype(np.float32))) == "rounding"
+
+
+def test_an_attribute_that_is_misread_is_named():
+    call = call_of("aclnnThresholdBackward", (6, 16), attrs={"threshold": 0.25})
+    wrong = compute(replace(call, attrs={"threshold": 0.0}))
+    assert told_of(call, output=lambda golden: wrong) == "the attribute threshold is read as 0.0"
+
+
+def test_a_wrong_sign_here_and_there_is_claimed_only_where_no_comparison_gives_it():
+    for op, told in ((SMOOTH, "wrong sign"), (STEPS, "")):
+        assert told_of(call_of(op, (6, 16)), output=lambda golden: some(golden, (0, 0), -golden[0, 0])) == told
+        assert told_of(call_of(op, (6, 16)), output=lambda golden: -golden) == "wrong sign"
+
+
+def test_where_explanations_of_two_kinds_fit_none_is_told():
+    """Zeros everywhere come of a first element of zero that stands for all, too."""
+    call = call_of(SMOOTH, (6, 16))
+    assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
+    call.inputs["gradOutput"][0, 0] = 0
+    assert told_of(call, output=np.zeros_like) == ""
+
+
+def test_a_pattern_that_an_operand_has_itself_is_no_proof_of_a_lost_share():
+    row = np.random.default_rng(2).normal(size=(1, 16)).astype(np.float32)
+    for gradient, told in ((np.repeat(row, 6, axis=0), True), (np.broadcast_to(row, (6, 16)), False)):
+        call = call_of(SMOOTH, (6, 16), gradOutput=gradient)
+        cause = told_of(call, output=lambda golden: some(golden, (slice(None), [3, 7, 11, 15]), 0))
+        assert cause.startswith("zero where every 4th index of axis 1") == told
+        assert bool(cause) == told
+
+
+def test_a_mean_by_another_count_is_told_with_both_counts():
+    call = call_of("aclnnMseLossBackward", (6, 16), attrs={"reduction": 1})
+    assert told_of(call, output=lambda golden: golden * np.float32(96 / 97)).startswith(
+        "the mean is divided by 97 (one too many), not by 96"
+    )
+
+
+def test_a_claim_explains_all_that_is_wrong_and_not_only_what_the_failed_rule_names():
+    """The rule of NaN names one element; the others are wrong too, so no NaN is claimed."""
+    call = call_of(SMOOTH, (6, 16))
+    call.inputs["gradOutput"][2, 3] = np.nan
+    right = reference(call)
+    shifted = compute(but(call, gradOutput=np.zeros((6, 16), np.float32) + np.float32(0.37)))
+    nan_alone = np.isnan(right.golden) != np.isnan(shifted)
+    told = elements("gradInput", "NaN", right, shifted, nan_alone, call)
+    assert (told.bad, told.cause) == (1, "")
+
+
+def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_constant_is_none():
+    call = call_of(SMOOTH, (6, 16))
+    narrow = public(OPERATORS[SMOOTH], PLATFORMS["ascend910b"].kernel, np.float16)
+    made = np.asarray(narrow({**call.inputs, **call.attrs}, PLATFORMS["ascend910b"])).astype(np.float32)
+    assert told_of(call, output=lambda golden: made) == "intermediate results are rounded to float16"
+    x = call.inputs["self"]
+    slightly = compute(but(call, self=(x * np.float32(1 + 2.0**-12)).astype(np.float32)))
+    assert told_of(call, output=lambda golden: slightly) == ""
+
+
+def test_a_scalar_of_zero_is_no_share_of_anything():
+    call = call_of(SMOOTH, ())
+    assert told_of(call, output=lambda golden: np.zeros((), np.float32)) in ("", "zero is returned for every element")
 
 
 class Remembers:

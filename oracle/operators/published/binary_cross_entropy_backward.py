@@ -17,6 +17,9 @@ from ..binary_cross_entropy_backward import CLAMP, OPERATOR, formula
 from ..parameters import SUM
 
 RIGHT = traced(OPERATOR)
+ARGUMENTS = {
+    f"operand/{OPERATOR.slug}/self inf as largest": "what an infinite self gives is unspecified: right kernels disagree"
+}
 
 
 def in_float16(k: Operands, a: Arguments) -> Any:

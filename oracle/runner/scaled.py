@@ -1,0 +1,93 @@
+"""Results that are wrong by a sign or by one factor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..model.dtypes import FORMATS
+from ..operators import OPERATORS
+from .factors import named_factor, wrong_divisor
+from .findings import Findings, near
+
+MANY_SIZES = 4  # of what is wrong by a factor of no name
+
+
+def negated(found: Findings) -> Iterator[str]:
+    """Every number that is not zero has the other sign. Where only some have, what they come of decides."""
+    value, actual = found.reference.value, found.actual.astype(np.float64)
+    signed = np.isfinite(value) & (found.golden != 0)
+    opposite = near(found.actual, -found.golden, 16) | (np.abs(actual + value) <= found.reference.bound)
+    others = found.bad & ~signed & ~(np.isinf(value) & (actual == -value))
+    if (signed & found.bad).any() and opposite[signed].all() and not others.any():
+        yield "wrong sign"
+
+
+def some_negated(found: Findings) -> Iterator[str]:
+    """Some numbers have the other sign, in a formula whose results are not one number times plus or minus 1: there a
+    wrong comparison would do it."""
+    g, a = found.golden[found.bad], found.actual[found.bad]
+    if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, 16).all() or found.call is None:
+        return
+    op = OPERATORS[found.call.op]
+    gradient = None if op.gradient is None else found.call.inputs.get(op.gradient)
+    if isinstance(gradient, np.ndarray) and _spreads(gradient.shape, found.golden.shape):
+        ratios = np.abs(found.reference.value / gradient.astype(np.float64))
+        ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
+        if ratios.size and np.ptp(ratios) > 2.0**-6 * np.median(ratios):
+            yield "wrong sign"
+
+
+def _spreads(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    lead = (1,) * (len(shape) - len(own)) + own
+    return len(own) <= len(shape) and all(n in (1, m) for n, m in zip(lead, shape, strict=True))
+
+
+def factor(found: Findings) -> Iterator[str]:
+    """Every number that is not zero is wrong by one factor, which has a name."""
+    times, near_to = _common_factor(found)
+    if not times:
+        return
+    size = found.golden.size
+    if size > 1 and abs(times / size - 1) < near_to:
+        yield f"the division by the element count {size} is missing"
+    elif size > 1 and abs(times * size - 1) < near_to:
+        yield f"divided by the element count {size}, which is not asked for"
+    else:
+        named = named_factor(times, near_to, found.call)
+        yield from filter(None, [wrong_divisor(times, near_to, found.call)])
+        if named and (_sizes(found) >= 3 or "too many" in named):
+            yield named
+
+
+def any_factor(found: Findings) -> Iterator[str]:
+    """One factor of no name, proved by numbers of many sizes; it must differ from 1 by more than roundings do."""
+    times, near_to = _common_factor(found)
+    if times and _sizes(found) >= MANY_SIZES and abs(times - 1) > 2 * near_to:
+        yield f"all wrong by the factor {times:.6g}"
+
+
+def _common_factor(found: Findings) -> tuple[float, float]:
+    """The factor by which all numbers but zeros are wrong, and how exactly it is known; 0 if there is none."""
+    none = 0.0, 0.0
+    value, actual, bound = found.reference.value, found.actual.astype(np.float64), found.reference.bound
+    zero = found.golden == 0
+    where = ~zero & np.isfinite(found.golden)
+    if not where.any() or actual[zero].any() or not np.isfinite(actual[where]).all():
+        return none
+    form = FORMATS[str(found.actual.dtype)]
+    unit = 2.0 ** -(form.mant + 1)
+    normal = where & (np.abs(value) > form.tiny) & (np.abs(actual) > form.tiny)
+    if not normal.any() or np.mean(found.bad[where]) < 0.9:
+        return none
+    times = float(np.median(actual[normal] / value[normal]))
+    if not np.isfinite(times) or abs(times - 1) < 4 * unit:
+        return none
+    allowed = np.abs(times) * (8 * unit * np.abs(value) + bound) + form.quantum
+    return (times, 8 * unit) if (np.abs(actual - times * value) <= allowed)[where].all() else none
+
+
+def _sizes(found: Findings) -> int:
+    """How many numbers of different size there are."""
+    return len(np.unique(np.abs(found.golden[np.isfinite(found.golden) & (found.golden != 0)])))
