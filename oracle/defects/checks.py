@@ -142,7 +142,9 @@ def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
     """What the checks of a tensor's dtype, or of several tensors' common one, are called."""
     own: tuple[str, ...] = (f"bfloat16 {tensors[0]} where the product has it",) if len(tensors) == 1 else ()
     *given, last = tensors
-    own = (f"the common dtype of {' and '.join(given)} casts to {last}",) if len(given) > 1 else own
+    if given:
+        source = given[0] if len(given) == 1 else f"the common dtype of {' and '.join(given)}"
+        own = (f"{source} casts to {last}",)
     return (f"{'common ' if len(tensors) > 1 else ''}dtype of {' and '.join(tensors)}", *own)
 
 
