@@ -9,7 +9,8 @@ import pytest
 
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.cli import main
-from oracle.defects.pairs import factors_of, meeting
+from oracle.defects.factors import factors_of
+from oracle.defects.pairs import meeting
 from oracle.model.call import Call
 from oracle.operators import OPERATORS
 from oracle.power.interactions import KINDS, interactions
