@@ -194,9 +194,7 @@ class _Expander:
         if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
             dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
         if cover == BY_CLASS and min(map(len, shapes), default=2) < 2:
-            raise self.error(
-                f"family {self.name}: cover: {BY_CLASS} is of shapes of two or more axes", whole, ("shape",)
-            )
+            raise self.error(f"family {self.name}: {BY_CLASS} are of shapes of two or more axes", whole, ("shape",))
         free: list[list[Any]] = [dtypes, shapes, *values, *axes]
 
         def planned(row: tuple[int, ...]) -> list[Case]:

@@ -123,7 +123,7 @@ def impossible(op: Operator, one: Condition, two: Condition) -> str:
     return ""
 
 
-_SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors that say of the shape what its classes say
+SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors that say of the shape what its classes say
 
 
 def _no_such_class(op: Operator, met: Sequence[Condition]) -> bool:
@@ -132,7 +132,7 @@ def _no_such_class(op: Operator, met: Sequence[Condition]) -> bool:
     if not held:
         return False
     others = [condition for condition in met if condition[0] not in held]
-    if any(factor in _SAID_BY for factor, _ in others) or not shape_classes.meet(*held.items()):
+    if any(factor in SAID_BY for factor, _ in others) or not shape_classes.meet(*held.items()):
         return True
     rank, first, last = (held.get(kind) for kind in ("rank", "leading axis", "last axis"))
     if rank == "2" and any(value.startswith("middle") for _, value in others):

@@ -51,7 +51,7 @@ def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
         for kind, found in zip((*KINDS, *BY_CLASS), _feasible(op, factors), strict=True)
     ]
     for case in cases:
-        call = _described(op, case)
+        call = described(op, case)
         labels = [(name, label(call)) for name, label, _ in factors]
         here = _told(tuple((name, value) for name, value in labels if value in known[name]))
         met = [set(combinations(here, count)) for count in (1, 2, 3)]
@@ -87,7 +87,7 @@ def _by_dtype(threes: Sequence[Combination]) -> tuple[list[Combination], list[Co
     return [t for t in threes if t[0][0] == "dtype"], [t for t in threes if t[0][0] != "dtype"]
 
 
-def _described(op: Operator, case: Case) -> Call:
+def described(op: Operator, case: Case) -> Call:
     """Return a case's call for labels, which look at shapes, strides and dtypes; class indices alone hold values."""
     inputs = {
         name: None if plan is None else _laid_out(case, name, plan, op.by_name[name].holds("classes"))
