@@ -152,6 +152,7 @@ def rows() -> Iterator[Defect | Argument]:
     for name in ("gradOutput", "self", "gradInput", SUM):
         yield Argument(f"check/{OPERATOR.slug}/without rank of {name}", others)
     yield Argument(f"num/{OPERATOR.slug}/bfloat16 in bfloat16 of {SUM}", f"{exact}; the sum is kept in float32")
+    yield Argument(f"counter/{OPERATOR.slug}/{SUM} row of {SUM}", "gradWeight has one axis, or one element: one row")
     summed_up = (
         "a sum of rounded terms, which right kernels add in any order: one beside a tie may be stored to either side"
     )
