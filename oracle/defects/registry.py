@@ -34,7 +34,7 @@ from . import (
     tiles,
 )
 from .base import Argument, Defect, Right
-from .device import nothing
+from .device import Kernel, nothing
 from .right import generated as right_of
 from .unseen import unseen
 
@@ -65,6 +65,7 @@ def defects(op: str) -> tuple[Defect, ...]:
     entries = _published(found)
     arguments = {entry.id: entry for entry in entries if isinstance(entry, Argument)}
     zero = f"num/{found.slug}/minus zero lost"
+    right = tuple(entry.kernel for entry in entries if isinstance(entry, Right))
     arguments |= {each: Argument(each, ZERO_SIGN) for each in (zero, *(f"{zero} of {n}" for n in found.further))}
     generated = [d for generate in GENERATORS for d in generate(found)]
     generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
@@ -72,7 +73,7 @@ def defects(op: str) -> tuple[Defect, ...]:
     everything = [
         *wrong,
         *api.rows(found),
-        *(_argued(found, d, arguments.get(d.id)) for d in generated),
+        *(_argued(found, d, arguments.get(d.id), right) for d in generated),
     ]
     ids = [d.id for d in everything]
     twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
@@ -83,12 +84,12 @@ def defects(op: str) -> tuple[Defect, ...]:
     return tuple(everything)
 
 
-def _argued(op: Operator, defect: Defect, argument: Argument | None) -> Defect:
+def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tuple[Kernel, ...]) -> Defect:
     """A mutant with the argument why no verdict may notice it, or on the SoCs where one must."""
     left = tuple(soc for soc in defect.socs if argument is not None and soc not in argument.socs)
     if argument is not None and left:
         return replace(defect, socs=left)
-    return replace(defect, equivalent=argument.why if argument else defect.equivalent or unseen(op, defect))
+    return replace(defect, equivalent=argument.why if argument else defect.equivalent or unseen(op, defect, right))
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:
