@@ -12,6 +12,7 @@ from typing import Any
 from ..model import limits
 from ..model.dtypes import FLOATS, dtype_of
 from ..model.errors import OracleError, unknown
+from ..model.shape_classes import FACTORS, classes
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 from . import attributes, generators, planning
@@ -19,6 +20,7 @@ from .asked import Asker
 from .case import HUGE, TIERS, Case
 from .chosen import Chosen, chosen
 from .covering import covering, covering_accepted
+from .covering_classes import covering_classes
 from .ecosystem import Design, Row, Volume
 from .layers import Draft, Layer, Reader
 from .layout import parse
@@ -29,7 +31,8 @@ from .turns import Turns, Values, as_layer, combinations
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
-STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3}  # how many axes' values meet under each word of cover
+BY_CLASS = "triples_of_classes"  # the classes of the shapes meet the other axes' values, not the shapes
+STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, BY_CLASS: 3}  # how many axes' values meet under each word
 ASKED = "validate"  # expect: the status that oracle.validate answers
 _BY_RULE = (
     "values by the commercial standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
@@ -183,12 +186,15 @@ class _Expander:
         self.require(whole, "dtype", "shape", "inputs")
         shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
         values = [listed(whole.keys["attrs"][a]) for a in shown]
-        sizes = [len(self.dtypes(whole)), shapes_in(whole.keys["shape"]), *map(len, values), *map(len, axes)]
-        strength = STRENGTHS[family.keys["cover"]]
-        self.require_few(math.prod(sorted(sizes)[-strength:]), family)
+        cover = family.keys["cover"]
+        kinds = max(map(len, FACTORS.values())) if cover == BY_CLASS else shapes_in(whole.keys["shape"])
+        sizes = [len(self.dtypes(whole)), kinds, *map(len, values), *map(len, axes)]
+        self.require_few(math.prod(sorted(sizes)[-STRENGTHS[cover] :]), family)
         dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
         if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
             dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
+        if cover == BY_CLASS and min(map(len, shapes), default=2) < 2:
+            raise self.error(f"family {self.name}: {BY_CLASS} are of shapes of two or more axes", whole, ("shape",))
         free: list[list[Any]] = [dtypes, shapes, *values, *axes]
 
         def planned(row: tuple[int, ...]) -> list[Case]:
@@ -199,11 +205,14 @@ class _Expander:
             layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs})
             return list(self.cases(layer, shown))
 
-        if family.keys["cover"] != "accepted_pairs":
-            for row in covering([len(axis) for axis in free], strength):
-                yield from planned(row)
+        if cover == "accepted_pairs":
+            yield from self.covered_where_accepted(free, axes, cache(planned))
             return
-        yield from self.covered_where_accepted(free, axes, cache(planned))
+        lengths = [len(axis) for axis in free]
+        by_class = [classes(shape) for shape in shapes] if cover == BY_CLASS else []
+        rows = covering_classes(by_class, lengths, 1, 3) if by_class else covering(lengths, STRENGTHS[cover])
+        for row in rows:
+            yield from planned(row)
 
     def covered_where_accepted(
         self, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]
@@ -283,13 +292,18 @@ class _Expander:
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
         """Whether some SoC accepts the family's plain call of a dtype and a shape, at the first of each attribute."""
         first = {a: listed(layer.keys["attrs"][a])[0] for a in self.attrs}
-        attrs = next(attributes.values(self.operator, first, shape))
-        case = self.planner.case(self.name, self.settled(layer), dtype, shape, attrs, [])
+        try:
+            attrs = next(attributes.values(self.operator, first, shape))
+            case = self.planner.case(self.name, self.settled(layer), dtype, shape, attrs, [])
+        except OracleError as error:  # the operator's own data have no meaning in this shape
+            told = f"family {self.name}, shape {list(shape)}: {error}"
+            self.impossible = self.impossible or self.error(told, layer, ())
+            return False
         return self.asker.where_accepted(case) is not None
 
     def among_accepted(self, whole: Layer, dtypes: list[str], shapes: list[Shape]) -> tuple[list[str], list[Shape]]:
         """Return the dtypes and the shapes of a family whose plain call some SoC accepts."""
-        dtypes = [dtype for dtype in dtypes if self.accepted(whole, dtype, shapes[0])]
+        dtypes = [dtype for dtype in dtypes if any(self.accepted(whole, dtype, shape) for shape in shapes)]
         return dtypes, [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:

@@ -16,6 +16,7 @@ from itertools import product
 from typing import Any
 
 from ..model.errors import OracleError, unknown
+from ..model.shape_classes import small_shapes
 from . import sizes
 from .generators import size_of
 
@@ -30,6 +31,8 @@ def main_shapes(axis: list[Any]) -> Iterator[Shape]:
     for item in axis:
         if isinstance(item, dict) and "sizes" in item:
             yield from sizes.shapes(item["sizes"])
+        elif isinstance(item, dict) and "classes" in item:
+            yield from _of_classes(item)
         elif isinstance(item, dict):
             yield from product(*(_lengths(entry) for entry in item["product"]))
         else:
@@ -41,9 +44,16 @@ def shapes_in(axis: list[Any]) -> int:
     return sum(_shapes_of(item) if isinstance(item, dict) else 1 for item in axis)
 
 
+def _of_classes(item: Mapping[str, Any]) -> tuple[Shape, ...]:
+    least, most = item["classes"]
+    return small_shapes(least, most, tuple(item.get("longer", ())))
+
+
 def _shapes_of(item: Any) -> int:
     if "sizes" in item:
         return len(sizes.shapes(item["sizes"]))
+    if "classes" in item:
+        return len(_of_classes(item))
     return math.prod(len(_lengths(entry)) for entry in item["product"])
 
 

@@ -11,6 +11,7 @@ from ..model.platforms import DEFAULT_SOC
 from ..operators import references
 from ..operators.operator import Operator
 from .case import Case
+from .generators import size_of
 from .inputs import make_inputs
 from .layers import Layer
 
@@ -28,7 +29,8 @@ class Telling:
         self._leaves: dict[Hashable, bool] = {}
 
     def __call__(self, case: Case, variants: Iterable[Layer]) -> bool:
-        return not case.asks_status and not _of_what_is_absent(case, variants) and self._leaves_something(case)
+        said_in_vain = _of_what_is_absent(case, variants) or _of_one_element(case)
+        return not (case.asks_status or said_in_vain) and self._leaves_something(case)
 
     def _leaves_something(self, case: Case) -> bool:
         """Whether the attributes leave more than zeros: 0 times a formula tells nothing of it."""
@@ -48,3 +50,9 @@ def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:
     return any(
         name in absent and not draft.null for layer in variants for name, draft in layer.keys.get("inputs", {}).items()
     )
+
+
+def _of_one_element(case: Case) -> bool:
+    """Whether a row says how a tensor lies in memory that has one element, which is in order whatever is said."""
+    plans = (plan for plan in case.inputs.values() if plan is not None)
+    return any(plan.view != "contiguous" and size_of(plan.shape) == 1 for plan in plans)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
+
+import numpy as np
 
 from ..model.call import Call, TensorSpec
 from ..model.dtypes import FLOATS
@@ -93,8 +96,12 @@ def accepts(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any
 def computes(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
     """Whether such a call is accepted, and sources tell what it computes."""
     call = usual(op, soc, dtype, **more)
+    return validate(call).ok and _is_told(op, call)
+
+
+def _is_told(op: Operator, call: Call) -> bool:
     known = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    return validate(call).ok and (op.undefined is None or op.undefined({**call.attrs, **known}) is None)
+    return op.undefined is None or op.undefined({**call.attrs, **known}) is None
 
 
 @cache
@@ -127,6 +134,33 @@ def socs_of(op: Operator, kind: str) -> tuple[str, ...]:
 def mixes(op: Operator, name: str) -> bool:
     """Whether a tensor may have another float type than all others."""
     return computes(op, dtypes={name: "float16"}) or computes(op, dtype="float16", dtypes={name: "float32"})
+
+
+def host_type(op: Operator, call: Call) -> str:
+    """The type that the host rounds to in a call without data."""
+    arrays = {n: np.empty(t.shape, t.dtype.numpy) for n in call.inputs if (t := call.spec(n)) and t.dtype}
+    return op.host_type({**arrays, **call.attrs}, platform(call.soc))
+
+
+def _accepted_types(op: Operator) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield every accepted choice of float types: those of the operands, the host's, the output's."""
+    names = [p.name for p in op.operands]
+    for types in product(FLOATS, repeat=len(names) + 1):
+        call = usual(op, dtypes=dict(zip((*names, op.output), types, strict=True)))
+        if validate(call).ok and _is_told(op, call):
+            yield types[:-1], host_type(op, call), types[-1]
+
+
+@cache
+def narrows(op: Operator) -> bool:
+    """Whether the output may have a type that does not hold the numbers of some operand's."""
+    return any(out != FLOATS[-1] and {out} != {*given} for given, _, out in _accepted_types(op))
+
+
+@cache
+def rounds_to_another(op: Operator) -> bool:
+    """Whether the host may round to another type than the output's."""
+    return any(host != out for _, host, out in _accepted_types(op))
 
 
 def where_accepted(op: Operator, calls: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

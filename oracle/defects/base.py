@@ -23,6 +23,7 @@ CLASSES = {
     "COMB": "one combination of dtype, reduction, rank, axis",
 }
 EVERY_SOC = tuple(PLATFORMS)
+BEFORE_950 = tuple(name for name, p in PLATFORMS.items() if not p.regbase)
 WITH_BFLOAT16 = tuple(name for name, p in PLATFORMS.items() if p.bfloat16)
 WITH_INFINITIES = tuple(name for name, p in PLATFORMS.items() if not p.saturates)
 
@@ -77,7 +78,9 @@ class Right:
 
 @dataclass(frozen=True)
 class Argument:
-    """Why a generated mutant is equivalent to a right kernel: a mutant that nothing notices is never taken for one."""
+    """Why a generated mutant is equivalent to a right kernel: a mutant that nothing notices is never taken for one.
+    ``socs``: where it is; a mutant that is wrong on others is run there."""
 
     id: str
     why: str
+    socs: tuple[str, ...] = EVERY_SOC

@@ -16,7 +16,7 @@ from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..operators import validate
 from ..operators.operator import Operator
-from .asking import call_of, checks_of, usual, usual_shape
+from .asking import accepted_values, call_of, checks_of, usual, usual_shape
 from .base import Defect
 from .device import Device
 from .kernels import plain
@@ -84,9 +84,10 @@ REPEATED = (
 
 
 OF_NUMBERS = "every real number casts to float32; a complex scalar, which does not, is no argument of a case"
+OF_KINDS = "numbers of every kind that a case may hold, a bool, an integer and a fraction, pass it"
 OF_RANKS = "of whatever rank some tensors are: what this check refuses, another refuses"
 # Asked where three dtypes are compared.
-_COMMON = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "bool")
+_COMMON = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "bool", "complex64")
 
 
 def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
@@ -96,11 +97,17 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return LAST_CHECK
     if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
         return OF_NUMBERS
+    if name in {f"dtype of {p.name}" for p in op.parameters if p.kind == "attr" and len(_numbers(op, p.name)) == 3}:
+        return OF_KINDS
     tensors = (*op.names("input"), *op.names("output"))
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
         return "" if _refuses_a_rank(op, name, soc) else OF_RANKS
     about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
     return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
+
+
+def _numbers(op: Operator, name: str) -> tuple[float, ...]:
+    return accepted_values(op, name, (True, 1, 0.5))
 
 
 def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:
@@ -133,7 +140,11 @@ def _answers(check: Validator, call: Call) -> int | None:
 
 def _dtypes_of(tensors: tuple[str, ...]) -> tuple[str, ...]:
     """What the checks of a tensor's dtype, or of several tensors' common one, are called."""
-    own = (f"bfloat16 {tensors[0]} where the product has it",) if len(tensors) == 1 else ()
+    own: tuple[str, ...] = (f"bfloat16 {tensors[0]} where the product has it",) if len(tensors) == 1 else ()
+    *given, last = tensors
+    if given:
+        source = given[0] if len(given) == 1 else f"the common dtype of {' and '.join(given)}"
+        own = (f"{source} casts to {last}",)
     return (f"{'common ' if len(tensors) > 1 else ''}dtype of {' and '.join(tensors)}", *own)
 
 

@@ -84,7 +84,8 @@ def _index_types(op: Operator) -> list[Condition]:
 
 
 def _samples(op: Operator) -> list[Condition]:
-    return [("(C)", lambda a: a[op.main].ndim == 1), ("(N, C)", lambda a: a[op.main].ndim > 1)]
+    alone: list[Condition] = [("(C)", lambda a: a[op.main].ndim == 1)] if 1 in ranks(op) else []
+    return [*alone, ("(N, C)", lambda a: a[op.main].ndim > 1)]
 
 
 def _places(op: Operator) -> list[Condition]:

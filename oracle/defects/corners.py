@@ -21,7 +21,7 @@ from ..numerics.graphs import COUNT
 from ..operators.operator import Operator
 from ..operators.parameters import MEAN, REDUCTIONS, Parameter
 from . import elementwise, rows, samples
-from .asking import index_types, kinds, socs_of
+from .asking import index_types, kinds, ranks, socs_of
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
 from .kernels import F, Where, flat, plain, row_sum, shaped, spread
@@ -325,7 +325,7 @@ def _sample_wraps(p: Parameter | None) -> Change:
 
 def _loss_counters(op: Operator) -> Iterator[Defect]:
     slug = op.slug
-    for several, shape in ((False, "(C)"), (True, "(N, C)")):
+    for several, shape in ((False, "(C)"), (True, "(N, C)"))[0 if 1 in ranks(op) else 1 :]:
         for code, reduction in _reductions(op):
             kernel = _loss(op, _many_classes(op, several, code), _class_wraps)
             yield Defect(

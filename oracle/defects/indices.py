@@ -10,7 +10,7 @@ from ..model.call import Array
 from ..operators.operator import Operator
 from ..operators.parameters import MEAN
 from . import samples
-from .asking import index_types
+from .asking import index_types, ranks
 from .base import EVERY_SOC, Defect
 from .device import Arguments, Device
 from .kernels import F
@@ -133,6 +133,8 @@ def _changes(op: Operator) -> Iterator[tuple[str, str, str, Change, str, tuple[s
             f"{kind} {word} 0 unset", "IDX", f"{kind} {name}: an {word} of 0 counts as none", zero,
             f"an {word} of 0 that occurs, {name} {kind}", anywhere,
         )  # fmt: skip
+        if 1 not in ranks(op):
+            continue
         vector = _unseen(name, kind, lambda k, a: a[op.main].ndim == 1)
         yield (
             f"{kind} {word} of a vector", "IDX", f"{kind} {name}: the {word} of a single sample is not checked",

@@ -10,8 +10,8 @@ from ..model.call import Array, Call
 from ..model.storage import address, owner_of, row_major, strides_of
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE
-from .asking import broadcasting, is_vector, like_main, output_shape
-from .base import Defect
+from .asking import broadcasting, is_vector, like_main, output_shape, usual_shape, where_accepted
+from .base import EVERY_SOC, Defect
 from .device import Device, Read, Write
 from .kernels import plain
 
@@ -219,11 +219,14 @@ SPREADS: dict[str, tuple[str, Callable[[Array, tuple[int, ...]], Array], str]] =
 
 
 def _broadcasts(op: Operator) -> Iterator[Defect]:
+    shape = usual_shape(op)
     for p in broadcasting(op):
+        smaller = ((1, *shape[1:]), (*shape[:-1], 1), shape[1:])
+        socs = where_accepted(op, [{"shapes": {p.name: each}} for each in smaller])
         for label, (what, spread, needs) in SPREADS.items():
             yield Defect(
                 f"broadcast/{op.slug}/{p.name} {label}", op.name, "IDX", f"a broadcast {p.name} {what}",
-                Device(label, plain(op), read=_spread(p.name, spread)), f"a {p.name} {needs}",
+                Device(label, plain(op), read=_spread(p.name, spread)), f"a {p.name} {needs}", socs=socs or EVERY_SOC,
             )  # fmt: skip
 
 

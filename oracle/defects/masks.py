@@ -37,7 +37,7 @@ def _masked(op: Operator, zero: Zero) -> Kernel:
     return kernel
 
 
-def _factors(op: Operator) -> dict[str, Expression]:
+def factors_of(op: Operator) -> dict[str, Expression]:
     """What the formula, or a public order of it, is zero with, in the words of the parameters."""
     if elementwise.fits(op):
         graphs = [elementwise.value_of(op, form) for form in orders_of(op).values()]
@@ -89,11 +89,11 @@ def _found(op: Operator) -> Iterator[tuple[str, Zero, str]]:
     if samples.fits(op):
         words = REDUCTIONS if op.attribute("reduction") is not None else REDUCTIONS[:1]
         for code, reduction in enumerate(words):
-            for name, factor in ((n, f) for n, f in _factors(op).items() if f.op == "symbol"):
+            for name, factor in ((n, f) for n, f in factors_of(op).items() if f.op == "symbol"):
                 needs = f"{reduction} with a {name} of 0 and another factor infinite or NaN"
                 yield f"{reduction} {name}", _of_samples(op, str(factor.value), code), needs
     elif elementwise.fits(op) or rows.fits(op):
-        for name, factor in _factors(op).items():
+        for name, factor in factors_of(op).items():
             yield name, _given(op, factor), f"an infinite or NaN operand where {name} is 0"
 
 

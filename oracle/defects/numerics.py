@@ -10,10 +10,11 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.dtypes import FLOATS, FORMATS, dtype_of
 from ..model.platforms import Platform, platform
+from ..numerics.graphs import Elementwise, Form, named
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE
 from . import elementwise, rows, samples
-from .asking import is_vector, kinds, mixes, mixing, socs_of, usual
+from .asking import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
 from .base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
 from .device import Arguments, Device, Kernel, Store
 from .kernels import F, plain, public, shaped
@@ -52,6 +53,20 @@ def _few_digits(op: Operator, bits: int) -> Kernel:
     return kernel
 
 
+SO_COMPUTED = "every public kernel computes inputs of this type in it"
+
+
+def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
+    """The SoCs whose kernel does not compute inputs of a type in it."""
+    forms = (op.computes.forms or {}) if isinstance(op.computes, Elementwise) else {}
+    found = {soc: named(forms, platform(soc).kernel) for soc in socs_of(op, kind)}
+    return tuple(soc for soc, form in found.items() if not (isinstance(form, Form) and kind in form.native))
+
+
+def _mixes(op: Operator) -> bool:
+    return any(mixes(op, p.name) for p in op.operands)
+
+
 def _digits(op: Operator) -> Iterator[Defect]:
     slug = op.slug
     for given in kinds(op):
@@ -60,7 +75,8 @@ def _digits(op: Operator) -> Iterator[Defect]:
                 yield Defect(
                     f"num/{slug}/{given} in {name}", op.name, "NUM", f"{given} inputs are computed in {name}",
                     Device(name, _in(op, given, kind)), f"{given} inputs with results of many digits",
-                    socs=socs_of(op, given),
+                    socs=_computed_wider(op, given) or socs_of(op, given),
+                    equivalent=SO_COMPUTED if given == name and not (_computed_wider(op, given) or _mixes(op)) else "",
                 )  # fmt: skip
     for bits in (10, 16):
         yield Defect(
@@ -107,7 +123,8 @@ def _stores(op: Operator) -> Iterator[Defect]:
             stored, what, needs = rounding[label]
             yield Defect(
                 f"num/{slug}/{kind} {label}", op.name, "NUM", f"{kind}: {what}",
-                Device(label, right, store=of(kind, stored)), f"{kind}: {needs}", socs=socs_of(op, kind),
+                Device(label, right, store=of(kind, stored)), f"{kind}: {needs}",
+                socs=_computed_wider(op, kind) or socs_of(op, kind),
             )  # fmt: skip
     for kind in kinds(op):
         yield Defect(
@@ -227,7 +244,7 @@ def _host(op: Operator) -> Iterator[Defect]:
             Device("float32", right, kernel_type=lambda call, a: "float32"),
             "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16,
         )  # fmt: skip
-    if any(mixes(op, p.name) for p in op.operands):
+    if _mixes(op):
         yield Defect(
             f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
             Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
@@ -252,9 +269,7 @@ def _promoted(op: Operator, kind: str, soc: str) -> bool:
     """Whether the host computes in a wider type where all inputs have one."""
     if soc not in op.documented or soc not in socs_of(op, kind):
         return False
-    call = usual(op, soc, kind)
-    arrays = {n: np.empty(t.shape, t.dtype.numpy) for n in call.inputs if (t := call.spec(n)) and t.dtype}
-    return op.host_type({**arrays, **call.attrs}, platform(soc)) != kind
+    return host_type(op, usual(op, soc, kind)) != kind
 
 
 def mutants(op: Operator) -> Iterator[Defect]:

@@ -233,8 +233,10 @@ def _axes(op: Operator, name: str) -> Iterator[Refusal]:
     yield f"a negative {name}", f"a negative {name}", attribute(name, lambda axis: axis < 0)
     yield f"{name} 0", f"{name} 0 of rank 2 and more", over(lambda axis, rank, length: axis == 0 and rank > 1)
     yield f"a middle {name}", f"a middle {name}", over(lambda axis, rank, length: 0 < axis < rank - 1)
-    if any(validate(call_of(op, shape)).ok for shape in ((1,), (4, 1), (1, 4))):
-        yield "a reduced axis of 1", "a reduced axis of length 1", over(lambda axis, rank, length: length == 1)
+    reduced = over(lambda axis, rank, length: length == 1)
+    calls = [call_of(op, shape) for shape in ((1,), (4, 1), (1, 4))]
+    if any(reduced(call, call.inputs) and validate(call).ok for call in calls):
+        yield "a reduced axis of 1", "a reduced axis of length 1", reduced
 
 
 # ---- losses over class indices ---------------------------------------------------------------------------------------

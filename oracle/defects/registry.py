@@ -34,7 +34,7 @@ from . import (
     tiles,
 )
 from .base import Argument, Defect, Right
-from .device import nothing
+from .device import Kernel, nothing
 from .right import generated as right_of
 from .unseen import unseen
 
@@ -63,16 +63,17 @@ def defects(op: str) -> tuple[Defect, ...]:
     """Return the wrong kernels of an operator: the published ones, then the generated ones."""
     found = operator(op)
     entries = _published(found)
-    arguments = {entry.id: entry.why for entry in entries if isinstance(entry, Argument)}
+    arguments = {entry.id: entry for entry in entries if isinstance(entry, Argument)}
     zero = f"num/{found.slug}/minus zero lost"
-    arguments |= dict.fromkeys((zero, *(f"{zero} of {name}" for name in found.further)), ZERO_SIGN)
+    right = tuple(entry.kernel for entry in entries if isinstance(entry, Right))
+    arguments |= {each: Argument(each, ZERO_SIGN) for each in (zero, *(f"{zero} of {n}" for n in found.further))}
     generated = [d for generate in GENERATORS for d in generate(found)]
     generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
     everything = [
         *wrong,
         *api.rows(found),
-        *(replace(d, equivalent=arguments.get(d.id) or d.equivalent or unseen(found, d)) for d in generated),
+        *(_argued(found, d, arguments.get(d.id), right) for d in generated),
     ]
     ids = [d.id for d in everything]
     twice = sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []
@@ -81,6 +82,14 @@ def defects(op: str) -> tuple[Defect, ...]:
         if names:
             raise OracleError(f"wrong kernels of {op}: {problem}: {', '.join(names)}")
     return tuple(everything)
+
+
+def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tuple[Kernel, ...]) -> Defect:
+    """A mutant with the argument why no verdict may notice it, or on the SoCs where one must."""
+    left = tuple(soc for soc in defect.socs if argument is not None and soc not in argument.socs)
+    if argument is not None and left:
+        return replace(defect, socs=left)
+    return replace(defect, equivalent=argument.why if argument else defect.equivalent or unseen(op, defect, right))
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:

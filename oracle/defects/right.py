@@ -21,7 +21,7 @@ from ..numerics.enclosures import round_constant
 from ..numerics.expressions import Expression, operation, symbol, trace, walk
 from ..numerics.graphs import COUNT, Elementwise, Form, named
 from ..numerics.programs import simulate
-from ..operators.operator import Operator
+from ..operators.operator import Operator, float32
 from ..operators.parameters import CLASS_INDEX, ONE_VALUE
 from . import elementwise, rows, samples
 from .base import Right
@@ -240,7 +240,7 @@ def _negative_zero(k: samples.Samples, a: Arguments) -> None:
 
 
 def _torch(op: Operator) -> Kernel:
-    """PyTorch's float32 operator on widened, contiguous copies."""
+    """PyTorch's float32 operator on widened, contiguous copies, and numbers as the host rounds them."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         import torch
@@ -251,6 +251,10 @@ def _torch(op: Operator) -> Kernel:
         if torch.get_num_threads() > 1:
             torch.set_num_threads(1)  # the score has its own processes
         given: dict[str, Any] = dict(a)
+        attributes = dict(a)
+        for p in op.parameters:
+            if p.role == "number" and attributes.get(p.name) is not None:
+                attributes[p.name] = float32(attributes[p.name])  # as the host hands it on: 1e39 is infinite
         for p in op.inputs():
             value = a.get(p.name)
             if value is not None:
@@ -261,7 +265,7 @@ def _torch(op: Operator) -> Kernel:
             for p in op.inputs():
                 if p.role is CLASS_INDEX or p in samples.per_sample(op):
                     given[p.name] = given[p.name].reshape(-1)[:1].reshape(())
-        result = called(op.aten.call, op, given, dict(a))[op.outputs.index(op.output)]
+        result = called(op.aten.call, op, given, attributes)[op.outputs.index(op.output)]
         return np.asarray(result.numpy()).reshape(op.output_shape(a))
 
     return kernel

@@ -94,7 +94,9 @@ def operands_of(op: Operator, a: Arguments) -> Samples:
     given: dict[str, dict[str, Array]] = {"sample": {}, "class": {}, "single": {}}
     for p in op.operands:
         if p.role is PER_CLASS:
-            given["class"][p.symbol] = single(a[p.name]) if a.get(p.name) is not None else np.ones(classes, F)
+            given["class"][p.symbol] = (
+                single(a[p.name]).reshape(-1) if a.get(p.name) is not None else np.ones(classes, F)
+            )
         elif p.role is ONE_VALUE:
             given["single"][p.symbol] = np.broadcast_to(single(a[p.name]).reshape(-1)[:1], (rows,))
         elif p.symbol:

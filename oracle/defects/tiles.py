@@ -96,7 +96,7 @@ def _stale(op: Operator, tile: int, lost: Lost) -> Kernel:
     right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        result = np.array(right(a, target))
+        result = np.array(right(a, target), order="C")  # whose reshape is a view
         values = result.reshape(-1)
         part = np.arange(values.size)[lost(values.size, tile)]
         part = part[part >= tile]

@@ -1,9 +1,10 @@
-"""Mutants whose answers are those of a right kernel, bit for bit: found by asking both, on values that would tell.
+"""Mutants whose answers are those of right kernels, bit for bit: found by asking both, on values that would tell.
 
 A comparison may turn at a point where both its branches agree, an infinity may be as far away as the largest number, a
-factor of zero may leave zero alone. No verdict can tell such a kernel from a right one. Asked are the elementwise
-mutants of few kinds, in every float type, under every flag, word and sign of the numbers, on every two of the special
-values, the ends of the types, the points of the formula with their neighbours, and ordinary numbers.
+factor of zero may leave zero alone; of a formula with a way of its own for what is not finite, kernels take either way.
+No verdict can tell such a kernel from a right one. Asked are the elementwise mutants of few kinds, in every float type,
+under every flag, word and sign of the numbers, on every two of the special values, the ends of the types, the points of
+the formula with their neighbours, and ordinary numbers.
 """
 
 from __future__ import annotations
@@ -19,47 +20,77 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
-from ..numerics.expressions import ONE, Expression, walk
+from ..numerics.expressions import IRRATIONAL, ONE, Expression, is_finite, walk
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS
 from . import elementwise
-from .asking import call_of, kinds, mixes
+from .asking import call_of, kinds, mixes, narrows, rounds_to_another
 from .base import Defect
-from .device import Device, right_device
+from .device import Device, Kernel
 from .numbers import signs
 
 WHY = (
-    "a right kernel answers the same, bit for bit, for every two of the special values, the ends of the types, the"
-    " points of the formula with their neighbours, and ordinary numbers, in every type and under every attribute"
+    "a right kernel answers each element the same, bit for bit, for every two of the special values, the ends of the"
+    " types, the points of the formula with their neighbours, and ordinary numbers, in every type and under every"
+    " attribute"
 )
 EITHER_SIDE = (
     "every result but the gradient itself, which is a number of the output's type, goes through an irrational function"
     " or a constant without end, which right kernels round: one beside a tie of 16 bits may be stored to either side"
 )
-_IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
+NOTHING_ROUNDED = (
+    "the result is the gradient or 0, numbers of every type on its way to the output's, so that neither the host nor a"
+    " store rounds"
+)
+SAME_TYPE = "in every call that is accepted the type that the host rounds to is the output's"
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
 _ENDS = (0.0, 1e-45, 2.0**-126, 2.0**-24, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
 _MOST = 20000  # elements of a call
 
 
-def unseen(op: Operator, defect: Defect) -> str:
-    """Say why no verdict may notice a mutant that answers as a right kernel does; "" where one was seen to differ, or
-    it is not of the kinds that are asked."""
+def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> str:
+    """Say why no verdict may notice a mutant that answers as right kernels do, the published ones among them; "" where
+    one was seen to differ, or it is not of the kinds that are asked."""
     device = defect.device
     if device.output not in ("", op.output):
         return ""
-    if re.match(r"num/.* ?half away$", defect.id) and elementwise.fits(op) and not op.written:
-        return EITHER_SIDE if _meets_no_tie(op) else ""
-    if not (_ASKED.match(defect.id) or _only_at_a_tie(defect.id)) or not elementwise.fits(op) or op.written:
+    if not elementwise.fits(op) or op.written:
         return ""
-    return "" if any(_differs(device, call, right) for call, right in _asked(op)) else WHY
+    if defect.id.startswith("host/"):
+        return _unseen_of_host(op, defect.id.rpartition("/")[2])
+    if re.match(r"num/.*(half away|truncate|upwards)$", defect.id) and _is_the_gradient(op) and not narrows(op):
+        return NOTHING_ROUNDED
+    if re.match(r"num/.* ?half away$", defect.id):
+        return EITHER_SIDE if _meets_no_tie(op) else ""
+    of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op)
+    if not (_ASKED.match(defect.id) or _only_at_a_tie(defect.id) or of_the_formula):
+        return ""
+    return "" if any(_differs(device, call, right) for call, right in _asked(op, published)) else WHY
 
 
 def _meets_no_tie(op: Operator) -> bool:
     """Whether every result is rounded on the way to it, or is the gradient itself in an output of its type."""
     found = (branch for _, root, _ in elementwise.roots(op) for branch in _branches(root))
     return all(_rounded(b) or (_bare(b) and not mixes(op, op.output)) for b in found)
+
+
+def _unseen_of_host(op: Operator, what: str) -> str:
+    """Why no verdict may notice a host that rounds to another type on the way to the output's."""
+    if what not in ("no rounding", f"{op.output}'s type"):
+        return ""
+    if _is_the_gradient(op):
+        return NOTHING_ROUNDED
+    return SAME_TYPE if what != "no rounding" and not rounds_to_another(op) else ""
+
+
+def _is_the_gradient(op: Operator) -> bool:
+    """Whether every result is the gradient, of either sign, or 0: no mean divides it."""
+    if op.attribute("reduction") is not None:
+        return False
+    found = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root)]
+    numbers = {n.value for branch in found for n in branch if n.op == "constant"}
+    return all(_bare(b) for b in found) and numbers <= {0, 1, -1}
 
 
 def _branches(node: Expression) -> list[frozenset[Expression]]:
@@ -73,7 +104,7 @@ def _branches(node: Expression) -> list[frozenset[Expression]]:
 
 
 def _rounded(branch: frozenset[Expression]) -> bool:
-    return any((node.op in _IRRATIONAL and not node.is_constant) or _endless(node) for node in branch)
+    return any((node.op in IRRATIONAL and not node.is_constant) or _endless(node) for node in branch)
 
 
 def _endless(node: Expression) -> bool:
@@ -92,8 +123,18 @@ def _only_at_a_tie(name: str) -> bool:
     return bool(arrow) and name.startswith("formula/") and old.replace("<=", "<") == new.replace("<=", "<")
 
 
-def _differs(device: Device, call: Call, right: Array) -> bool:
-    return device.result(call, call.outputs[_output(call)]).tobytes() != right.tobytes()
+@cache
+def _has_a_way_beside(op: Operator) -> bool:
+    """Whether a formula asks whether something is finite, and has a way of its own where it is not."""
+    sizes = (node for node in walk(elementwise.value_of(op)) if node.op == "<=" and node.args[0].op == "abs")
+    return any(node is is_finite(node.args[0].args[0].args[0]) for node in sizes if node.args[0].args[0].args)
+
+
+def _differs(device: Device, call: Call, right: tuple[Array, ...]) -> bool:
+    """Whether an element is one that no right kernel answers; zeros of both signs are one answer, and all NaNs."""
+    own = device.result(call, call.outputs[_output(call)])
+    known = [(own == each) | ((own != own) & (each != each)) for each in right]
+    return not np.logical_or.reduce(known).all()
 
 
 def _output(call: Call) -> str:
@@ -101,9 +142,12 @@ def _output(call: Call) -> str:
 
 
 @cache
-def _asked(op: Operator) -> tuple[tuple[Call, Array], ...]:
-    """The calls, each with the answer of the plain, right kernel."""
+def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tuple[Array, ...]], ...]:
+    """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
     found = []
+    forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
+    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *published)
+    right = [Device("right", kernel) for kernel in kernels]
     for kind, attrs in product(kinds(op), _attributes(op)):
         call = call_of(op, (1,), dtype=kind, attrs=attrs)
         arrays = _operands(op, kind)
@@ -111,7 +155,7 @@ def _asked(op: Operator) -> tuple[tuple[Call, Array], ...]:
         outputs = {name: np.zeros(size, dtype_of(kind).numpy) for name in op.outputs}
         inputs = {name: arrays.get(name, np.zeros(size, dtype_of(kind).numpy)) for name in call.inputs}
         asked = Call(op.name, call.soc, inputs, call.attrs, outputs)
-        found.append((asked, right_device(op).result(asked, outputs[op.output])))
+        found.append((asked, tuple(device.result(asked, outputs[op.output]) for device in right)))
     return tuple(found)
 
 

@@ -102,7 +102,7 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
         underflows=lost.underflow is not ZERO,
         flushes=bool(device.flushing),
         twice=sink.rounded_value,
-        ties=graphs.is_rational and FORMATS[formats[0]].mant < FORMATS["float32"].mant,
+        ties=graphs.may_be_exact,
     )
     left = np.empty(region.target.size, np.bool_)
     target = region.target.reshape(-1).view(OUT[region.target.itemsize])
@@ -190,8 +190,8 @@ def source(
         odd.append(f"({apart} > abs(v) * {DEPARTURE!r})")
     if any(node.op in ("min", "max") for node in walk(graphs.value)):
         odd.append("(v == 0.0)")  # which zero the smaller of two is, is the processor's
-    if ties:
-        fmt, dropped = FORMATS[formats[0]], 52 - FORMATS[formats[0]].mant
+    for fmt in [FORMATS[name] for name in formats if ties and FORMATS[name].mant < FORMATS["float32"].mant]:
+        dropped = 52 - fmt.mant
         odd.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
         odd.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
     return "\n".join(

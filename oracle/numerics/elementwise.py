@@ -26,7 +26,7 @@ from .extremes import highest, lowest, some
 from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, graphs_of
 from .programs import Values, loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
-from .rounding import widen
+from .rounding import quantize, widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
 
 FEW = 4  # one in so many elements is looked at alone, more with all others
@@ -262,11 +262,15 @@ class _Work:
         unspecified[odd] = classes_differ([*answers, value.astype(np.float32)])
 
     def _ties(self, value: Array, sink: Sink) -> Array | None:
-        """Where every order is exact in float32 and the value lies halfway between two numbers of a 16-bit type."""
-        fmt = sink.formats[0]
-        if not self.graphs.is_rational or self.graphs.native is not None or fmt.mant >= FORMATS["float32"].mant:
+        """Where every order is exact on the way that its conditions take, and the value lies halfway between two
+        numbers of a 16-bit type: the host's, or the output's where the host's holds the value."""
+        computed = FORMATS["float32" if self.graphs.native is None else self.graphs.dtype]
+        narrow = [fmt for fmt in sink.formats if fmt.mant < computed.mant]
+        if not (narrow and self.graphs.may_be_exact):
             return None
-        halfway = is_halfway(value, fmt)
+        halfway = is_halfway(value, narrow[0])
+        if len(narrow) > 1:
+            halfway |= is_halfway(value, narrow[1]) & (quantize(value, narrow[0]) == value)
         if not some(halfway):
             return None
         ties = np.flatnonzero(halfway)
@@ -276,7 +280,8 @@ class _Work:
         for order in self.graphs.orders if self.device.flushing else ():  # what may be flushed is not exact
             likely &= simulate(order, single, np.float32, flushing=self.device.flushing) == wanted
         exact = np.zeros(value.size, bool)
-        exact[ties[likely]] = fractions64.is_exact_in(self.graphs.orders, pick(flat, likely), FORMATS["float32"])
+        own = (*self.graphs.orders, *(() if self.graphs.native is None else (self.graphs.native,)))
+        exact[ties[likely]] = fractions64.is_exact_in(own, pick(flat, likely), computed)
         return np.asarray(exact.reshape(value.shape))
 
     # ---- the compiled engine ----

@@ -28,6 +28,7 @@ ARITHMETIC = ("+", "-", "*", "/")
 FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sign")
 CHOOSING = ("min", "max")
 COMPARISONS = ("<", "<=", "==", "!=")
+IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
 LOGIC = ("and", "or", "not")
 
 
@@ -306,8 +307,21 @@ def operands(*roots: Expression) -> tuple[str, ...]:
 
 def is_rational(root: Expression) -> bool:
     """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
-    irrational = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
-    return not any(n.op in irrational or n is PI for n in walk(root))
+    return not any(map(is_irrational_step, walk(root)))
+
+
+def has_rational_way(root: Expression) -> bool:
+    """Whether a graph's value is a rational number at least where its conditions, which are, take some way."""
+    made: dict[int, bool] = {}
+    for node in walk(root):
+        args = [made[id(a)] for a in node.args]
+        ways = args[0] and (args[1] or args[2]) if node.op == "where" else all(args)
+        made[id(node)] = ways and not is_irrational_step(node)
+    return made[id(root)]
+
+
+def is_irrational_step(node: Expression) -> bool:
+    return node.op in IRRATIONAL or node is PI
 
 
 def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> Expression:

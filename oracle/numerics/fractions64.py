@@ -6,6 +6,7 @@ float64 holds exactly, so that a tie can be told from a near tie for a whole arr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
-from .expressions import Expression, walk
+from .expressions import Expression, is_irrational_step, walk
 from .rounding import quantize
 
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
@@ -148,17 +149,32 @@ def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Ar
 
 
 def is_exact_in(roots: Iterable[Expression], operands: Mapping[str, Any], fmt: FloatFormat) -> Array:
-    """Whether every step of some rational graphs is exact in a format, far from the ends of its exponents."""
+    """Whether every step of some graphs is exact in a format, far from the ends of float32's exponents: every step on
+    the way that the conditions take, which themselves compare exact numbers. What is irrational is never exact."""
+    every = list(roots)
     found: dict[int, Fraction64] = {}
-    every = np.ones((), bool)
-    for node in walk(*roots):
-        made = found[id(node)] = _value(node, [found[id(a)] for a in node.args], operands)
-        if node.is_condition:
+    exact: dict[int, Any] = {}
+    far = 2.0**26 if fmt is FORMATS["float32"] else 1.0
+    for node in walk(*every):
+        args = [exact[id(a)] for a in node.args]
+        if is_irrational_step(node):
+            found[id(node)], exact[id(node)] = Fraction64(np.float64(0), inexact=True), np.False_
             continue
-        quotient = np.asarray(made.num / made.den)
-        back, lost = two_product(quotient, made.den)
-        exact = (back == made.num) & (lost == 0) & ~np.asarray(made.inexact)
-        size = np.abs(quotient)
-        inside = (size == 0) | ((size >= fmt.tiny * 2.0**26) & (size <= fmt.max * 2.0**-26))
-        every = every & exact & inside & (quantize(quotient, fmt) == quotient)
-    return np.asarray(every)
+        made = found[id(node)] = _value(node, [found[id(a)] for a in node.args], operands)
+        if node.op == "where":
+            exact[id(node)] = args[0] & np.where(found[id(node.args[0])].num, args[1], args[2])
+        else:
+            exact[id(node)] = functools.reduce(np.logical_and, args, np.True_)
+        if not node.is_condition:
+            exact[id(node)] = exact[id(node)] & _is_held(made, fmt, far)
+    return np.asarray(functools.reduce(np.logical_and, [exact[id(root)] for root in every], np.True_))
+
+
+def _is_held(value: Fraction64, fmt: FloatFormat, far: float) -> Array:
+    """Whether a format holds a value, which is zero or as far as that from the ends of its exponents."""
+    quotient = np.asarray(value.num / value.den)
+    back, lost = two_product(quotient, value.den)
+    size = np.abs(quotient)
+    inside = (size == 0) | ((size >= fmt.tiny * far) & (size <= fmt.max / far))
+    exact = (back == value.num) & (lost == 0) & ~np.asarray(value.inexact)
+    return np.asarray(exact & inside & (quantize(quotient, fmt) == quotient))

@@ -17,6 +17,7 @@ from .expressions import (
     ZERO,
     Expression,
     Formula,
+    has_rational_way,
     is_rational,
     maximum,
     substitute,
@@ -207,8 +208,9 @@ class Graphs:
         return is_rational(self.value) or double_double.supports(self.value)
 
     @cached_property
-    def is_rational(self) -> bool:
-        return all(is_rational(order) for order in self.orders)
+    def may_be_exact(self) -> bool:
+        """Whether every order has a way without irrational steps."""
+        return all(has_rational_way(order) for order in self.orders)
 
 
 def _curved(node: Expression) -> bool:

@@ -103,7 +103,10 @@ OPERATOR = Operator(
     ),
     points={"x": (0.0, 1.0)},
     kernel=KernelName("threshold_grad_v2_d", ("gradOutput", "self"), {"threshold": ("threshold", 0.0)}),
-    aten=Aten(lambda aten, t: aten.threshold_backward(t["gradOutput"], t["self"], t["threshold"])),
+    aten=Aten(
+        lambda aten, t: aten.threshold_backward(t["gradOutput"], t["self"], t["threshold"]),
+        departs=True,
+    ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.ThresholdGrad()(t["gradOutput"], t["self"], t["threshold"]),
     ),

@@ -1,8 +1,8 @@
 """Which conditions of a call meet in some case: alone, in twos and in threes.
 
-The conditions are the values of the factors whose pairs kernels are made wrong by (:mod:`oracle.defects.pairs`): dtype,
-rank and size, the form in memory of each operand, attributes. Two conditions are feasible unless an operator's class
-says why no call meets them; three are where every two of them are.
+The conditions are the values of the factors of calls (:mod:`oracle.defects.factors`): dtype, rank and size, the form in
+memory of each operand, attributes; and, in lines of their own, classes of shapes beside these. Two conditions are
+feasible unless an operator's class says why no call meets them; three are where every two of them are.
 """
 
 from __future__ import annotations
@@ -16,19 +16,26 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.coverage import Dimension
 from ..catalogue.inputs import make_buffer
 from ..catalogue.layout import arrange
-from ..defects.pairs import Condition, Factor, factors_of, meeting
+from ..defects.factors import Condition, Factor, class_factors, factors_of
+from ..defects.pairs import meeting
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import DEFAULT_SOC
+from ..model.shape_classes import FACTORS
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 
 Combination = tuple[Condition, ...]
 KINDS = ("one condition", "two conditions", "a dtype and two conditions", "three conditions")
+BY_CLASS = (
+    "a class of shapes and a condition",
+    "a class of shapes, a dtype and a condition",
+    "a class of shapes and two conditions",
+)
 
 
 def interactions(cases: Iterable[Case]) -> list[Dimension]:
-    """Return four lines per operator of the cases: conditions alone, in twos, a dtype and two others, in threes."""
+    """Return the lines :data:`KINDS` per operator of the cases, and :data:`BY_CLASS` where its shapes have classes."""
     by_op: dict[str, list[Case]] = {}
     for case in cases:
         if case.computes(DEFAULT_SOC) and all(plan and 0 not in plan.shape for plan in case.outputs.values()):
@@ -37,18 +44,19 @@ def interactions(cases: Iterable[Case]) -> list[Dimension]:
 
 
 def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
-    factors = factors_of(op)
+    factors = [*factors_of(op), *class_factors(op)]
     known = {name: set(values) for name, _, values in factors}
     rows = [
         Dimension(op.name, kind, tuple(map(_told, found)), between=" with ")
-        for kind, found in zip(KINDS, _feasible(op, factors), strict=True)
+        for kind, found in zip((*KINDS, *BY_CLASS), _feasible(op, factors), strict=True)
     ]
     for case in cases:
-        call = _described(op, case)
+        call = described(op, case)
         labels = [(name, label(call)) for name, label, _ in factors]
         here = _told(tuple((name, value) for name, value in labels if value in known[name]))
-        for row, count in zip(rows, (1, 2, 3, 3), strict=True):
-            row.seen.update(combinations(here, count))
+        met = [set(combinations(here, count)) for count in (1, 2, 3)]
+        for row, count in zip(rows, (1, 2, 3, 3, 2, 3, 3), strict=True):
+            row.seen.update(met[count - 1])
     return [row for row in rows if row.needed]
 
 
@@ -57,14 +65,29 @@ def _told(met: Combination) -> tuple[str, ...]:
 
 
 def _feasible(op: Operator, factors: Sequence[Factor]) -> tuple[list[Combination], ...]:
-    """Return what can meet, for each of KINDS, in the order of the factors."""
+    """Return what can meet, for each of KINDS and of BY_CLASS, in the order of the factors."""
     one, two, three = (list(meeting(op, factors, count)) for count in (1, 2, 3))
-    with_dtype = [each for each in three if each[0][0] == "dtype"]
-    rest = [each for each in three if each[0][0] != "dtype"]
-    return one, two, with_dtype, rest
+    plain, by_class = [], []
+    for found in (two, three):
+        plain.append([each for each in found if not _has_class(each)])
+        by_class.append([each for each in found if _has_class(each)])
+    return (
+        [each for each in one if not _has_class(each)],
+        *(plain[0], *_by_dtype(plain[1])),
+        *(by_class[0], *_by_dtype(by_class[1])),
+    )
 
 
-def _described(op: Operator, case: Case) -> Call:
+def _has_class(met: Combination) -> bool:
+    return any(kind in FACTORS for kind, _ in met)
+
+
+def _by_dtype(threes: Sequence[Combination]) -> tuple[list[Combination], list[Combination]]:
+    """Threes with a dtype, and the others."""
+    return [t for t in threes if t[0][0] == "dtype"], [t for t in threes if t[0][0] != "dtype"]
+
+
+def described(op: Operator, case: Case) -> Call:
     """Return a case's call for labels, which look at shapes, strides and dtypes; class indices alone hold values."""
     inputs = {
         name: None if plan is None else _laid_out(case, name, plan, op.by_name[name].holds("classes"))

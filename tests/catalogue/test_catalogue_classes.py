@@ -147,6 +147,18 @@ def test_rows_that_are_refused_or_leave_nothing_give_their_pairs_to_others() -> 
     assert met == {(shape, alpha) for shape in shapes for alpha in (1.0, -0.5, 0.0)}
 
 
+def test_a_view_of_one_element_says_nothing_and_gives_its_pairs_to_others() -> None:
+    """A gradient under a mean or a sum is one element; of the class's shapes an image is of rank 4."""
+    cases = load(default_dir() / "nll_loss2d_backward.yaml", tier="standard")
+    cases = [case for case in cases if case.family == "two_conditions_classes"]
+    plans = [(case.inputs["gradOutput"], case.output) for case in cases]
+    assert {(1,)} < {grad.shape for grad, _ in plans if grad and grad.view == "contiguous"}
+    strided = {out.shape for grad, out in plans if grad and out and grad.view == "strided" and grad.shape != (1,)}
+    assert strided == {out.shape for _, out in plans if out}
+    assert {len(shape) for shape in strided} == {4}
+    assert all(grad.view == "contiguous" for grad, _ in plans if grad and grad.shape == (1,))
+
+
 def test_a_pair_that_one_product_alone_accepts_is_planned_beside_those_that_all_accept() -> None:
     """Silu broadcasts on ascend950 alone."""
     cases = [c for c in load(default_dir() / "silu_backward.yaml", tier="standard") if c.family.startswith("two_cond")]

@@ -7,8 +7,9 @@ import pytest
 
 from oracle.catalogue import Case, load_all
 from oracle.catalogue.loader import catalogues, operator_of
+from oracle.defects.factors import factors_of
 from oracle.defects.kernels import plain
-from oracle.defects.pairs import factors_of, impossible, mutants
+from oracle.defects.pairs import impossible, mutants
 from oracle.operators import OPERATORS
 from oracle.power.share import size_of
 from oracle.runner.prepare import Prepared

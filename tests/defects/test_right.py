@@ -68,3 +68,16 @@ def test_fma_rounds_once():
     c = np.float32(-(a * a))  # the rounded square
     assert fma(a, a, c) == np.float32(2.0**-24)
     assert a * a + c == 0
+
+
+def test_pytorch_gets_numbers_as_the_host_rounds_them():
+    """A slope beyond float32 is infinite; PyTorch itself refuses it."""
+    pytest.importorskip("torch")
+    torch = next(right for right in right_kernels("aclnnLeakyReluBackward") if right.id == "right/torch")
+    a = {
+        "gradOutput": np.ones(2, np.float32),
+        "self": np.float32([1, -1]),
+        "negativeSlope": 1e39,
+        "selfIsResult": False,
+    }
+    assert torch.kernel(a, PLATFORMS["ascend910b"]).tolist() == [1, np.inf]

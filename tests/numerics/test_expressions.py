@@ -10,6 +10,7 @@ from oracle.numerics.expressions import (
     ONE,
     PI,
     exp,
+    has_rational_way,
     is_rational,
     maximum,
     operands,
@@ -66,6 +67,12 @@ def test_a_rational_formula_is_told_from_one_with_functions():
     assert is_rational(where(x > 0, g / x, maximum(g, 1)))
     assert not is_rational(g * exp(x))
     assert not is_rational(g * PI)
+
+
+def test_a_graph_with_an_irrational_branch_has_a_rational_way():
+    assert has_rational_way(where(x > 0, g, g * exp(x)))
+    assert not has_rational_way(where(exp(x) > 2, g, 1))
+    assert not has_rational_way(g * exp(where(x > 0, g, x)))
 
 
 def test_substitution_replaces_everywhere():

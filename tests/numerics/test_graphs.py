@@ -15,10 +15,11 @@ from oracle.operators.registry import OPERATORS
 SELU, LEAKY, SHRINK = "aclnnSeluBackward", "aclnnLeakyReluBackward", "aclnnHardshrinkBackward"
 
 
-def judged(op: str, soc: str, attributes: dict | None = None, **inputs: np.ndarray):
+def judged(op: str, soc: str, attributes: dict | None = None, out: str = "", **inputs: np.ndarray):
     output = OPERATORS[op].output
     first = next(iter(inputs.values()))
-    call = Call(op=op, soc=soc, inputs=inputs, attrs=attributes or {}, outputs={output: np.empty_like(first)})
+    outputs = {output: np.empty_like(first, out or first.dtype)}
+    call = Call(op=op, soc=soc, inputs=inputs, attrs=attributes or {}, outputs=outputs)
     return reference(call), compute(call)
 
 
@@ -57,6 +58,22 @@ def test_a_threshold_rounded_to_float16_leaves_its_neighbourhood_open() -> None:
     assert reference.unspecified.tolist() == [True, False, False, False]
     assert (np.abs(own.astype(np.float64) - reference.value) <= reference.bound).all()
     assert reference.bound[3] < 1e-3
+
+
+def test_a_tie_that_no_right_kernel_rounds_on_its_way_has_one_answer() -> None:
+    """Also where the output's type makes it one, and where another branch or another type's arithmetic rounds."""
+    wide = np.full(2, 1 + 3 * 2.0**-11, np.float32)  # halfway between two numbers of float16
+    softplus = ("aclnnSoftplusBackward", {"beta": 1.0, "threshold": 20.0})
+    slope = (LEAKY, {"negativeSlope": 0.5, "selfIsResult": False})
+    for (op, attributes), x in ((softplus, [24, 1]), ((SHRINK, {"lambd": 0.5}), [1, 0.25]), (slope, [-1, 2])):
+        inputs = {"gradOutput": wide, "self": np.array(x, np.float32)}
+        reference, _ = judged(op, "ascend910b", attributes, "float16", **inputs)
+        assert reference.exact.tolist() == [True, op == LEAKY]  # the others second results are no ties
+        assert reference.golden[0] == np.float16((1 + 2**-9) * (0.5 if op == LEAKY else 1))  # the even one
+    subnormal = np.array([3 * 2.0**-24, 1], np.float16)  # times 0.5 a tie, which float16's own arithmetic rounds
+    for soc, exact in (("ascend950", True), ("ascend910b", False)):
+        reference, _ = judged(LEAKY, soc, slope[1], gradOutput=subnormal, self=-subnormal)
+        assert (reference.exact is not None and reference.exact[0]) == exact
 
 
 def test_what_float16_arithmetic_loses_is_not_held_against_a_kernel_that_does_not_widen() -> None:

@@ -18,7 +18,7 @@ from ..parameters import SUM
 
 RIGHT = traced(OPERATOR)
 ARGUMENTS = {
-    f"operand/{OPERATOR.slug}/self inf as largest": "what an infinite self gives is unspecified: public kernels disagree",
+    f"operand/{OPERATOR.slug}/self inf as largest": "what an infinite self gives is unspecified: right kernels disagree"
 }
 
 

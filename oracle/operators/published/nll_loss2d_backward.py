@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...defects.base import Defect
+from ...defects.base import Argument, Defect
 from ...defects.device import Arguments, Device
 from ...defects.kernels import F
 from ...defects.samples import NEVER, Formula, Samples, changing
@@ -36,7 +36,7 @@ def _classes_last(k: Samples, a: Arguments) -> Any:
     return np.moveaxis(last.reshape(batch, classes, *image), 1, -1).reshape(-1, classes).astype(F)
 
 
-def rows() -> Iterator[Defect]:
+def rows() -> Iterator[Defect | Argument]:
     """Yield the table."""
     table: list[tuple[str, str, str, Callable[[Samples, Arguments], Any], str, str]] = [
         ("2D01", "IDX", "ignoreIndex is cut to its low 32 bits", _low_bits,
@@ -50,3 +50,5 @@ def rows() -> Iterator[Defect]:
     ]  # fmt: skip
     for name, kind, what, change, needs, evidence in table:
         yield Defect(name, OPERATOR.name, kind, what, Device(name, changing(OPERATOR, change)), needs, evidence)
+    kept = "out has self's dtype: what is computed in float32 is rounded to float16 at last, and once"
+    yield Argument(f"host/{OPERATOR.slug}/float16 kept", kept)

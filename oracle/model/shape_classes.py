@@ -1,0 +1,102 @@
+"""Classes of shapes: what a kernel chooses its way by besides rank and size, and small shapes of every class.
+
+A tiling asks whether the last axis fills blocks of 16 or 64 elements or ends one beside them, whether the count of
+elements leaves a tail, how long the leading axis is, and whether axes are equal. Classes of one kind exclude each
+other: what two of them hold of belongs to the later one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cache
+
+Shape = tuple[int, ...]
+OTHER = "otherwise"  # no class of its kind
+RANKS = tuple(map(str, range(2, 9)))
+LAST_AXIS: dict[str, Callable[[int], bool]] = {
+    "odd": lambda n: n % 2 == 1,
+    "1 mod 16": lambda n: n % 16 == 1,
+    "8 mod 16": lambda n: n % 16 == 8,
+    "15 mod 16": lambda n: n % 16 == 15,
+    "1": lambda n: n == 1,
+    "a multiple of 16": lambda n: n % 16 == 0,
+    "a multiple of 64": lambda n: n % 64 == 0,
+    "above 1024": lambda n: n > 1024,
+    "above 8192": lambda n: n > 8192,
+}
+ELEMENTS: dict[str, Callable[[int], bool]] = {
+    "1 mod 64": lambda n: n % 64 == 1,
+    "a multiple of 64": lambda n: n % 64 == 0,
+    "below 32": lambda n: n < 32,
+    "above 4096": lambda n: n > 4096,
+}
+LEADING_AXIS: dict[str, Callable[[int], bool]] = {
+    "odd": lambda n: n % 2 == 1,
+    "1": lambda n: n == 1,
+    "above 48": lambda n: n > 48,
+}
+EQUAL, DIFFERENT = AXES = ("equal", "different")
+FACTORS: dict[str, tuple[str, ...]] = {
+    "rank": RANKS,
+    "last axis": tuple(LAST_AXIS),
+    "leading axis": tuple(LEADING_AXIS),
+    "count": tuple(ELEMENTS),
+    "axes": AXES,
+}
+_LEADING = (1, 3, 49)
+_LAST = (1, 3, 17, 24, 31, 16, 64, 1025, 1088, 8193)
+_SECOND = (2, 3, 4, 5, 8, 9, 13, 16, 17, 21, 27, 32, 43, 57, 64, 65, 85, 91, 128, 137, 256, 1)
+
+
+def classes(shape: Shape) -> tuple[str, ...]:
+    """Return the class of a shape of two or more axes by each of :data:`FACTORS`."""
+    last, leading, count = shape[-1], shape[0], math.prod(shape)
+    equal = EQUAL if len(set(shape)) < len(shape) else DIFFERENT
+    return str(len(shape)), _of(LAST_AXIS, last), _of(LEADING_AXIS, leading), _of(ELEMENTS, count), equal
+
+
+def _of(known: dict[str, Callable[[int], bool]], n: int) -> str:
+    return next((name for name in reversed(known) if known[name](n)), OTHER)
+
+
+@cache
+def meet(*held: tuple[str, str]) -> bool:
+    """Whether a small shape has classes, each given with its kind."""
+    places = list(FACTORS)
+    return any(all(found[places.index(kind)] == name for kind, name in held) for found in _every())
+
+
+@cache
+def _every() -> tuple[tuple[str, ...], ...]:
+    return tuple(map(classes, small_shapes(2, 8)))
+
+
+@cache
+def small_shapes(least: int, most: int, longer: tuple[int, ...] = ()) -> tuple[Shape, ...]:
+    """Return a shape for every way in which classes meet, of the ranks from ``least`` to ``most``, with few elements
+    and few inner axes of length 1; at most 2^16 elements. ``longer``: axes that are longer than 1; at most 2^17."""
+    largest = 1 << (17 if longer else 16)
+    best: dict[tuple[str, ...], tuple[tuple[int, int], Shape]] = {}
+    for shape in _candidates(least, most):
+        count = math.prod(shape)
+        if 1 < count <= largest and all(shape[axis] > 1 for axis in longer):
+            key, cost = classes(shape), (shape[1:-1][:2].count(1), count)
+            if key not in best or cost < best[key][0]:
+                best[key] = cost, shape
+    return tuple(shape for _, shape in best.values())
+
+
+def _candidates(least: int, most: int) -> Iterator[Shape]:
+    """Yield shapes of few axes longer than 1, and of axes that all differ."""
+    for rank in range(least, most + 1):
+        for leading in _LEADING:
+            for last in _LAST:
+                if rank == 2:
+                    yield leading, last
+                for second in _SECOND if rank > 2 else ():
+                    inner = (second, *(2,) * min(rank - 3, 1))
+                    yield (leading, *inner, *(1,) * (rank - 2 - len(inner)), last)
+                    yield (leading, second, *(1,) * (rank - 3), last)
+                    others = (n for n in range(1, 16) if n not in (leading, second, last))
+                    yield (leading, second, *(next(others) for _ in range(rank - 3)), last)

@@ -1,0 +1,44 @@
+"""Which mutants no verdict may notice, as far as a rule finds it."""
+
+from __future__ import annotations
+
+from oracle.defects import numerics
+from oracle.defects.unseen import unseen
+from oracle.operators import OPERATORS
+
+
+def hidden(slug: str) -> dict[str, bool]:
+    """Whether a numeric mutant of an operator is hidden, by the end of its id."""
+    (op,) = [each for each in OPERATORS.values() if each.slug == slug]
+    kinds = ("in float16", "truncate", "no rounding", "'s type", "inf as largest")
+    found = [d for d in numerics.mutants(op) if d.id.endswith(kinds)]
+    return {d.id.split("/", 2)[-1]: bool(d.equivalent or unseen(op, d)) for d in found}
+
+
+def test_a_store_that_cuts_digits_off_is_hidden_where_the_gradient_itself_is_stored_in_its_type():
+    told = {slug: hidden(slug)["truncate"] for slug in ("threshold_backward", "hardshrink_backward", "tanh_backward")}
+    assert told == {"threshold_backward": True, "hardshrink_backward": False, "tanh_backward": False}
+
+
+def test_the_hosts_rounding_is_hidden_where_it_rounds_nothing_or_to_the_outputs_type():
+    shrink, gelu, leaky = map(hidden, ("hardshrink_backward", "gelu_backward_v2", "leaky_relu_backward"))
+    assert shrink["no rounding"]
+    assert shrink["gradInput's type"]
+    assert gelu["gradInput's type"]
+    assert not leaky["no rounding"]
+    assert not leaky["out's type"]
+
+
+def test_computing_float16_in_it_is_wrong_where_a_public_kernel_widens():
+    def only(slug: str):
+        (op,) = [each for each in OPERATORS.values() if each.slug == slug]
+        return next(d for d in numerics.mutants(op) if d.id.endswith("float16 in float16"))
+
+    assert only("threshold_backward").soc() == "ascend950"
+    assert only("tanh_backward").soc() == "ascend910b"
+    assert not only("hardshrink_backward").equivalent  # where the types mix it is not
+
+
+def test_an_infinity_read_as_the_largest_number_is_hidden_where_some_right_kernel_answers_so():
+    assert hidden("gelu_backward_v2")["self inf as largest"]
+    assert not hidden("gelu_backward_v2")["gradOutput inf as largest"]
