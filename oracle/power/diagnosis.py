@@ -49,6 +49,9 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"flat offsets", frozenset({"lost", "outside"})),
     (r"wraps|again", frozenset()),
     (r"the other way round", frozenset({"type"})),
+    # The same function as that of an operand without its sign; as that of another reduction.
+    (r"on both sides", frozenset({"sign"})),
+    (r"sum is divided by totalWeight", frozenset({"attribute", "factor"})),
     (r"^an absent .* is read as", frozenset({"factor", "zero"})),
     (r"counts as absent", frozenset({"optional"})),
     (r"is read as (0|the largest number)", frozenset({"special"})),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 
 import numpy as np
 
@@ -20,13 +19,14 @@ from ..model.dtypes import FORMATS, find
 from ..numerics.graphs import Elementwise
 from ..numerics.rounding import round_to
 from ..operators import OPERATORS
-from .findings import NEAR, Findings, near
+from .findings import NEAR, Findings, is_of_values, near
 from .misread import read_elsewhere
 from .misvalued import read_as_other_values
 from .narrowed import computed_in, errors_as_in
-from .scaled import any_factor, factor, negated, some_negated
+from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulated import Explanation
 
+KEPT = "what the output held before the call is part of the result: it is added to or scaled, not written anew"
 MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
 SHIFTS = 64  # distances that are tried where a value stands in more places than one
 
@@ -37,11 +37,11 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "lost": ("not written", "is lost", "nothing at all is written"),
     "index": ("ignored",),
     "type": ("bits taken for",),
+    "factor": ("factor", "element count"),
     "attribute": ("the attribute",),
     "optional": ("absent",),
     "sign": ("sign",),
     "clamp": ("clamp",),
-    "factor": ("factor", "element count"),
     "zero": ("zero is returned",),
     "other array": ("another array",),
     "rounding": ("rounded", "digits"),
@@ -69,26 +69,31 @@ def cause_of_values(found: Findings) -> str:
 
 
 def _cause(found: Findings) -> str:
-    """What is certain; what a simulation proves; else what alone would explain it: where two kinds of claim fit, none
-    is made."""
+    """What is certain; else what simulations and the values themselves tell: where two kinds of claim fit, none is."""
     for rule in _CERTAIN:
         for cause in rule(found):
             return cause
-    simulated = []
-    for told in chain(read_elsewhere(found), read_as_other_values(found), computed_in(found)):
-        simulated.append(told)
-        if told.sure:
-            return told.cause
-    claims = [told.cause for told in _joined(simulated)]
-    claims += [cause for rule in _RULES for cause in rule(found)][:1]
-    return claims[0] if len({family_of(cause) for cause in claims}) == 1 else ""
+    simulated = [*read_elsewhere(found), *read_as_other_values(found), *computed_in(found)]
+    claims = [(_told_of(found, told), told.proof) for told in _joined(simulated)]
+    if found.bad.all() and not np.isfinite(found.before) and not np.isfinite(found.actual).any():
+        claims.append((KEPT, False))  # all that is not finite may be what the output held
+    if not any(told.sure for told in simulated):
+        claims += [(cause, True) for rule in _RULES for cause in rule(found)][:1]
+    alone = len({family_of(cause) for cause, _ in claims}) == 1
+    return next((cause for cause, proof in claims if proof), "") if alone else ""
 
 
 def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
     """The same told of several operands is one claim: of one or the other."""
     for told in dict.fromkeys(each.told for each in simulated):
-        names = [each.of for each in simulated if each.told == told]
-        yield Explanation(" or ".join(names), told, False)
+        same = [each for each in simulated if each.told == told]
+        names = " or ".join(dict.fromkeys(each.of for each in same))
+        yield Explanation(names, told, any(each.sure for each in same), any(each.proof for each in same))
+
+
+def _told_of(found: Findings, told: Explanation) -> str:
+    """The claim in words; an attribute that comes to a mere factor cannot be told from a wrong factor."""
+    return as_a_factor(found, told.cause) or told.cause if family_of(told.cause) == "attribute" else told.cause
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
@@ -101,15 +106,14 @@ def _kept(found: Findings) -> Iterator[str]:
         return
     if np.isfinite(before):
         added = round_to(found.reference.value + before, dtype)
-        beyond = np.isinf(found.actual) & (np.abs(added.astype(np.float64)) > FORMATS[dtype].max / 2)
         changed = ~near(added, found.golden, 2 * NEAR)
-        fits = bool((near(found.actual, added) | beyond).all() and changed[found.bad].all())
+        fits = bool(near(found.actual, added).all() and changed[found.bad].all())
     else:  # NaN may as well come of the memory beside an operand
         zeros = found.golden == 0
         most = np.mean(found.bad) > 0.5 or (zeros.any() and np.array_equal(found.bad, zeros))
         fits = bool(most and not np.isfinite(found.actual[found.bad]).any() and _special_inputs(found))
     if fits:
-        yield "what the output held before the call is part of the result: it is added to or scaled, not written anew"
+        yield KEPT
 
 
 # ---- places ---------------------------------------------------------------------------------------------------------
@@ -235,7 +239,7 @@ def _clamp(found: Findings) -> Iterator[str]:
 
 def _zeros(found: Findings) -> Iterator[str]:
     g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad]
-    if a.any() or np.isnan(a).any() or not g.all() or np.isnan(g).any():
+    if a.any() or np.isnan(a).any() or not g.all() or not np.isfinite(g).any():
         return
     small = FORMATS["float32"].tiny
     everywhere = np.abs(found.golden.astype(np.float64))
@@ -247,7 +251,7 @@ def _zeros(found: Findings) -> Iterator[str]:
     if found.bad.size > 1 and not found.actual.any():
         tiny = "zero for every element: the subnormal numbers of an operand are flushed to zero"
         yield tiny if _tiny_operand(found) else "zero is returned for every element"
-    elif (_is_share(found.places) or _is_box(found)) and not _operands_repeat(found):
+    elif (_is_share(found.places) or _is_box(found)) and not _may_be_of_operands(found):
         yield f"zero where {found.places}: a share of the work is lost"
 
 
@@ -286,16 +290,10 @@ def _is_box(found: Findings) -> bool:
     return not inside.all() and bool((found.bad == (inside & (found.golden != 0))).all())
 
 
-def _operands_repeat(found: Findings) -> bool:
-    """Whether an operand repeats its values along an axis: a pattern may then be that of its values."""
-    for array in () if found.call is None else found.call.inputs.values():
-        if isinstance(array, np.ndarray) and array.size > 1:
-            shape = found.actual.shape
-            lead = (1,) * (len(shape) - array.ndim) + array.shape
-            expanded = any(s == 0 < n - 1 for s, n in zip(array.strides, array.shape, strict=True))
-            if expanded or any(n == 1 < m for n, m in zip(lead, shape, strict=False)):
-                return True
-    return False
+def _may_be_of_operands(found: Findings) -> bool:
+    """Whether a pattern may come of an operand: of its values, or of how a view of it is read."""
+    given = [v for v in found.call.inputs.values() if isinstance(v, np.ndarray)] if found.call is not None else []
+    return any(not array.flags.c_contiguous or is_of_values(array, found.bad) for array in given)
 
 
 def _is_share(places: str) -> bool:
@@ -306,27 +304,33 @@ def _is_share(places: str) -> bool:
 
 def _specials(found: Findings) -> Iterator[str]:
     g, a = found.golden[found.bad], found.actual[found.bad]
-    if np.isnan(g).all() and not np.isnan(a).any():
+    if np.isnan(g).all() and not np.isnan(a).any() and (np.abs(a) == np.abs(a[0])).all():  # as a store makes it
         yield "NaN is replaced by a number"
     if np.isinf(g).all() and np.isfinite(a).all() and (np.abs(a) == np.abs(a).max()).all() and a.any():
         yield "overflow saturates instead of giving infinity"
+    others = np.isfinite(found.golden) & (found.golden != 0) & ~found.bad
+    if np.isinf(g).all() and not a.any() and others.any():
+        yield "infinities are replaced by zero"
     if np.isinf(g).all() and (a == -g).all():
         yield "an infinity has the wrong sign"
     if np.isnan(a).all() and np.isinf(g).all():
         yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
     if np.isnan(a).all() and np.isfinite(g).all() and _special_inputs(found):
         yield "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"
-    if np.isinf(a).all() and np.isfinite(g).all() and _is_share(found.places) and not _operands_repeat(found):
+    if np.isinf(a).all() and np.isfinite(g).all() and _is_share(found.places) and not _may_be_of_operands(found):
         yield f"infinite where {found.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(found.golden).any() and _special_inputs(found):
         yield "an intermediate overflows"
 
 
 def _special_inputs(found: Findings) -> bool:
-    """Whether NaN can come of the numbers alone: no memory beside an operand (NaN here) may have been read instead."""
+    """Whether NaN can come of the numbers alone: no memory beside an operand (NaN here) may have been read instead, as
+    a class that lies outside would read it."""
     call = found.call
     if call is None:
         return True
+    if OPERATORS[call.op].class_index is not None:
+        return False
     arrays = [v for v in call.inputs.values() if isinstance(v, np.ndarray)]
     return all(array.flags.c_contiguous for array in arrays) and not any(
         offset_of(call, name) for name, v in call.inputs.items() if v is not None
@@ -334,9 +338,9 @@ def _special_inputs(found: Findings) -> bool:
 
 
 _CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    _kept, _ignored_offsets, _ignored_rows, negated, factor,
+    _kept, _ignored_offsets, _ignored_rows, negated,
 )  # fmt: skip
 _RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
-    some_negated, _clamp, _specials, _zeros, _permuted,
+    factor, some_negated, _clamp, _specials, _zeros, _permuted,
     _stale, _stores, _narrow, errors_as_in, any_factor,
 )  # fmt: skip

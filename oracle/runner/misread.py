@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from ..defects.layouts import MISTAKES, SPREADS, offset_of, packed, reread
 from ..model.call import Array, Call
 from ..model.storage import row_major, strides_of
 from ..operators import OPERATORS
-from .findings import LARGEST, Findings
+from .findings import LARGEST, Findings, is_of_values
 from .simulated import Explanation, but, explained
+
+FIRST = "its first element stood for all"
 
 
 def read_elsewhere(found: Findings) -> Iterator[Explanation]:
@@ -25,7 +28,7 @@ def read_elsewhere(found: Findings) -> Iterator[Explanation]:
         if not isinstance(array, np.ndarray) or not array.size:
             continue
         for told, changed in _readings(call, name, array):
-            yield from explained(name, f"is read as if {told}", but(call, **{name: changed}), found)
+            yield from _proved(call, name, told, changed, found)
     views = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray) and v.size and not v.flags.c_contiguous}
     if len(views) > 1:
         every = but(call, **{n: packed(v) for n, v in views.items()})
@@ -42,7 +45,7 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
         yield "its elements stood in reverse order", flat[::-1].reshape(array.shape)
         yield "its elements were shifted by one place", np.roll(flat, 1).reshape(array.shape)
         yield "its elements were shifted by one place, to the front", np.roll(flat, -1).reshape(array.shape)
-        yield "its first element stood for all", np.broadcast_to(flat[:1].reshape((1,) * array.ndim), array.shape)
+        yield FIRST, np.broadcast_to(flat[:1].reshape((1,) * array.ndim), array.shape)
     if array.ndim > 1 and array.shape[0] > 1:
         yield "its first row stood for all", np.broadcast_to(array[:1], array.shape)
     op = OPERATORS[call.op]
@@ -50,6 +53,17 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
     if 1 < array.size < math.prod(shape) and op.by_name[name] in broadcasting(op):
         yield "it repeated at the flat index modulo its size", SPREADS["modulo"][1](array, shape)
         yield "it were aligned with the leading axes", SPREADS["left"][1](array, shape)
+
+
+def _proved(call: Call, name: str, told: str, read: Array, found: Findings) -> Iterator[Explanation]:
+    """The claim; no proof where other numbers in the place of those read would give the same, as in a formula of steps,
+    and their places are none either: one element stands for all, or the wrong places are those of the right values."""
+    for fits in explained(name, f"is read as if {told}", but(call, **{name: read}), found):
+        proof = True
+        if told == FIRST or is_of_values(call.inputs[name], found.bad):
+            others = (np.where(read == 0, 1, read + read), np.where(read == 0, -1, read / 2))
+            proof = not any(list(explained(name, "", but(call, **{name: v.astype(read.dtype)}), found)) for v in others)
+        yield replace(fits, proof=proof)
 
 
 def _strided(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]]:

@@ -13,12 +13,18 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
 from ..model.platforms import platform
 from ..operators import OPERATORS
-from .findings import LARGEST, Findings, near
-from .simulated import ENOUGH, Explanation, is_telling
+from .findings import LARGEST, Findings, near, spreads
+from .simulated import Explanation, is_telling
 
 NARROW = ("float16", "bfloat16")
 MOST = 0.9  # of the elements that must be foretold: a device may round elsewhere now and then
 ALIKE = 3.0  # within this factor errors are of one size
+MOST_OFF = 16.0  # times their usual size
+TOGETHER = 0.4  # correlation of the errors of neighbours that have a cause in common
+ONE_SIDED = 0.2  # share of errors away from zero below which, or above one less, they have a direction
+FEW, SHARE = 8, 0.1  # elements, and of all, that one rounding more makes wrong at least
+ROUNDING = 4.0  # units in the last place that errors of roundings are below usually
+CENTRED = 0.25  # of their spread that the mean of roundings lies from 0 at most
 
 
 def computed_in(found: Findings) -> Iterator[Explanation]:
@@ -33,26 +39,42 @@ def computed_in(found: Findings) -> Iterator[Explanation]:
 
 
 def errors_as_in(found: Findings) -> Iterator[str]:
-    """Errors of both signs all over the output, of the size that such a kernel makes: it may compute in another
-    order."""
-    if found.actual.dtype == np.float32:
-        return  # a number of the formula that is slightly off gives errors of that size too
-    error = np.abs(found.actual.astype(np.float64) - found.reference.value)
-    outward = (found.actual - found.reference.value)[found.bad] * np.sign(found.reference.value[found.bad])
-    if np.count_nonzero(outward > 0) < ENOUGH or np.count_nonzero(outward < 0) < ENOUGH:
+    """Errors of the size that such a kernel makes, of both signs and without order: it may compute in another order."""
+    if found.actual.dtype == np.float32 or np.count_nonzero(found.bad) < FEW or found.bad.mean() < SHARE:
         return
     for kind, foretold in _foretold(found):
-        theirs = np.abs(foretold.astype(np.float64) - found.reference.value)
-        usual, wanted = _size(error, found, kind), _size(theirs, found, kind)
-        if wanted > 0 and wanted / ALIKE < usual < ALIKE * wanted and np.isfinite(error).all():
-            yield f"errors are of the size they have where intermediate results are rounded to {kind}"
+        own, theirs = (_relative(each, found) for each in (found.actual, foretold))
+        good = np.isfinite(own) & np.isfinite(theirs)
+        usual = float(np.median(np.abs(theirs[good]))) if good.any() else 0.0
+        if (
+            not 0 < usual < ROUNDING * 2.0 ** -FORMATS[kind].mant
+            or not usual / ALIKE < np.median(np.abs(own[good])) < usual * ALIKE
+        ):
+            continue
+        if abs(np.mean(own[good])) > CENTRED * np.std(own[good]):
+            continue
+        bad, up = own[found.bad], np.mean(own[found.bad] > 0)
+        beyond = ~(np.abs(bad) <= MOST_OFF * np.maximum(np.abs(theirs[found.bad]), usual))
+        if not beyond.any() and ONE_SIDED <= up <= 1 - ONE_SIDED and not _follow(np.clip(own / usual, -8, 8), found):
+            yield f"errors are as those of a kernel whose intermediate results are rounded to {kind}"
 
 
-def _size(error: Array, found: Findings, kind: str) -> float:
-    """The usual error in units of a type's last place."""
-    unit = np.maximum(np.abs(found.reference.value), FORMATS[kind].tiny) * 2.0 ** -FORMATS[kind].mant
-    good = np.isfinite(error) & np.isfinite(unit)
-    return float(np.sqrt(np.mean((error[good] / unit[good]) ** 2))) if good.any() else 0.0
+def _follow(errors: Array, found: Findings) -> bool:
+    """Whether errors go along with an operand: those of a wrong formula, or of an operand a little off, do."""
+    for array in () if found.call is None else found.call.inputs.values():
+        if isinstance(array, np.ndarray) and array.size > 1 and spreads(array.shape, errors.shape):
+            values = np.broadcast_to(array, errors.shape).astype(np.float64)
+            good = np.isfinite(errors) & np.isfinite(values)
+            inward = errors[good][np.argsort(values[good], kind="stable")]
+            if np.std(inward) > 0 and np.corrcoef(inward[1:], inward[:-1])[0, 1] > TOGETHER:
+                return True
+    return False
+
+
+def _relative(given: Array, found: Findings) -> Array:
+    """The error of each number beside it, above 0 where it is too large."""
+    value = found.reference.value
+    return np.asarray(np.where(value != 0, (given.astype(np.float64) - value) / value, np.nan))
 
 
 def _foretold(found: Findings) -> Iterator[tuple[str, Array]]:

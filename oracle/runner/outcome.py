@@ -20,6 +20,7 @@ from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..verdict import Judgement
 from . import broken_rules, failure, ulps
 from .custody import Left, readable, reason_of
+from .diagnosis import KEPT
 from .judge import Judged
 from .prepare import Prepared
 from .settings import Settings
@@ -99,6 +100,8 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> 
     if layer.rule in broken_rules.OF_MEMORY:
         view = memory.view
         cause = broken_rules.written_otherwise(call, output, view, reference.golden) or cause
+    if detail.cause == KEPT:
+        cause = ""  # a result that is added to what is there looks as if it were not written
     return replace(detail, cause=cause or detail.cause)
 
 

@@ -21,10 +21,12 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..operators import Reference
 from ..operators import references as references_of
 from .memory import Memory
+from .poisons import PATTERN, word
 from .settings import Settings
 from .shrink import ShrunkCase
 
 _INLINE = 4096  # numbers; more are written packed
+UNWRITTEN = "every element written"  # a broken rule
 _DETERMINISM = "bitwise equal"  # the rule of --determinism begins so
 
 
@@ -53,7 +55,7 @@ def script(shrunk: ShrunkCase, proof: str = "") -> str:
         attrs=repr(dict(case.attrs)),
         runs=max(2, settings.determinism) if shrunk.rule.startswith(_DETERMINISM) else 1,
         inputs="".join(f"    {n!r}: {_input(n, p, memory)},\n" for n, p in case.inputs.items()),
-        outputs="".join(_output(n, p, memory, expected[n], settings) for n, p in case.outputs.items()),
+        outputs="".join(_output(n, p, memory, expected[n], shrunk) for n, p in case.outputs.items()),
         specs="".join(_spec(n, s) for n, s in memory.call.specs.items()),
         null=repr(sorted(case.null)),
     )
@@ -71,9 +73,13 @@ def _references(shrunk: ShrunkCase, memory: Memory) -> dict[str, Reference | Non
     return {name: found[name] if name in found and found[name].written else None for name in shrunk.case.outputs}
 
 
-def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[str, str], settings: Settings) -> str:
-    made = _tensor(plan, None) if name in memory.outputs else f"(None, {None if plan is None else 'described'!r})"
-    fields = {**expected, "largest": repr(_largest(plan) if settings.saturates else None)}
+def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[str, str], shrunk: ShrunkCase) -> str:
+    made = (
+        _poisoned(plan, memory, shrunk.rule)
+        if name in memory.outputs
+        else f"(None, {None if plan is None else 'described'!r})"
+    )
+    fields = {**expected, "largest": repr(_largest(plan) if shrunk.settings.saturates else None)}
     told = "".join(f"        {field}={value},\n" for field, value in fields.items())
     return f"    {name!r}: Output(\n        lambda: {made},\n{told}    ),\n"
 
@@ -98,11 +104,23 @@ def _input(name: str, plan: TensorPlan | None, memory: Memory) -> str:
     return _tensor(plan, stored)
 
 
-def _tensor(plan: TensorPlan | None, values: Array | None) -> str:
+def _tensor(plan: TensorPlan, values: Array) -> str:
+    layout = arrange(plan.shape, plan.view)
+    where = f"{layout.strides!r}, {layout.offset}, {layout.span}"
+    return f"tensor({plan.shape!r}, {plan.dtype!r}, {where}, {_numbers(values, plan.dtype)})"
+
+
+def _poisoned(plan: TensorPlan | None, memory: Memory, rule: str) -> str:
+    """An output that holds what it held when the case failed: a kernel may add to it, or clear it by a product. What is
+    not written is seen by the pattern, which is no result."""
     assert plan is not None
     layout = arrange(plan.shape, plan.view)
-    numbers = "" if values is None else f", {_numbers(values, plan.dtype)}"
-    return f"tensor({plan.shape!r}, {plan.dtype!r}, {layout.strides!r}, {layout.offset}, {layout.span}{numbers})"
+    held = (
+        ""
+        if memory.poison == PATTERN or rule == UNWRITTEN
+        else f", held={word(memory.poison, DTYPES[plan.dtype].numpy)!r}"
+    )
+    return f"tensor({plan.shape!r}, {plan.dtype!r}, {layout.strides!r}, {layout.offset}, {layout.span}{held})"
 
 
 def _numbers(array: Array, dtype: str) -> str:

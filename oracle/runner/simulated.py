@@ -20,12 +20,13 @@ MANY = 16  # elements of each kind that a pattern must have
 
 @dataclass(frozen=True)
 class Explanation:
-    """A claim: what is told of an operand or an attribute (of none: ""), and whether it stands by itself. One that does
-    not is told only where no other kind of claim fits."""
+    """A claim that fits: what is told of an operand or an attribute (of none: ""). ``sure``: numbers prove it against
+    what else the values may look like. ``proof``: without it the claim only stands against others."""
 
     of: str
     told: str
     sure: bool
+    proof: bool = True
 
     @property
     def cause(self) -> str:
