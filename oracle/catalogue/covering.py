@@ -36,7 +36,7 @@ def covering(sizes: Sequence[int], strength: int) -> list[tuple[int, ...]]:
         }
         for number, row in enumerate(rows):
             places = list(_places(row, strength))
-            value = _best(places, missing, lengths[axis], number)
+            value = _best(places, missing, range(lengths[axis]), number)
             row.append(value)
             for place in places:
                 missing[place].discard(value)
@@ -52,13 +52,14 @@ def _places(row: Row, strength: int) -> Iterator[Place]:
         yield axes, tuple(row[i] for i in axes)  # type: ignore[misc]
 
 
-def _best(places: Sequence[Place], missing: Missing, length: int, number: int) -> int:
-    """The value of the new axis that makes most missing meetings; among equals the one whose turn it is."""
-    gains = [0] * length
+def _best(places: Sequence[Place], missing: Missing, values: Sequence[int], number: int) -> int:
+    """The value of the new axis, among some, that makes most missing meetings; of equals the one whose turn it is."""
+    gains = [0] * (values[-1] + 1)
     for place in places:
-        for v in missing[place]:
-            gains[v] += 1
-    return max(range(length), key=lambda v: (gains[v], -((v - number) % length)))
+        for v in missing.get(place, ()):
+            if v <= values[-1]:
+                gains[v] += 1
+    return max(values, key=lambda v: (gains[v], -((v - number) % len(gains))))
 
 
 def _rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], axis: int) -> list[Row]:

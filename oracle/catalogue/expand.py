@@ -28,6 +28,7 @@ from .reading import Document, Where
 from .shapes import Shape, main_shapes, shapes_in
 from .telling import Telling
 from .turns import Turns, Values, as_layer, combinations
+from .variants import of_their_own
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
@@ -209,8 +210,15 @@ class _Expander:
             yield from self.covered_where_accepted(free, axes, cache(planned))
             return
         lengths = [len(axis) for axis in free]
-        by_class = [classes(shape) for shape in shapes] if cover == BY_CLASS else []
-        rows = covering_classes(by_class, lengths, 1, 3) if by_class else covering(lengths, STRENGTHS[cover])
+        if cover == BY_CLASS:
+            own = [[of_their_own(axis, shape) for axis in axes] for shape in shapes]
+            first = len(free) - len(axes)
+            rows = covering_classes(
+                [classes(shape) for shape in shapes], lengths, place=1, strength=STRENGTHS[cover],
+                fits=lambda shape, axis, value: axis < first or own[shape][axis - first][value],
+            )  # fmt: skip
+        else:
+            rows = covering(lengths, STRENGTHS[cover])
         for row in rows:
             yield from planned(row)
 

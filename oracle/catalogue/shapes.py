@@ -32,7 +32,7 @@ def main_shapes(axis: list[Any]) -> Iterator[Shape]:
         if isinstance(item, dict) and "sizes" in item:
             yield from sizes.shapes(item["sizes"])
         elif isinstance(item, dict) and "classes" in item:
-            yield from _of_classes(item)
+            yield from small_shapes(*item["classes"])
         elif isinstance(item, dict):
             yield from product(*(_lengths(entry) for entry in item["product"]))
         else:
@@ -44,16 +44,11 @@ def shapes_in(axis: list[Any]) -> int:
     return sum(_shapes_of(item) if isinstance(item, dict) else 1 for item in axis)
 
 
-def _of_classes(item: Mapping[str, Any]) -> tuple[Shape, ...]:
-    least, most = item["classes"]
-    return small_shapes(least, most, tuple(item.get("longer", ())))
-
-
 def _shapes_of(item: Any) -> int:
     if "sizes" in item:
         return len(sizes.shapes(item["sizes"]))
     if "classes" in item:
-        return len(_of_classes(item))
+        return len(small_shapes(*item["classes"]))
     return math.prod(len(_lengths(entry)) for entry in item["product"])
 
 

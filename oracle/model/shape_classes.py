@@ -73,14 +73,13 @@ def _every() -> tuple[tuple[str, ...], ...]:
 
 
 @cache
-def small_shapes(least: int, most: int, longer: tuple[int, ...] = ()) -> tuple[Shape, ...]:
-    """Return a shape for every way in which classes meet, of the ranks from ``least`` to ``most``, with few elements
-    and few inner axes of length 1; at most 2^16 elements. ``longer``: axes that are longer than 1; at most 2^17."""
-    largest = 1 << (17 if longer else 16)
+def small_shapes(least: int, most: int) -> tuple[Shape, ...]:
+    """Return a shape for every way in which classes meet, of the ranks from ``least`` to ``most``: at most 2^16
+    elements, few inner axes of length 1, and few elements."""
     best: dict[tuple[str, ...], tuple[tuple[int, int], Shape]] = {}
     for shape in _candidates(least, most):
         count = math.prod(shape)
-        if 1 < count <= largest and all(shape[axis] > 1 for axis in longer):
+        if 1 < count <= 1 << 16:
             key, cost = classes(shape), (shape[1:-1][:2].count(1), count)
             if key not in best or cost < best[key][0]:
                 best[key] = cost, shape

@@ -38,7 +38,8 @@ def near(a: Array, g: Array, units: int = NEAR) -> Array:
     wide, exact = a.astype(np.float64), g.astype(np.float64)
     form = FORMATS[str(a.dtype)]
     allowed = np.where(np.isfinite(exact), units * np.maximum(np.abs(exact) * 2.0**-form.mant, form.quantum), 0.0)
-    return np.asarray((np.abs(wide - exact) <= allowed) | (wide == exact) | (np.isnan(wide) & np.isnan(exact)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.abs(wide - exact) <= allowed) | (wide == exact) | (np.isnan(wide) & np.isnan(exact)))
 
 
 def is_of_values(array: Array, bad: Array) -> bool:

@@ -11,6 +11,7 @@ from oracle.defects.registry import defects
 from oracle.power.diagnosis import FAMILIES, RIGHT, matrix_of, right_of, sentence
 from oracle.power.failures import chosen, failures
 from oracle.power.scripts import rate_of
+from oracle.power.summary import wilson
 from oracle.runner.settings import Settings
 
 OP = "aclnnLogSigmoidBackward"
@@ -37,12 +38,21 @@ def test_the_matrix_counts_every_failure_once(found):
     assert matrix.claims == matrix.right + len(matrix.wrong)
     assert matrix.precision >= 0.9
     assert f"{matrix.claims} claims on {len(found)} failures" in sentence(matrix)
+    assert matrix.to_json()["precision_interval"] == wilson(matrix.right, matrix.claims)
     assert all(right_of(f.defect) <= set(FAMILIES) for f in found)
 
 
 def test_failures_become_scripts_that_fail(found):
     rate = rate_of(found[:6])
     assert (rate.tried, rate.failing, rate.lost) == (6, 6, [])
+
+
+def test_a_script_fills_an_output_with_what_it_held_when_the_case_failed(stated_cases):
+    """A kernel that clears by a product with 0 is right on every memory that is finite."""
+    wrong = [d for d in defects(OP) if d.id.endswith("cleared by a product with 0")]
+    rate = rate_of(failures(wrong, stated_cases, Settings(), each=1))
+    assert (rate.tried, rate.lost) == (len(wrong), [])
+    assert wrong
 
 
 def test_the_command_prints_the_matrix_and_writes_it(stated_files, tmp_path, capsys):

@@ -186,6 +186,11 @@ def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_c
     assert told_of(call, output=lambda golden: slightly) == ""
 
 
+def test_beside_an_infinite_golden_no_other_number_is_near():
+    given, golden = np.array([1.0, np.inf, np.inf, np.nan]), np.array([np.inf, np.inf, -np.inf, np.inf])
+    assert near(given.astype(np.float32), golden.astype(np.float32)).tolist() == [False, True, False, False]
+
+
 def test_a_scalar_of_zero_is_no_share_of_anything():
     call = call_of(SMOOTH, ())
     assert told_of(call, output=lambda golden: np.zeros((), np.float32)) in ("", "zero is returned for every element")
