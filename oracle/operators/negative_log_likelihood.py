@@ -119,7 +119,10 @@ def kernel_error(g: Array, w: Array, total: Any, v: Array, flushes: bool = False
     Nothing is lost where totalWeight is a power of two and quotients, product and result are float32 numbers.
     """
     scale, weighed = np.abs(g / total), np.abs(w / total)
-    least = np.where(weighed < TINY, np.abs(g), 0) if total is not ONE else 0  # the weight's quotient may underflow
+    least: Array | float = 0.0
+    if total is not ONE:  # the weight's quotient may underflow, and so may the product, which is divided then
+        product = np.where(np.abs(g * w) < TINY, 1 / np.abs(total), 0)
+        least = np.where(weighed < TINY, np.abs(g), 0) + np.where(np.isfinite(product), product, 0)
     error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1 + least)
     finite = np.isfinite(v) & np.isfinite(error)
     steps = np.maximum(np.maximum(scale, weighed), np.abs(g * w))

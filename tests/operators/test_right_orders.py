@@ -8,6 +8,7 @@ import pytest
 from oracle.catalogue import default_dir, load
 from oracle.model.status import Status
 from oracle.operators import validate
+from oracle.operators.negative_log_likelihood import kernel_error
 from oracle.runner import Settings, run_case
 
 
@@ -63,3 +64,15 @@ def test_a_right_order_is_not_flagged(device, slug, begins):
     assert cases
     found = [run_case(case, device(), Settings()) for case in cases]
     assert [f"{line.id}: {line.reason}" for line in found if line.status != "pass"] == []
+
+
+def test_a_product_that_underflows_loses_what_totalweight_makes_of_it():
+    rng = np.random.default_rng(0)
+    g, w = (np.ldexp(rng.uniform(1, 2, 1000), e).astype(np.float32) for e in (-80, -66))
+    for exponent in (-60, -100, -140, 3):
+        total = np.float32(np.ldexp(1.25, exponent))
+        exact = -(g.astype(np.float64) * w) / np.float64(total)
+        device = -(g * w) / total  # in float32
+        error, odd, _ = kernel_error(g.astype(np.float64), w.astype(np.float64), np.float64(total), exact)
+        assert (np.abs(device - exact) <= error)[~odd].all()
+        assert not odd.all()
