@@ -192,13 +192,14 @@ def test_an_interrupt_exits_130(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", "import sys, oracle.cli; print('up', flush=True); sys.exit(oracle.cli.main())", *words],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": RUNNER},
+        env={**os.environ, "PYTHONPATH": RUNNER, "TELLS_THAT_IT_HANGS": str(tmp_path / "hangs")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    process.stdout.readline()
-    time.sleep(4)  # into the case, whose device hangs
+    while not (tmp_path / "hangs").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=180)
     assert (process.returncode, err) == (130, "aclnn-oracle: interrupted\n")

@@ -15,13 +15,13 @@ from ..model.errors import OracleError, unknown
 from ..model.shape_classes import FACTORS, classes
 from ..operators import OPERATORS
 from ..operators.operator import Operator
-from . import attributes, generators, planning
+from . import attributes, generating, generators, planning
 from .asked import Asker
 from .case import HUGE, TIERS, Case
 from .chosen import Chosen, chosen
 from .covering import covering, covering_accepted
 from .covering_classes import covering_classes
-from .ecosystem import Design, Row, Volume
+from .ecosystem import Design, Volume
 from .layers import Draft, Layer, Reader
 from .layout import parse
 from .reading import Document, Where
@@ -35,9 +35,6 @@ _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or w
 BY_CLASS = "triples_of_classes"  # the classes of the shapes meet the other axes' values, not the shapes
 STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, BY_CLASS: 3}  # how many axes' values meet under each word
 ASKED = "validate"  # expect: the status that oracle.validate answers
-_BY_RULE = (
-    "values by the commercial standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
-)
 
 
 def expand(document: Document, volume: Volume | None = None, tier: str | None = None) -> list[Case]:
@@ -58,7 +55,7 @@ def expand(document: Document, volume: Volume | None = None, tier: str | None = 
             continue
         if tier in TIERS and _begins(family, defaults) > TIERS.index(tier):
             continue
-        for case in _Expander(family, operator, defaults, volume, asker).cases_of_family():
+        for case in Expander(family, operator, defaults, volume, asker).cases_of_family():
             if case.id in first:
                 raise OracleError(f"{case.source}: the id {case.id} is already used at {first[case.id]}")
             first[case.id] = case.source
@@ -88,8 +85,8 @@ def designs(document: Document) -> list[Design]:
     found = []
     for family in chosen(document, operator):
         if "generate" in family.keys:
-            expander = _Expander(family, operator, defaults, None, Asker(operator))
-            found.append(expander.design(expander.layered(), Volume("ecosystem", 1), ()))
+            expander = Expander(family, operator, defaults, None, Asker(operator))
+            found.append(generating.design(expander, expander.layered(), Volume("ecosystem", 1), ()))
     return found
 
 
@@ -112,7 +109,7 @@ def defaults_of(document: Document, operator: Operator) -> Layer:
     return replace(defaults, keys={**defaults.keys, "attrs": {**plain, **defaults.keys.get("attrs", {})}})
 
 
-class _Expander:
+class Expander:
     """Expands one family."""
 
     def __init__(
@@ -137,7 +134,7 @@ class _Expander:
     def cases_of_family(self) -> Iterator[Case]:
         family, place = self.own, self.place
         if "generate" in family.keys:
-            yield from self.generated(self.layered())
+            yield from generating.generated(self, self.layered())
             return
         axes = self.axes(family.keys.get("variants"), (*place, "variants"))
         ways = {None: self.multiplied, "each": self.in_turn}
@@ -370,92 +367,7 @@ class _Expander:
                 if key in draft.plan:
                     self.checked(layer, (*inner, key), check, draft.plan[key])
 
-    # -- generating by rule --------------------------------------------------------------------------------------------
-
-    def generated(self, family: Layer) -> Iterator[Case]:
-        """Yield the first cases of a rule's sequence: as many as the family says, or the volume that is asked for."""
-        rule, place, name = family.keys["generate"], self.place, self.name
-        volume = self.volume or Volume("ecosystem", rule["cases"])
-        self.require(family, "dtype", "inputs")
-        if self.volume is None:
-            self.require_few(rule["cases"], family)
-        for key, why in (("shape", "makes the shapes"), ("cover", "chooses the combinations")):
-            if key in family.keys:
-                raise self.document.error(f"family {name}: generate {why}; remove {key}", (*place, key))
-        self.reader.known(dict.fromkeys(rule["draws"]), "input", (*place, "generate"))
-        written = family.keys.get("variants") or {"": {}}
-        if not isinstance(written, dict):
-            raise self.document.error(f"family {name}: generate takes one mapping of variants", (*place, "variants"))
-        layers = [layer.over(family) for layer in self.variants(written, (*place, "variants"))]
-        variants = {layer.name: self.settled(layer) for layer in layers}
-        if volume.rule != "ecosystem":
-            variants = {k: replace(v, keys={**v.keys, "uninformative": _BY_RULE}) for k, v in variants.items()}
-        design = self.design(family, volume, tuple(variants))
-        title = name if volume.rule == "ecosystem" else f"{name}_{volume.rule}"
-        found = 0
-        for row in islice(design.rows(), 4 * volume.cases):  # of a class some rows may not be this operator's
-            layer = _drawn(variants[row.variant], row, rule["draws"], self.reader.names["output"], volume.rule)
-            try:
-                case = self.planner.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(self.attrs))
-                for planned in self.asked(layer, case):
-                    found += 1
-                    yield planned
-            except OracleError as error:
-                if not self.from_class:
-                    raise self.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
-            if found == volume.cases:
-                return
-        if not self.from_class:
-            told = f"generate asks for {volume.cases} cases; of at most {design.elements} elements there are {found}"
-            raise self.document.error(f"family {name}: {told}", (*place, "generate"))
-
-    def design(self, family: Layer, volume: Volume, variants: tuple[str, ...]) -> Design:
-        """Return the factors of a generated family."""
-        rule = family.keys["generate"]
-        low, high = rule["ranks"]
-        lists = [listed(family.keys["attrs"][a]) for a in self.attrs]
-        crossed = {
-            rank: [
-                attrs
-                for values in product(*lists)
-                for attrs in attributes.values(self.operator, dict(zip(self.attrs, values, strict=True)), (1,) * rank)
-            ]
-            for rank in range(low, high + 1)
-        }
-        dtypes = tuple(self.dtypes(family))
-        if not dtypes or not any(crossed.values()):
-            none = "dtype" if not dtypes else f"ranks {low} to {high}"
-            raise self.document.error(f"family {self.name}: generate has no {none} to cross", (*self.place, "generate"))
-        return Design(
-            name=f"{self.operator.slug}/{self.name}",
-            rule=volume.rule,
-            dtypes=dtypes,
-            attributes=crossed,
-            variants=variants,
-            longer=rule.get("longer"),
-            elements=rule["elements"],
-            models=tuple(map(tuple, rule.get("models", ()))),
-        )
-
 
 def _planned_dtype(name: str) -> None:
     if name not in (planning.PROMOTED, planning.OTHER):
         dtype_of(name)
-
-
-def _drawn(layer: Layer, row: Row, operands: list[str], names: tuple[str, ...], rule: str) -> Layer:
-    """Lay the row's values, format and name over a variant; a null pointer stays one."""
-    form = {} if row.format == "ND" else {"format": row.format}
-    inputs = {
-        name: draft
-        if draft.null
-        else Draft({**form, **draft.plan}, row.data(name, rule) if name in operands else draft.data)
-        for name, draft in layer.keys["inputs"].items()
-    }
-    outputs = {
-        name: Draft({**form, **draft.plan}, null=draft.null)
-        for name, draft in {**dict.fromkeys(names, Draft()), **layer.keys.get("output", {})}.items()
-    }
-    keys = {**layer.keys, "inputs": inputs, "output": outputs}
-    words = (row.format if form else "", row.distribution, row.variant)
-    return Layer(keys, layer.places, "-".join(filter(None, words)))
