@@ -34,15 +34,25 @@ def covering(sizes: Sequence[int], strength: int) -> list[tuple[int, ...]]:
             for axes in combinations(range(axis), strength - 1)
             for values in product(*(range(lengths[i]) for i in axes))
         }
-        for number, row in enumerate(rows):
-            places = list(_places(row, strength))
-            value = _best(places, missing, range(lengths[axis]), number)
-            row.append(value)
-            for place in places:
-                missing[place].discard(value)
-        rows += _rows_of(sorted((*place, v) for place, values in missing.items() for v in values), axis)
+        rows += _rows_of(lengthened(rows, missing, strength, _any_of(lengths[axis])), axis)
     filled = [[k % lengths[i] if a is None else a for i, a in enumerate(row)] for k, row in enumerate(rows)]
     return list(dict.fromkeys(tuple(row[order.index(axis)] for axis in range(len(sizes))) for row in filled))
+
+
+def _any_of(size: int) -> Callable[[Row], Sequence[int]]:
+    return lambda row: range(size)
+
+
+def lengthened(
+    rows: Sequence[Row], missing: Missing, strength: int, values: Callable[[Row], Sequence[int]]
+) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    """Append a value of a new axis to every row, one of those that may follow it; return the meetings that are left."""
+    for number, row in enumerate(rows):
+        places = list(_places(row, strength))
+        row.append(_best(places, missing, values(row), number))
+        for place in places:
+            missing.get(place, set()).discard(row[-1])
+    return sorted((*place, v) for place, left in missing.items() for v in left)
 
 
 def _places(row: Row, strength: int) -> Iterator[Place]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import combinations, cycle
 
-from .covering import Missing, Row, _best, _places
+from .covering import Missing, Row, lengthened
 
 Label = tuple[int, ...]  # a class of each kind
 Fits = Callable[[int, int, int], bool]  # a label, an axis, a value of it
@@ -34,13 +34,7 @@ def covering_classes(
     rows: list[Row] = [list(label) for label in known.few(strength)]
     for axis in order:
         known.add([[fits(label, axis, value) for label in range(len(classes))] for value in range(sizes[axis])])
-        missing = known.missing(strength)
-        for turn, row in enumerate(rows):
-            places = list(_places(row, strength))
-            row.append(_best(places, missing, known.fitting(row), turn))
-            for met in places:
-                missing.get(met, set()).discard(row[-1])
-        rows += _rows_of(sorted((*met, v) for met, values in missing.items() for v in values), known)
+        rows += _rows_of(lengthened(rows, known.missing(strength), strength, known.fitting), known)
     found = []
     for turn, (label, row) in enumerate(zip(known.in_turn(rows), rows, strict=True)):
         indices = {place: label}
