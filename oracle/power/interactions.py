@@ -8,7 +8,7 @@ are feasible unless an operator's class says why no call meets them; three are w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -33,7 +33,6 @@ BY_CLASS = (
     "a class of shapes, a dtype and a condition",
     "a class of shapes and two conditions",
 )
-
 BY_LAYOUT = (
     "a class of layouts and a condition",
     "a class of layouts, a dtype and a condition",
@@ -53,23 +52,21 @@ def interactions(cases: Iterable[Case]) -> list[Dimension]:
 
 def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
     calls = [described(op, case) for case in cases]
-    shapes, layouts = [*factors_of(op), *class_factors(op)], layout_factors(op)
-    one, two, three = (list(meeting(op, shapes, count)) for count in (1, 2, 3))
-    plain, by_class = (
-        [[each for each in found if _has_class(each) == has] for found in (two, three)] for has in (0, 1)
-    )
-    alone = [each for each in one if not _has_class(each)]
-    laid_out = [list(filter(has_layout, meeting(op, layouts, count))) for count in (2, 3)]
+    plain, layouts = factors_of(op), layout_factors(op)
+    shapes = [*plain, *class_factors(op)]
     return [
-        *_lines(
-            op,
-            calls,
-            shapes,
-            (*KINDS, *BY_CLASS),
-            (alone, plain[0], *_by_dtype(plain[1]), by_class[0], *_by_dtype(by_class[1])),
-        ),
-        *_lines(op, calls, layouts, BY_LAYOUT, (laid_out[0], *_by_dtype(laid_out[1]))),
+        *_lines(op, calls, plain, KINDS, (list(meeting(op, plain, 1)), *_twos_and_threes(op, plain, bool))),
+        *_lines(op, calls, shapes, BY_CLASS, _twos_and_threes(op, shapes, _has_class)),
+        *_lines(op, calls, layouts, BY_LAYOUT, _twos_and_threes(op, layouts, has_layout)),
     ]
+
+
+def _twos_and_threes(
+    op: Operator, factors: Sequence[Factor], counts: Callable[[Combination], bool]
+) -> tuple[list[Combination], ...]:
+    """Return the conditions that can meet and that count: two, a dtype and two, three without a dtype."""
+    two, three = (list(filter(counts, meeting(op, factors, count))) for count in (2, 3))
+    return two, [met for met in three if met[0][0] == "dtype"], [met for met in three if met[0][0] != "dtype"]
 
 
 def _lines(
@@ -77,7 +74,7 @@ def _lines(
     calls: Sequence[Call],
     factors: Sequence[Factor],
     kinds: Sequence[str],
-    needed: Sequence[Sequence[Combination]],
+    needed: Iterable[Sequence[Combination]],
 ) -> list[Dimension]:
     """Return a line for each kind of meeting that calls of an operator need."""
     known = {name: set(values) for name, _, values in factors}
@@ -89,9 +86,8 @@ def _lines(
     for call in calls:
         labels = [(name, label(call)) for name, label, _ in factors]
         here = _told(tuple((name, value) for name, value in labels if value in known[name]))
-        met = {count: set(combinations(here, count)) for count in (1, 2, 3)}
         for row in rows:
-            row.seen.update(met[len(row.needed[0])])
+            row.seen.update(combinations(here, len(row.needed[0])))
     return rows
 
 
@@ -101,11 +97,6 @@ def _told(met: Combination) -> tuple[str, ...]:
 
 def _has_class(met: Combination) -> bool:
     return any(kind in FACTORS for kind, _ in met)
-
-
-def _by_dtype(threes: Sequence[Combination]) -> tuple[list[Combination], list[Combination]]:
-    """Threes with a dtype, and the others."""
-    return [t for t in threes if t[0][0] == "dtype"], [t for t in threes if t[0][0] != "dtype"]
 
 
 def described(op: Operator, case: Case) -> Call:
