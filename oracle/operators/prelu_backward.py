@@ -10,8 +10,8 @@ has one channel.
 
 self = 0 takes the weight, and adds its zero to the sum; NaN takes the weight and makes its channel NaN. Kernels before
 ascend950 multiply by masks: an infinity that a mask multiplies by zero, or a gradInput that is not finite, makes NaN
-there, so that is unspecified; on ascend910 the mask is made by clamping and fractional for 0 < self < 2^-126. Every
-kernel rounds the terms to the tensors' type before it sums them in float32, and a term may overflow.
+there, so that is unspecified; on ascend910 the mask is made by clamping: fractional for 0 < self < 2^-126, unknown
+for NaN. Every kernel rounds the terms to the tensors' type before it sums them in float32, and a term may overflow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from ..model.call import TensorSpec
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, where
+from ..numerics.expressions import Expression, is_nan, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
@@ -62,6 +62,11 @@ def mask(x: Expression) -> Expression:
 def clamped(x: Expression) -> Expression:
     """ascend910: a number that is clamped and scaled."""
     return where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
+
+
+def unknown(x: Expression) -> Expression:
+    """What a clamped NaN is."""
+    return is_nan(x)
 
 
 def masked(m: Expression, g: Expression, w: Expression) -> Expression:
@@ -156,6 +161,7 @@ OPERATOR = Operator(
             "tbe_a2": Form(lambda g, x, w: masked(mask(x), g, w), departs=True),
             "tbe_910": Form(lambda g, x, w: masked(clamped(x), g, w), departs=True),
         },
+        unspecified={"tbe_910": unknown},
     ),
     further={
         "gradWeight": Result(
@@ -167,6 +173,7 @@ OPERATOR = Operator(
                     "tbe_a2": Form(lambda g, x, w: masked_term(mask(x), g, x, w), departs=True),
                     "tbe_910": Form(lambda g, x, w: masked_term(clamped(x), g, x, w), departs=True),
                 },
+                unspecified={"tbe_910": unknown},
             ),
             terms=lambda a: tuple(a["self"].shape),
             kept=kept,
