@@ -37,6 +37,7 @@ from .checks import (
     not_null,
     same_dtype,
     same_shape,
+    source_unless,
 )
 from .operator import Aten, Operator, Result
 from .parameters import BROADCAST, MAIN, PER_CHANNEL, Shape, output, tensor
@@ -93,6 +94,11 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_shape(a, "gradWeight", "weight")
+
+
 def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
     fits = weight.size == 1 or (self.rank > 0 and weight.size == channels(self.shape))
     problem = f"weight has {weight.size} elements; it must have 1, or one per channel of self's shape {self.shape}"
@@ -102,7 +108,8 @@ def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
 def gradient_length(a: Args) -> Check:
     wanted = gradient_shape(a)
     problem = f"gradWeight has shape {a['gradWeight'].shape}; beside weight {a['weight'].shape} it must be {wanted}"
-    return check("shape of gradWeight", None if a["gradWeight"].shape == wanted else problem)
+    made = check("shape of gradWeight", None if a["gradWeight"].shape == wanted else problem)
+    return source_unless(a["gradWeight"].shape != a["weight"].shape, made)
 
 
 def channels(shape: Shape) -> int:
@@ -153,6 +160,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/p_relu_grad_update/op_api/aclnn_prelu_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(
         formula,
