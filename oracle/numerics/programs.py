@@ -157,7 +157,7 @@ class Program:
 
 def _choose(condition: Any, then: Any, otherwise: Any, out: Array) -> None:
     """Store what ``where`` chooses of arrays or numbers, ``out`` perhaps one of them."""
-    if out.size >= MANY:
+    if out.size >= MANY and np.shape(condition) == out.shape:
         _blend(condition, then, otherwise, out)
     elif out is then:
         np.copyto(out, otherwise, where=~np.asarray(condition))
