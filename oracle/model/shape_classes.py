@@ -46,6 +46,7 @@ FACTORS: dict[str, tuple[str, ...]] = {
 }
 _LEADING = (1, 3, 49)
 _LAST = (1, 3, 17, 24, 31, 16, 64, 1025, 1088, 8193)
+_SIDES = (3, 16, 17, 24, 31, 49, 51, 56, 63, 64, 80)
 _SECOND = (2, 3, 4, 5, 8, 9, 13, 16, 17, 21, 27, 32, 43, 57, 64, 65, 85, 91, 128, 137, 256, 1)
 
 
@@ -61,21 +62,9 @@ def _of(known: dict[str, Callable[[int], bool]], n: int) -> str:
 
 
 @cache
-def meet(*held: tuple[str, str]) -> bool:
-    """Whether a small shape has classes, each given with its kind."""
-    places = list(FACTORS)
-    return any(all(found[places.index(kind)] == name for kind, name in held) for found in _every())
-
-
-@cache
-def _every() -> tuple[tuple[str, ...], ...]:
-    return tuple(map(classes, small_shapes(2, 8)))
-
-
-@cache
 def small_shapes(least: int, most: int) -> tuple[Shape, ...]:
     """Return a shape for every way in which classes meet, of the ranks from ``least`` to ``most``: at most 2^16
-    elements, few inner axes of length 1, and few elements."""
+    elements, few inner axes of length 1, and few elements. Of two axes alone some are squares of every class."""
     best: dict[tuple[str, ...], tuple[tuple[int, int], Shape]] = {}
     for shape in _candidates(least, most):
         count = math.prod(shape)
@@ -88,6 +77,7 @@ def small_shapes(least: int, most: int) -> tuple[Shape, ...]:
 
 def _candidates(least: int, most: int) -> Iterator[Shape]:
     """Yield shapes of few axes longer than 1, and of axes that all differ."""
+    yield from ((side, side) for side in _SIDES if most == 2)
     for rank in range(least, most + 1):
         for leading in _LEADING:
             for last in _LAST:
