@@ -184,9 +184,10 @@ def _with_fills(row: Dimension) -> Dimension:
 
 
 def _strided(plan: TensorPlan) -> bool:
-    return plan.view != "contiguous" and (
-        arrange(plan.shape, plan.view).strides != row_major(plan.shape) or plan.view.startswith("offset")
-    )
+    if plan.view == "contiguous":
+        return False
+    layout = arrange(plan.shape, plan.view)
+    return layout.strides != row_major(plan.shape) or layout.offset > 0
 
 
 def _forms(shape: tuple[int, ...]) -> list[str]:

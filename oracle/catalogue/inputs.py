@@ -111,7 +111,7 @@ def store(values: Array, dtype: str) -> Array:
 
 def stored_shape(shape: tuple[int, ...], view: str) -> tuple[int, ...]:
     """Return the shape of the distinct elements: an axis of stride 0 has one."""
-    if view.partition(":")[0] not in ("expanded", "as"):
+    if not view.startswith(("expanded", "repeated", "as:")):
         return shape
     return tuple(min(1, n) if s == 0 else n for n, s in zip(shape, arrange(shape, view).strides, strict=True))
 

@@ -14,7 +14,7 @@ from .reading import Document, Where
 from .shapes import is_reference
 from .written import flat, word
 
-PLAN_KEYS = ("shape", "dtype", "view", "format", "storage_shape")
+PLAN_KEYS = ("shape", "dtype", "view", "offset", "format", "storage_shape")
 
 
 @dataclass(frozen=True)

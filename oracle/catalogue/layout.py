@@ -1,6 +1,7 @@
 """Memory layouts of tensors by name, and the buffers that hold them between guard elements.
 
-A view is ``name`` or ``name:number``. All counts are elements, as in aclCreateTensor.
+A view is ``name`` or ``name:number``, and ``+k`` behind it where it begins k elements into the storage. All counts are
+elements, as in aclCreateTensor.
 
 contiguous    row-major, offset 0
 offset:k      row-major, beginning k elements into the storage (3: no 32-byte boundary)
@@ -9,6 +10,7 @@ padded:k      rows of a wider buffer, k elements between them (5); rank 2 and up
 transposed    the last two axes are swapped in memory; rank 2 and up
 permuted      all axes are reversed in memory (column-major); rank 2 and up
 expanded:a    stride 0 along axis a (-1): one element is read many times; inputs only
+repeated      stride 0 along every axis; inputs only
 as:s,s@o/n    strides s, offset o, in a storage of n elements: any other layout; outputs only where no element is shared
 """
 
@@ -37,7 +39,9 @@ VIEWS: dict[str, tuple[int | None, int]] = {
     "transposed": (None, 2),
     "permuted": (None, 2),
     "expanded": (-1, 1),
+    "repeated": (None, 1),
 }
+_LATER = re.compile(r"(?P<view>[^+]+)\+(?P<offset>[1-9]\d{0,8})\Z")
 _EXPLICIT = re.compile(r"as:(?P<strides>\d+(?:,\d+)*)?@(?P<offset>\d+)/(?P<span>\d+)\Z")
 
 
@@ -65,7 +69,8 @@ class Buffer:
 
 
 def parse(view: str) -> tuple[str, int]:
-    """Split ``name:number``; OracleError for an unknown view or a number where none belongs."""
+    """Split ``name:number``, whatever its ``+k``; OracleError for an unknown view or a number where none belongs."""
+    view, _ = _begun(view)
     name, colon, number = view.partition(":")
     if name not in (*VIEWS, "as"):
         raise unknown("view", view, (*VIEWS, "as"))
@@ -81,12 +86,38 @@ def parse(view: str) -> tuple[str, int]:
     return name, int(number)
 
 
+def later(view: str, offset: int) -> str:
+    """Return a view that begins so many elements later in a longer storage; OracleError where it says its offset."""
+    if not offset:
+        return view
+    if "+" in view or parse(view)[0] in ("as", "offset"):
+        raise OracleError(f"view {view!r} says its own offset: write no offset beside it")
+    return f"offset:{offset}" if view == "contiguous" else f"{view}+{offset}"
+
+
+def _begun(view: str) -> tuple[str, int]:
+    """A view without its ``+k``, and k."""
+    if "+" not in view:
+        return view, 0
+    match = _LATER.match(view)
+    if match is None or match["view"].partition(":")[0] in ("as", "offset", "contiguous"):
+        raise OracleError(f"view {view!r}: write NAME+K, K elements into the storage, after {', '.join(_MOVED)}")
+    return match["view"], int(match["offset"])
+
+
+_MOVED = tuple(name for name in VIEWS if name not in ("contiguous", "offset"))  # those that take +k
+
+
 @lru_cache(maxsize=1 << 12)
 def arrange(shape: tuple[int, ...], view: str) -> Layout:
     """Return the layout of a shape; OracleError where the view does not fit the rank or its number is impossible."""
     name, number = parse(view)
     if name == "as":
         return _explicit(shape, view)
+    plain, later_by = _begun(view)
+    if later_by:
+        layout = arrange(shape, plain)
+        return Layout(layout.strides, later_by, later_by + layout.span)
     rank, least = len(shape), VIEWS[name][1]
     if rank < least:
         raise OracleError(f"view {view!r} needs rank {least} or more, not shape {shape}")
@@ -100,6 +131,8 @@ def arrange(shape: tuple[int, ...], view: str) -> Layout:
         strides = list(row_major(stored))
         strides[axis] = 0
         return Layout(tuple(strides), 0, _size(stored))
+    if name == "repeated":
+        return Layout((0,) * rank, 0, min(1, _size(shape)))
     order = list(range(rank))
     if name == "transposed":
         order[-2:] = order[:-3:-1]
@@ -141,9 +174,11 @@ def as_view(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, span:
     rank = len(shape)
     names = ["contiguous", f"offset:{max(offset, 1)}"]
     if rank:
-        names += [f"strided:{max(strides[-1], 2)}", *(f"expanded:{a}" for a in range(-1, -rank - 1, -1))]
+        names += [f"strided:{max(strides[-1], 2)}", *(f"expanded:{a}" for a in range(-1, -rank - 1, -1)), "repeated"]
     if rank > 1:
         names += [f"padded:{max(strides[-2] - shape[-1], 1)}", "transposed", "permuted"]
+    if offset:
+        names += [f"{name}+{offset}" for name in names[2:]]
     wanted = Layout(strides, offset, span)
     explicit = f"as:{','.join(map(str, strides))}@{offset}/{span}"
     return next((name for name in names if arrange(shape, name) == wanted), explicit)

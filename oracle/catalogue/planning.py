@@ -18,7 +18,7 @@ from .asked import without_data
 from .case import Case, TensorPlan
 from .generators import size_of
 from .layers import Draft, Layer
-from .layout import arrange, shares_elements
+from .layout import arrange, later, shares_elements
 from .shapes import Shape, operand_shape, resolve
 
 PROMOTED = "promoted"  # an output's dtype: the one the operator documents for its inputs' types
@@ -131,7 +131,7 @@ def _plan(
     shape = operand_shape(plan.get("shape"), main, attrs)
     if len(shape) > limits.RANK or size_of(shape) > limits.ELEMENTS:
         raise OracleError(f"a tensor of rank {len(shape)} and shape {str(shape)[:80]}: {_LIMITS}")
-    view = plan.get("view", "contiguous")
+    view = later(plan.get("view", "contiguous"), plan.get("offset", 0))
     if view != "contiguous":
         arrange(shape, view)
     storage = plan.get("storage_shape")

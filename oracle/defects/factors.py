@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..model import shape_classes
+from ..model import layout_classes, shape_classes
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
+from ..model.storage import strides_of
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE, REDUCTIONS, UNREAD, Parameter
 from . import samples
-from .asking import accepted_values, any_shape, broadcasting, index_types, kinds, mixes, ranks
+from .asking import accepted_values, any_shape, broadcasting, index_types, is_vector, kinds, mixes, ranks
 from .numbers import signs, vanishes
 
 Label = Callable[[Call], str]
@@ -35,6 +36,7 @@ ABSENT, SAME, OTHER = "absent", "same", "other"
 MIXED = (SAME, OTHER)
 TYPE = "'s dtype"
 OUTPUT_TYPE = f"the output{TYPE}"
+BEGINS, FOLLOWS = "'s place", "'s strides"  # of a tensor: the offset in its storage, and the class of its strides
 
 
 def _among(bounds: tuple[int, ...], names: tuple[str, ...]) -> Callable[[int], str]:
@@ -257,5 +259,35 @@ def _class(main: str, place: int) -> Label:
     def label(call: Call) -> str:
         shape = call.inputs[main].shape
         return shape_classes.classes(shape)[place] if len(shape) > 1 else shape_classes.OTHER
+
+    return label
+
+
+def layout_factors(op: Operator) -> list[Factor]:
+    """Return what the layouts of tensors can meet: dtype and attributes, then where each tensor begins in its storage
+    and how its elements follow each other."""
+    attributes = {p.name for p in op.parameters if p.kind == "attr"}
+    found = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
+    vectors = {p.name for p in op.inputs() if is_vector(op, p)}
+    for name in (*(p.name for p in op.inputs() if p.read), op.output):
+        found.append((f"{name}{BEGINS}", _begins(name), layout_classes.OFFSETS))
+        if op.by_name[name].role is not ONE_VALUE:
+            output = layout_classes.OF_OUTPUTS if name == op.output else layout_classes.STRIDES
+            found.append((f"{name}{FOLLOWS}", _follows(name), layout_classes.OF_VECTORS if name in vectors else output))
+    return found
+
+
+def _begins(name: str) -> Label:
+    def label(call: Call) -> str:
+        spec = call.spec(name)
+        return ABSENT if spec is None else layout_classes.offset_class(spec.offset)
+
+    return label
+
+
+def _follows(name: str) -> Label:
+    def label(call: Call) -> str:
+        array = call.inputs[name] if name in call.inputs else call.outputs[name]
+        return ABSENT if array is None else layout_classes.stride_class(array.shape, strides_of(array))
 
     return label

@@ -9,12 +9,12 @@ blind test.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
 from typing import Any
 
-from ..model import shape_classes
+from ..model import layout_classes, shape_classes
 from ..model.call import Call
 from ..operators.operator import Operator
 from ..operators.parameters import PER_SAMPLE, REDUCTIONS, Parameter
@@ -25,6 +25,8 @@ from .device import Device
 from .factors import (
     ABSENT,
     ALONG,
+    BEGINS,
+    FOLLOWS,
     FORMS,
     LENGTHS,
     MIDDLE,
@@ -37,6 +39,7 @@ from .factors import (
     Factor,
     class_factors,
     factors_of,
+    layout_factors,
     output_of,
     type_of,
 )
@@ -65,10 +68,15 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
     for p in op.inputs(PER_SAMPLE):
         for word in REDUCTIONS[1:]:
             yield ("reduction", word), (p.name, ORDER[1]), "one element is in order"
+            for strides in layout_classes.OF_VECTORS[1:]:
+                yield ("reduction", word), (f"{p.name}{FOLLOWS}", strides), "one element is in order"
         yield alone, (p.name, ORDER[1]), "one element is in order"
     yield alone, (samples.index_of(op).name, ORDER[1]), "one element is in order"
     ignored = op.attribute("ignore index")
     if ignored is not None:
+        for word in ("a class that occurs", "outside the classes, and"):
+            one_class = f"{samples.index_of(op).name}{FOLLOWS}", layout_classes.EVERYWHERE
+            yield one_class, (ignored.name, word), "every sample is ignored: all is zero"
         yield alone, (ignored.name, "a class that occurs"), "the only sample is ignored: all is zero"
         yield alone, (ignored.name, "outside the classes, and"), "the only sample is ignored"
 
@@ -172,9 +180,9 @@ def mutants(op: Operator) -> Iterator[Defect]:
 
 def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
     """Return kernels that are wrong where three conditions meet: ``SAMPLE`` of them, drawn by a seed, or all."""
-    factors = [*factors_of(op), *class_factors(op)]
-    known = _Call(factors)
-    threes = list(meeting(op, factors, 3))
+    shapes, layouts = [*factors_of(op), *class_factors(op)], layout_factors(op)
+    known = _Call([*shapes, *(factor for factor in layouts if has_layout([factor[:1]]))])
+    threes = [*meeting(op, shapes, 3), *filter(has_layout, meeting(op, layouts, 3))]
     drawn = random.Random(f"{seed}/{op.slug}").sample(threes, min(SAMPLE, len(threes)))
     return tuple(_mutant(op, known, "three", met) for met in drawn)
 
@@ -196,6 +204,11 @@ def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tup
                 continue
             if not any(frozenset(three) in never for three in combinations(met, 3)):
                 yield met
+
+
+def has_layout(met: Iterable[Sequence[str]]) -> bool:
+    """Whether one of some conditions is a class of a tensor's layout."""
+    return any(factor.endswith((BEGINS, FOLLOWS)) for factor, *_ in met)
 
 
 def _mutant(op: Operator, known: _Call, group: str, met: Sequence[Condition]) -> Defect:

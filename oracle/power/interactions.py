@@ -1,23 +1,24 @@
 """Which conditions of a call meet in some case: alone, in twos and in threes.
 
 The conditions are the values of the factors of calls (:mod:`oracle.defects.factors`): dtype, rank and size, the form in
-memory of each operand, attributes; and, in lines of their own, classes of shapes beside these. Two conditions are
-feasible unless an operator's class says why no call meets them; three are where every two of them are.
+memory of each operand, attributes; and, in lines of their own, classes of shapes beside these, and classes of layouts
+(where a tensor begins in its storage, how its elements follow each other) beside dtype and attributes. Two conditions
+are feasible unless an operator's class says why no call meets them; three are where every two of them are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from ..catalogue.case import Case, TensorPlan
 from ..catalogue.coverage import Dimension
-from ..catalogue.inputs import make_buffer
+from ..catalogue.inputs import make_buffer, spec_of_plan
 from ..catalogue.layout import arrange
-from ..defects.factors import Condition, Factor, class_factors, factors_of
-from ..defects.pairs import meeting
+from ..defects.factors import Condition, Factor, class_factors, factors_of, layout_factors
+from ..defects.pairs import has_layout, meeting
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import DEFAULT_SOC
@@ -32,10 +33,16 @@ BY_CLASS = (
     "a class of shapes, a dtype and a condition",
     "a class of shapes and two conditions",
 )
+BY_LAYOUT = (
+    "a class of layouts and a condition",
+    "a class of layouts, a dtype and a condition",
+    "a class of layouts and two conditions",
+)
 
 
 def interactions(cases: Iterable[Case]) -> list[Dimension]:
-    """Return the lines :data:`KINDS` per operator of the cases, and :data:`BY_CLASS` where its shapes have classes."""
+    """Return the lines :data:`KINDS` and :data:`BY_LAYOUT` per operator of the cases, and :data:`BY_CLASS` where its
+    shapes have classes."""
     by_op: dict[str, list[Case]] = {}
     for case in cases:
         if case.computes(DEFAULT_SOC) and all(plan and 0 not in plan.shape for plan in case.outputs.values()):
@@ -44,47 +51,52 @@ def interactions(cases: Iterable[Case]) -> list[Dimension]:
 
 
 def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
-    factors = [*factors_of(op), *class_factors(op)]
+    calls = [described(op, case) for case in cases]
+    plain, layouts = factors_of(op), layout_factors(op)
+    shapes = [*plain, *class_factors(op)]
+    return [
+        *_lines(op, calls, plain, KINDS, (list(meeting(op, plain, 1)), *_twos_and_threes(op, plain, bool))),
+        *_lines(op, calls, shapes, BY_CLASS, _twos_and_threes(op, shapes, _has_class)),
+        *_lines(op, calls, layouts, BY_LAYOUT, _twos_and_threes(op, layouts, has_layout)),
+    ]
+
+
+def _twos_and_threes(
+    op: Operator, factors: Sequence[Factor], counts: Callable[[Combination], bool]
+) -> tuple[list[Combination], ...]:
+    """Return the conditions that can meet and that count: two, a dtype and two, three without a dtype."""
+    two, three = (list(filter(counts, meeting(op, factors, count))) for count in (2, 3))
+    return two, [met for met in three if met[0][0] == "dtype"], [met for met in three if met[0][0] != "dtype"]
+
+
+def _lines(
+    op: Operator,
+    calls: Sequence[Call],
+    factors: Sequence[Factor],
+    kinds: Sequence[str],
+    needed: Iterable[Sequence[Combination]],
+) -> list[Dimension]:
+    """Return a line for each kind of meeting that calls of an operator need."""
     known = {name: set(values) for name, _, values in factors}
     rows = [
         Dimension(op.name, kind, tuple(map(_told, found)), between=" with ")
-        for kind, found in zip((*KINDS, *BY_CLASS), _feasible(op, factors), strict=True)
+        for kind, found in zip(kinds, needed, strict=True)
+        if found
     ]
-    for case in cases:
-        call = described(op, case)
+    for call in calls:
         labels = [(name, label(call)) for name, label, _ in factors]
         here = _told(tuple((name, value) for name, value in labels if value in known[name]))
-        met = [set(combinations(here, count)) for count in (1, 2, 3)]
-        for row, count in zip(rows, (1, 2, 3, 3, 2, 3, 3), strict=True):
-            row.seen.update(met[count - 1])
-    return [row for row in rows if row.needed]
+        for row in rows:
+            row.seen.update(combinations(here, len(row.needed[0])))
+    return rows
 
 
 def _told(met: Combination) -> tuple[str, ...]:
     return tuple(map(" ".join, met))
 
 
-def _feasible(op: Operator, factors: Sequence[Factor]) -> tuple[list[Combination], ...]:
-    """Return what can meet, for each of KINDS and of BY_CLASS, in the order of the factors."""
-    one, two, three = (list(meeting(op, factors, count)) for count in (1, 2, 3))
-    plain, by_class = [], []
-    for found in (two, three):
-        plain.append([each for each in found if not _has_class(each)])
-        by_class.append([each for each in found if _has_class(each)])
-    return (
-        [each for each in one if not _has_class(each)],
-        *(plain[0], *_by_dtype(plain[1])),
-        *(by_class[0], *_by_dtype(by_class[1])),
-    )
-
-
 def _has_class(met: Combination) -> bool:
     return any(kind in FACTORS for kind, _ in met)
-
-
-def _by_dtype(threes: Sequence[Combination]) -> tuple[list[Combination], list[Combination]]:
-    """Threes with a dtype, and the others."""
-    return [t for t in threes if t[0][0] == "dtype"], [t for t in threes if t[0][0] != "dtype"]
 
 
 def described(op: Operator, case: Case) -> Call:
@@ -94,7 +106,9 @@ def described(op: Operator, case: Case) -> Call:
         for name, plan in case.inputs.items()
     }
     outputs = {name: _laid_out(case, name, plan, False) for name, plan in case.outputs.items() if plan is not None}
-    return Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), dict(outputs))
+    plans = {**case.inputs, **case.outputs}
+    specs = {name: spec_of_plan(plan) for name, plan in plans.items() if plan is not None}
+    return Call(case.op, DEFAULT_SOC, inputs, dict(case.attrs), dict(outputs), specs)
 
 
 def _laid_out(case: Case, name: str, plan: TensorPlan, valued: bool) -> Array:

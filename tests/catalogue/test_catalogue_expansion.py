@@ -202,6 +202,16 @@ def test_every_error_names_file_and_line(tmp_path: Path, families: str, line: in
     assert says in str(error.value)
 
 
+def test_an_offset_stands_beside_any_view_that_has_none(tmp_path: Path) -> None:
+    inputs = "{gradOutput: {offset: 8}, output: {view: padded, offset: 3}}"
+    (found,) = cases(tmp_path, family(dtype="float32", inputs=inputs, output="{view: strided, offset: 65600}"))
+    views = {name: plan.view for name, plan in {**found.inputs, **found.outputs}.items() if plan is not None}
+    assert set(views.values()) == {"offset:8", "padded+3", "strided+65600"}
+    for view in ("as:7,1@0/21", "offset:2"):
+        with pytest.raises(OracleError, match=r"says its own offset"):
+            cases(tmp_path, family(dtype="float32", inputs=f'{{gradOutput: {{view: "{view}", offset: 2}}}}'))
+
+
 def test_cover_keeps_every_pair_of_values(tmp_path: Path) -> None:
     """dtype x shape x attribute x two axes of variants: 3 * 4 * 2 * 3 * 2 combinations become few."""
     written = family(

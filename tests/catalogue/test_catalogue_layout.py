@@ -18,6 +18,8 @@ SHAPES = [(), (1,), (5,), (3, 4), (1, 1), (2, 1, 5), (2, 3, 1, 4), (0,), (3, 0),
 DTYPE_NAMES = ["float16", "bfloat16", "float32", "float64", "int64", "int32", "uint8"]
 FITTING = [(s, v) for s in SHAPES for v in VIEW_NAMES if len(s) >= VIEWS[parse(v)[0]][1]]
 FITTING += [((3, 4), "as:11,2@5/40"), ((3, 4), "as:0,3@1/11"), ((), "as:@2/3"), ((2, 3), "as:1,2@0/6")]
+MOVED = [v for v in VIEW_NAMES if not v.startswith(("offset", "contiguous"))]
+FITTING += [((3, 4), f"{view}+{k}") for k, view in enumerate(MOVED, 1)]
 
 
 def address(array: np.ndarray) -> int:
@@ -30,6 +32,7 @@ def test_values_equal_the_contiguous_twin(dtype: str) -> None:
     for shape, view in FITTING:
         made = make_buffer(TensorPlan(shape, dtype, gen, view), "case", "p", 0).view
         assert made.shape == shape
+        assert parse(view)[0] != "repeated" or not any(made.strides)
         if parse(view)[0] == "expanded":
             assert made.strides[parse(view)[1] % len(shape)] == 0
         once = tuple(min(1, n) if stride == 0 else n for n, stride in zip(shape, made.strides, strict=True))
@@ -63,7 +66,7 @@ def _places(view: np.ndarray, base: np.ndarray) -> list[int]:
 
 
 def test_what_makes_a_view_not_contiguous() -> None:
-    for view in ("strided", "padded", "transposed", "permuted", "expanded"):
+    for view in ("strided", "padded", "transposed", "permuted", "expanded", "repeated"):
         assert not allocate((3, 4), "float32", view).view.flags.c_contiguous, view
     assert spec_of_plan(TensorPlan((3, 4), "float32", None, "offset")).offset == 3
     assert allocate((3, 4), "float32", "transposed").view.T.flags.c_contiguous
@@ -90,6 +93,7 @@ def test_outputs_whose_elements_share_memory_are_known() -> None:
         shared = len(set(places)) < len(places)
         assert not shared or shares_elements(shape, view), (shape, view)
     assert shares_elements((3, 4), "expanded")
+    assert shares_elements((3, 4), "repeated+2")
     assert not any(shares_elements((3, 4), v) for v in ("padded", "transposed", "strided:3", "permuted", "offset"))
 
 
@@ -106,6 +110,11 @@ ERRORS = [
     ((3,), "transposed", "needs rank 2"),
     ((), "strided", "needs rank 1"),
     ((3, 4), "expanded:2", "no such axis"),
+    ((3,), "strided+0", "write NAME\\+K"),
+    ((3,), "strided+x", "write NAME\\+K"),
+    ((3,), "offset:3+2", "write NAME\\+K"),
+    ((3,), "contiguous+2", "write NAME\\+K"),
+    ((3,), "diagonal+2", "unknown view"),
 ]
 
 
