@@ -44,7 +44,7 @@ NOTHING_ROUNDED = (
 )
 SAME_TYPE = "in every call that is accepted the type that the host rounds to is the output's"
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
-_ENDS = (0.0, 1e-45, 2.0**-126, 2.0**-24, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
+_ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
 _MOST = 20000  # elements of a call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oracle.defects import numerics
+from oracle.defects import corners, numerics, registry
 from oracle.defects.unseen import unseen
 from oracle.operators import OPERATORS
 
@@ -42,3 +42,14 @@ def test_computing_float16_in_it_is_wrong_where_a_public_kernel_widens():
 def test_an_infinity_read_as_the_largest_number_is_hidden_where_some_right_kernel_answers_so():
     assert hidden("gelu_backward_v2")["self inf as largest"]
     assert not hidden("gelu_backward_v2")["gradOutput inf as largest"]
+
+
+def test_a_flushed_gradient_is_seen_where_a_factor_makes_zero_of_the_smallest_one_anyway():
+    (op,) = [each for each in OPERATORS.values() if each.slug == "hardsigmoid_backward"]
+    (flushed,) = [d for d in registry.defects(op.name) if d.id.endswith("gradOutput flushed")]
+    assert not flushed.equivalent
+
+
+def test_a_clamp_is_lost_only_where_kernels_have_it():
+    clamped = {op.slug for op in OPERATORS.values() if any("/clamp" in d.id for d in corners.mutants(op))}
+    assert clamped == {"binary_cross_entropy_backward"}
