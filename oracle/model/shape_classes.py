@@ -46,7 +46,6 @@ FACTORS: dict[str, tuple[str, ...]] = {
 }
 _LEADING = (1, 3, 49)
 _LAST = (1, 3, 17, 24, 31, 16, 64, 1025, 1088, 8193)
-_SIDES = (3, 16, 17, 24, 31, 49, 51, 56, 63, 64, 80)
 _SECOND = (2, 3, 4, 5, 8, 9, 13, 16, 17, 21, 27, 32, 43, 57, 64, 65, 85, 91, 128, 137, 256, 1)
 
 
@@ -64,7 +63,7 @@ def _of(known: dict[str, Callable[[int], bool]], n: int) -> str:
 @cache
 def small_shapes(least: int, most: int) -> tuple[Shape, ...]:
     """Return a shape for every way in which classes meet, of the ranks from ``least`` to ``most``: at most 2^16
-    elements, few inner axes of length 1, and few elements. Of two axes alone some are squares of every class."""
+    elements, few inner axes of length 1, and few elements. Two axes alone need more lengths to be of every class."""
     best: dict[tuple[str, ...], tuple[tuple[int, int], Shape]] = {}
     for shape in _candidates(least, most):
         count = math.prod(shape)
@@ -77,7 +76,7 @@ def small_shapes(least: int, most: int) -> tuple[Shape, ...]:
 
 def _candidates(least: int, most: int) -> Iterator[Shape]:
     """Yield shapes of few axes longer than 1, and of axes that all differ."""
-    yield from ((side, side) for side in _SIDES if most == 2)
+    yield from _matrices() if most == 2 else ()
     for rank in range(least, most + 1):
         for leading in _LEADING:
             for last in _LAST:
@@ -89,3 +88,10 @@ def _candidates(least: int, most: int) -> Iterator[Shape]:
                     yield (leading, second, *(1,) * (rank - 3), last)
                     others = (n for n in range(1, 16) if n not in (leading, second, last))
                     yield (leading, second, *(next(others) for _ in range(rank - 3)), last)
+
+
+def _matrices() -> Iterator[Shape]:
+    """Yield shapes of two axes: squares, and numbers of rows that leave all that a count of 64 can leave."""
+    yield from ((side, side) for side in range(2, 129))
+    for last in _LAST:
+        yield from ((leading, last) for leading in (*range(1, 48, 2), *range(49, 113), max(49, 4096 // last + 1)))
