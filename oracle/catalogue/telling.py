@@ -10,8 +10,10 @@ from ..model.call import Call
 from ..model.platforms import DEFAULT_SOC
 from ..operators import references
 from ..operators.operator import Operator
-from .case import Case
+from ..operators.parameters import CLASS_INDEX
+from .case import Case, TensorPlan
 from .generators import size_of
+from .generators.indices import ignores_some
 from .inputs import make_inputs
 from .layers import Layer
 
@@ -50,6 +52,22 @@ def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:
     return any(
         name in absent and not draft.null for layer in variants for name, draft in layer.keys.get("inputs", {}).items()
     )
+
+
+def ignores_in_vain(operator: Operator, case: Case) -> bool:
+    """Whether some samples shall have the ignored class, and there is but one sample or one class to draw."""
+    ignored = operator.attribute("ignore index")
+    if ignored is None:
+        return False
+    plans = (case.inputs[p.name] for p in operator.inputs(CLASS_INDEX))
+    drawn = [plan for plan in plans if plan is not None and plan.data and plan.data["gen"] == "classes"]
+    wanted = [plan for plan in drawn if plan.data and plan.data.get("ignore") == case.attrs[ignored.name]]
+    return not all(_ignores_some(plan) for plan in wanted)
+
+
+def _ignores_some(plan: TensorPlan) -> bool:
+    data = plan.data or {}
+    return ignores_some(plan.shape, plan.dtype, data["count"], data["ignore"], data.get("low", 0))
 
 
 def _of_one_element(case: Case) -> bool:
