@@ -223,11 +223,14 @@ class _Work:
         lost = (size >= self.device.tiny) & (bound > size * DEPARTURE)
         if not lost.any():
             return
-        few, exact = cast(pick(self.operands, lost), np.float32), value[lost]
-        apart = np.zeros(exact.shape, bool)
+        few, least = cast(pick(self.operands, lost), np.float32), size[lost] * DEPARTURE
+        apart = np.zeros(least.shape, bool)
         for order in self.graphs.orders:
-            answer = simulate(order, few, np.float32, flushing=self.device.flushing, same_bits=True)
-            apart |= np.abs(answer.astype(np.float64) - exact) > np.abs(exact) * DEPARTURE
+            kept, flushed = (
+                simulate(order, few, np.float32, flushing=mode, same_bits=True).astype(np.float64)
+                for mode in (frozenset[str](), self.device.flushing)
+            )
+            apart |= np.abs(flushed - kept) > least  # not against the value, from which cancellation takes both
         unspecified[lost] |= apart
 
     def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:

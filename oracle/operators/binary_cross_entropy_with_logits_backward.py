@@ -46,9 +46,13 @@ WEIGHTS = ("weightOptional", "posWeightOptional")
 
 def formula(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
     """The formula; for finite operands with 1 - s as a sigmoid of its own, so that float64 does not cancel."""
+    return _slope(x, t, p) * g * w
+
+
+def _slope(x: Expression, t: Expression, p: Expression) -> Expression:
     q = p * t
     stable = (1 - t) * (1 / (exp(-x) + 1)) - q * (1 / (exp(x) + 1))
-    return where(is_finite(q), stable, (q + 1 - t) * (1 / (exp(-x) + 1)) - q) * g * w
+    return where(is_finite(q), stable, (q + 1 - t) * (1 / (exp(-x) + 1)) - q)
 
 
 def kernel(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
@@ -61,6 +65,11 @@ def gradient_last(g: Expression, x: Expression, t: Expression, w: Expression, p:
     """The weight multiplied first; no public kernel does so, and a right one may."""
     q = p * t
     return ((q + 1 - t) * (1 / (exp(-x) + 1)) - q) * w * g
+
+
+def two_sigmoids(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """1 - s as a sigmoid of its own in float32; no public kernel does so, and a right one may."""
+    return _slope(x, t, p) * w * g
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -118,7 +127,9 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=Elementwise(formula, {"950": kernel, "tbe": kernel, "gradient_last": gradient_last}),
+    computes=Elementwise(
+        formula, {"950": kernel, "tbe": kernel, "gradient_last": gradient_last, "two_sigmoids": two_sigmoids}
+    ),
     kernel_type=promoted_type("self", "target", "gradOutput", *WEIGHTS),
     like="target",
     points={"x": (0.0,), "t": (0.0, 1.0)},
