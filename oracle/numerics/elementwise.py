@@ -242,9 +242,7 @@ class _Work:
             bound += apart
             release(apart)
         if self.graphs.native is not None:
-            own = simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype, same_bits=True).astype(
-                np.float64
-            )
+            own = widen(simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype, same_bits=True))
             unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
@@ -398,6 +396,6 @@ def kernel(
         return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
     result, narrow = np.empty(shape, compute), tables.narrow_of(operands, math.prod(shape))
     for block in blocks(shape, block_size()):
-        part = cast(pick(operands, block), compute)
-        result[block] = tables.simulated(root, part, pick(narrow, block), compute, flushing)
+        few = cast(pick(operands, block), compute)
+        result[block] = tables.simulated(root, few, pick(narrow, block), compute, flushing)
     return result
