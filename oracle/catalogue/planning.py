@@ -72,11 +72,16 @@ class Planner:
     def input(
         self, name: str, draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any]
     ) -> TensorPlan | None:
-        """Return an input's plan; without a shape of its own it has the one its role has beside the main operand."""
+        """Return an input's plan."""
         if draft is not None and name in self._shaped and "shape" not in draft.plan:
-            shape = self.operator.shape_of(name, main, attrs)
-            draft = replace(draft, plan={**draft.plan, "shape": list(shape)})
+            draft = replace(draft, plan={**draft.plan, "shape": list(self.input_shape(name, draft, main, attrs))})
         return _plan(draft, dtype, main, attrs)
+
+    def input_shape(self, name: str, draft: Draft, main: Shape, attrs: Mapping[str, Any]) -> Shape:
+        """Return an input's shape; without one of its own it has the one that its role has beside the main operand."""
+        if name in self._shaped and "shape" not in draft.plan:
+            return tuple(self.operator.shape_of(name, main, attrs))
+        return operand_shape(draft.plan.get("shape"), main, attrs)
 
     def output(
         self,

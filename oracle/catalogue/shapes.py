@@ -116,6 +116,18 @@ def is_reference(value: Any) -> bool:
     return isinstance(value, str) and value.lstrip("-").startswith("$")
 
 
+def names_in(rule: Any, values: Any) -> set[str]:
+    """Return the attributes that a rule for a shape and written values refer to."""
+    said = set(rule.get("when", ())) if isinstance(rule, dict) else set()
+    items = [*(rule if isinstance(rule, list) else ()), *values]
+    while items:
+        item = items.pop()
+        items += item if isinstance(item, list) else ()
+        match = _REFERENCE.match(item) if is_reference(item) else None
+        said |= {match["name"]} if match is not None and match["name"] else set()
+    return said
+
+
 def resolve(value: Any, main: Shape, attrs: Attrs) -> Any:
     """Replace ``$k``, ``$size``, ``$rank``, ``$attribute``, also inside lists; ``$-1-1`` is one less than ``$-1``, and
     ``-$rank`` the rank negated."""

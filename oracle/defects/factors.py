@@ -246,11 +246,13 @@ def _unread(op: Operator, name: str) -> Label:
 
 
 def class_factors(op: Operator) -> list[Factor]:
-    """Return the classes of shapes as factors. None for samples with classes, whose two axes are factors already."""
-    if samples.fits(op):
+    """Return the classes of shapes as factors. None where the classes of a loss are not the last of two axes."""
+    if samples.fits(op) and max(ranks(op)) > 2:
         return []
-    known = {**shape_classes.FACTORS, "rank": tuple(word for word in shape_classes.RANKS if int(word) in ranks(op))}
-    return [(name, _class(op.main, place), words) for place, (name, words) in enumerate(known.items())]
+    known = [word for word in shape_classes.RANKS if int(word) in ranks(op)]
+    kinds_of = {**shape_classes.FACTORS, "rank": tuple(known if len(known) > 1 else ())}
+    found = [(name, _class(op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())]
+    return [factor for factor in found if factor[2]]
 
 
 def _class(main: str, place: int) -> Label:

@@ -18,7 +18,7 @@ from ..model import layout_classes, shape_classes
 from ..model.call import Call
 from ..operators.operator import Operator
 from ..operators.parameters import PER_SAMPLE, REDUCTIONS, Parameter
-from . import rows, samples
+from . import rows, samples, small_shapes
 from .asking import accepts, broadcasting, computes, kinds, mixes, socs_of, usual_shape
 from .base import EVERY_SOC, Defect
 from .device import Device
@@ -136,19 +136,9 @@ SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors that say 
 
 def _no_such_class(op: Operator, met: Sequence[Condition]) -> bool:
     """Whether some of the conditions are classes of shapes that no call has beside the others."""
-    held = {kind: name for kind, name in met if kind in shape_classes.FACTORS}
-    if not held:
+    if not any(kind in shape_classes.FACTORS for kind, _ in met):
         return False
-    others = [condition for condition in met if condition[0] not in held]
-    if any(factor in SAID_BY for factor, _ in others) or not shape_classes.meet(*held.items()):
-        return True
-    rank, first, last = (held.get(kind) for kind in ("rank", "leading axis", "last axis"))
-    if rank == "2" and any(value.startswith("middle") for _, value in others):
-        return True
-    forms = {value for factor, value in others if factor in {p.name for p in broadcasting(op)}}
-    lost = {ALONG[2]: rank == "2" or first == "1", MIDDLE: rank == "2" or (rank, first, last) == ("3", "1", "1")}
-    lost |= {ALONG[0]: last == "1", ALONG[1]: last == "1" or (rank, first) == ("2", "1")}
-    return any(lost.get(form) for form in forms)
+    return any(factor in SAID_BY for factor, _ in met) or not small_shapes.meet(op, met)
 
 
 def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition]]:
@@ -156,7 +146,8 @@ def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition
     ignored = op.attribute("ignore index")
     if ignored is not None and samples.fits(op):  # what a byte holds is one of so many classes
         outside = ignored.name, "outside the classes, and occurs"
-        yield ("classes", LENGTHS[-1]), outside, (f"{samples.index_of(op).name}'s type", "uint8")
+        for many in (("classes", LENGTHS[-1]), *(("last axis", name) for name in ("above 1024", "above 8192"))):
+            yield many, outside, (f"{samples.index_of(op).name}'s type", "uint8")
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------

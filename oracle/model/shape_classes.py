@@ -61,21 +61,9 @@ def _of(known: dict[str, Callable[[int], bool]], n: int) -> str:
 
 
 @cache
-def meet(*held: tuple[str, str]) -> bool:
-    """Whether a small shape has classes, each given with its kind."""
-    places = list(FACTORS)
-    return any(all(found[places.index(kind)] == name for kind, name in held) for found in _every())
-
-
-@cache
-def _every() -> tuple[tuple[str, ...], ...]:
-    return tuple(map(classes, small_shapes(2, 8)))
-
-
-@cache
 def small_shapes(least: int, most: int) -> tuple[Shape, ...]:
     """Return a shape for every way in which classes meet, of the ranks from ``least`` to ``most``: at most 2^16
-    elements, few inner axes of length 1, and few elements."""
+    elements, few inner axes of length 1, and few elements. Two axes alone need more lengths to be of every class."""
     best: dict[tuple[str, ...], tuple[tuple[int, int], Shape]] = {}
     for shape in _candidates(least, most):
         count = math.prod(shape)
@@ -88,6 +76,7 @@ def small_shapes(least: int, most: int) -> tuple[Shape, ...]:
 
 def _candidates(least: int, most: int) -> Iterator[Shape]:
     """Yield shapes of few axes longer than 1, and of axes that all differ."""
+    yield from _matrices() if most == 2 else ()
     for rank in range(least, most + 1):
         for leading in _LEADING:
             for last in _LAST:
@@ -99,3 +88,10 @@ def _candidates(least: int, most: int) -> Iterator[Shape]:
                     yield (leading, second, *(1,) * (rank - 3), last)
                     others = (n for n in range(1, 16) if n not in (leading, second, last))
                     yield (leading, second, *(next(others) for _ in range(rank - 3)), last)
+
+
+def _matrices() -> Iterator[Shape]:
+    """Yield shapes of two axes: squares, and numbers of rows that leave all that a count of 64 can leave."""
+    yield from ((side, side) for side in range(2, 129))
+    for last in _LAST:
+        yield from ((leading, last) for leading in (*range(1, 48, 2), *range(49, 113), max(49, 4096 // last + 1)))

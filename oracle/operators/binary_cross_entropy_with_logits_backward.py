@@ -49,9 +49,13 @@ LEAST = -88.69999694824219  # 0xC2B16666
 
 def formula(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
     """The formula; for finite operands with 1 - s as a sigmoid of its own, so that float64 does not cancel."""
+    return _slope(x, t, p) * g * w
+
+
+def _slope(x: Expression, t: Expression, p: Expression) -> Expression:
     q = p * t
     stable = (1 - t) * (1 / (exp(-x) + 1)) - q * (1 / (exp(x) + 1))
-    return where(is_finite(q), stable, (q + 1 - t) * (1 / (exp(-x) + 1)) - q) * g * w
+    return where(is_finite(q), stable, (q + 1 - t) * (1 / (exp(-x) + 1)) - q)
 
 
 def kernel(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
@@ -69,6 +73,11 @@ def gradient_last(g: Expression, x: Expression, t: Expression, w: Expression, p:
     """The weight multiplied first; no public kernel does so, and a right one may."""
     q = p * t
     return ((q + 1 - t) * (1 / (exp(-x) + 1)) - q) * w * g
+
+
+def two_sigmoids(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """1 - s as a sigmoid of its own in float32; no public kernel does so, and a right one may."""
+    return _slope(x, t, p) * w * g
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -133,6 +142,7 @@ OPERATOR = Operator(
             "tbe_a2": kernel,
             "tbe_910": Form(kernel_910, departs=True),
             "gradient_last": gradient_last,
+            "two_sigmoids": two_sigmoids,
         },
         unspecified={"tbe_910": lambda x: is_nan(x)},
     ),

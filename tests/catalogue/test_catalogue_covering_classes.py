@@ -76,3 +76,38 @@ def test_a_family_meets_every_three_classes_dtypes_and_views(tmp_path):
 def test_vectors_have_no_such_classes(tmp_path):
     with pytest.raises(OracleError, match="family f: triples_of_classes are of shapes of two or more axes"):
         cases(tmp_path, family(shape="[[7]]", cover="triples_of_classes"))
+
+
+def test_attributes_by_which_tensors_are_written_count_with_the_shape(tmp_path):
+    head = """\
+aclnn_oracle: 1
+operator: aclnnNLLLossBackward
+defaults:
+  inputs:
+    gradOutput: {gen: nonzero, shape: {when: {reduction: 0}, then: leading, else: []}}
+    self: normal
+    target: {gen: classes, count: $-1, low: 1, ignore: 0, pattern: alternate, shape: leading, dtype: uint8}
+    weight: {gen: uniform, shape: last}
+    totalWeight: {gen: uniform, shape: [1]}
+families:
+"""
+    ignored = "{inside: {}, beyond: {inputs: {target: {ignore: $ignoreIndex}}}}"
+    views = (f"{{{n}: {{}}, {n}_strided: {{inputs: {{{n}: {{view: strided}}}}}}}}" for n in ("gradOutput", "target"))
+    written = family(
+        shape="[{classes: [2, 2]}]",
+        cover="triples_of_classes",
+        attrs="{reduction: [0, 1], ignoreIndex: [$-1, 0]}",
+        variants=f"[{', '.join((ignored, *views))}]",
+    )
+    met = set()
+    for case in cases(tmp_path, written, head):
+        (samples, classes_), ignored = case.inputs["self"].shape, case.attrs["ignoreIndex"]
+        strided = {name for name, plan in case.inputs.items() if plan.view == "strided"}
+        beyond = case.inputs["target"].data["ignore"] == classes_ > 0
+        assert ignored > 0 or min(samples, classes_) > 1, case.id
+        assert not beyond or (ignored == classes_ < 256 and samples > 1), case.id
+        assert not strided or samples > 1, case.id
+        assert "gradOutput" not in strided or case.attrs["reduction"] == 0, case.id
+        met |= {(ignored > 0, beyond, name) for name in strided}
+    kinds = ((False, False), (True, False), (True, True))
+    assert met == {(*kind, name) for kind in kinds for name in ("gradOutput", "target")}

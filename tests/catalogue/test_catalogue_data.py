@@ -205,6 +205,11 @@ def test_one_class_is_class_zero_whatever_the_lowest() -> None:
     assert (data("classes", (5,), "int64", count=1, low=1) == 0).all()
 
 
+def test_classes_are_those_that_the_type_holds() -> None:
+    many = data("classes", (4000,), "uint8", count=8193, low=1)
+    assert (many.min(), many.max(), many.dtype) == (1, 255, np.uint8)
+
+
 def test_spots_scale_and_signed_zero() -> None:
     values = data("uniform", (10,), spots=[[0, math.nan], [-1, -math.inf], [3, -0.0]])
     assert math.isnan(values[0])

@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import pytest
 
-from oracle.model.shape_classes import FACTORS, OTHER, classes, meet, small_shapes
+from oracle.model.shape_classes import FACTORS, OTHER, classes, small_shapes
 
 KINDS = tuple(FACTORS)
 
@@ -27,12 +27,17 @@ def test_a_shape_has_one_class_of_every_kind(shape, expected):
     assert classes(shape) == expected
 
 
-def test_every_two_classes_of_a_shape_meet_in_a_small_one():
+@pytest.mark.parametrize(("rank", "most"), [(2, 2), (4, 8)])
+def test_every_two_classes_of_a_shape_meet_in_a_small_one(rank, most):
     lengths = (1, 2, 3, 7, 15, 16, 17, 49, 64, 128, 1025, 8193)
-    shapes = [s for rank in (2, 3, 4) for s in product(lengths, repeat=rank) if 1 < math.prod(s) <= 1 << 16]
-    found = {two for shape in shapes for two in combinations(zip(KINDS, classes(shape), strict=True), 2)}
-    assert len(found) > 150
-    assert [two for two in found if OTHER not in dict(two).values() and not meet(*two)] == []
+    shapes = [s for axes in range(2, rank + 1) for s in product(lengths, repeat=axes) if 1 < math.prod(s) <= 1 << 16]
+
+    def twos(found):
+        return {two for shape in found for two in combinations(zip(KINDS, classes(shape), strict=True), 2)}
+
+    expected = {two for two in twos(shapes) if OTHER not in dict(two).values()}
+    assert len(expected) > {2: 60, 4: 130}[rank]
+    assert expected - twos(small_shapes(2, most)) == set()
 
 
 def test_small_shapes_are_small_and_each_of_its_own():

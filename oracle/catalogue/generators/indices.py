@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...model.call import Array
+from ...model.dtypes import dtype_of
 from ...model.errors import OracleError, unknown
 from ..streams import Stream
 from .registry import Shape, generator, size_of
@@ -25,17 +26,35 @@ def classes(
     pattern: str = "random",
     low: int = 0,
 ) -> Array:
-    """Class indices in [low, count) (of one class, that one), with ``ignore`` in a share of the places.
+    """Class indices in [low, count) (of one class, that one) that the dtype holds, ``ignore`` in a share of places.
 
     pattern: random places; the first or the last; alternate; all; or runs (stretches of 7 places).
     """
     n = size_of(shape)
-    low = 0 if count == 1 else low
-    if not 0 <= low < count:
+    known = within(dtype, count, low)
+    if not known or known[0] < 0:
         raise OracleError(f"classes: no class in [{low}, {count})")
-    index = low + stream.below(n, count - low)
+    index = known[0] + stream.below(n, len(known))
     index[_ignored(stream, n, share, pattern)] = ignore
     return np.asarray(index)
+
+
+def within(dtype: str, count: int, low: int = 0) -> range:
+    """Return the classes that :func:`classes` draws from."""
+    return range(0 if count == 1 else low, min(count, _bounds(dtype).stop))
+
+
+def ignores_some(shape: Shape, dtype: str, count: int, ignore: int, low: int = 0) -> bool:
+    """Whether some of the indices that :func:`classes` draws can be the ignored one, and some another."""
+    others = any(index != ignore for index in within(dtype, count, low)[:2])
+    return size_of(shape) > 1 and ignore in _bounds(dtype) and others
+
+
+def _bounds(dtype: str) -> range:
+    """The integers that a type holds, floating-point types as indices of 64 bits."""
+    row = dtype_of(dtype)
+    known = np.iinfo(row.numpy if row.kind in ("int", "uint") else np.int64)
+    return range(int(known.min), int(known.max) + 1)
 
 
 def _ignored(stream: Stream, n: int, share: float, pattern: str) -> Array:
