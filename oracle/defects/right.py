@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from importlib.util import find_spec
+from operator import truediv
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import PLATFORMS, Platform
 from ..numerics.enclosures import round_constant
-from ..numerics.expressions import Expression, operation, symbol, trace, walk
+from ..numerics.expressions import Expression, operation, substitute, symbol, symbols_of, trace, walk
+from ..numerics.expressions import operands as names_of
 from ..numerics.graphs import COUNT, Elementwise, Form, named
 from ..numerics.programs import simulate
 from ..operators.operator import Operator, float32
@@ -91,7 +93,8 @@ def _elementwise(op: Operator) -> Found:
     if op.attribute("reduction") is not None and isinstance(op.computes, Elementwise):
         first = Form(op.computes.formula if form is None else form.formula, mean="first")
         yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
-        yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
+        if _factor_last(op):
+            yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
         yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))
     if any(_has_sum_of_product(value) for _, value, _ in elementwise.roots(op)):
         yield "fused", "a fused multiply-add wherever a product is added", _fused(op, right)
@@ -126,13 +129,33 @@ def _dims(op: Operator) -> Callable[[Arguments, int], tuple[int, ...]]:
 def _divided(op: Operator, formula: elementwise.Formula, by: Callable[[Arguments, int], tuple[int, ...]]) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
         k = elementwise.operands_of(op, a)
-        count = k.pop(COUNT, None)
+        dims = by(a, k[COUNT]) if COUNT in k else ()
+        if not _factor_last(op):
+            counts = {f"{COUNT}{axis}": F(dim) for axis, dim in enumerate(dims)}
+            return gathered(op, simulate(_chained(formula.graph(k), tuple(counts)), {**k, **counts}, F), a)
+        k.pop(COUNT, None)
         result = formula(k)
-        for dim in () if count is None else by(a, count):
+        for dim in dims:
             result = result / F(dim)
         return gathered(op, result, a)
 
     return kernel
+
+
+def _factor_last(op: Operator) -> bool:
+    """Whether a right kernel may multiply by a mean's factor at the end: where the page leaves its place open, or an
+    order has it there."""
+    assert isinstance(op.computes, Elementwise)
+    if COUNT not in symbols_of(op.computes.formula):
+        return True
+    roots = [root for form in elementwise.orders(op).values() for _, _, root in elementwise.roots(op, form)]
+    return any(root.op in ("*", "/") and set(names_of(root.args[1])) == {COUNT} for root in roots)
+
+
+def _chained(root: Expression, counts: tuple[str, ...]) -> Expression:
+    """A graph that divides by several numbers, one after the other, wherever it divides by the count."""
+    found = [node for node in walk(root) if node.op == "/" and node.args[1] is symbol(COUNT)]
+    return substitute(root, {node: reduce(truediv, map(symbol, counts), node.args[0]) for node in found})
 
 
 def _has_sum_of_product(root: Expression) -> bool:

@@ -10,14 +10,16 @@ The dtypes may differ; inputs are cast to their common one, and the result is ro
 an empty self ends a call early. reduction is never checked; beyond 0 to 2 the host reads outside a table, unspecified.
 
 Special values follow the formula in IEEE float64. Where e overflows float32 (self * target < -88.72) ascend950, the
-official golden and PyTorch answer NaN or an infinity, the exact value is about -target * gradOutput: unspecified.
+official golden and PyTorch answer NaN or an infinity, the exact value is about -target * gradOutput: unspecified. Before
+ascend950 kernels multiply by a mean's factor last, so that what overflows without it is unspecified; ascend950 multiplies
+the gradient by it first (since August 2026).
 """
 
 from __future__ import annotations
 
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, is_finite, where
-from ..numerics.graphs import Elementwise
+from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, broadcast_together, dtype_in, ends_if_empty, float_types, max_rank, not_null
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator, common_size
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
@@ -78,7 +80,7 @@ OPERATOR = Operator(
     source="loss/soft_margin_loss_grad/op_api/aclnn_soft_margin_loss_backward.cpp",
     checks=checks,
     empty=("self",),
-    computes=Elementwise(formula, {"950": kernel_950, "tbe": kernel_tbe, "mean_first": mean_first}),
+    computes=Elementwise(formula, {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first}),
     kernel_type=promoted_type(*INPUTS),
     mean=lambda a: common_size(a, INPUTS),
     undefined=undefined,

@@ -36,6 +36,13 @@ def test_a_form_that_departs_is_right_on_its_own_products_alone():
     assert "right/tbe_910" not in {right.id for right in right_kernels("aclnnGeluBackward")}
 
 
+def test_a_means_factor_is_divided_last_where_an_order_has_it_there():
+    ids = {op: {right.id for right in right_kernels(op)} for op in OPERATORS}
+    assert "right/divided" in ids["aclnnKlDivBackward"]
+    assert "right/divided" not in ids["aclnnSoftMarginLossBackward"]
+    assert "right/chained" in ids["aclnnSoftMarginLossBackward"]
+
+
 def test_a_graph_is_fused_where_a_product_is_added():
     one, big = np.float32(1 + 2.0**-12), {"x": np.full(3, 1 + 2.0**-12, np.float32)}
     root = trace(lambda x, y: x * x - y)

@@ -52,6 +52,13 @@ def test_a_difference_that_is_nan_beside_beta_0_is_known_of_ascend950_alone() ->
         assert found == [False] * 3, soc
 
 
+def test_a_product_that_overflows_before_the_factor_of_a_mean_is_known_of_ascend950_alone() -> None:
+    given = {"gradOutput": [3e38, 1], "self": [2, 2], "target": [-4, -4]}
+    for soc in PLATFORMS:
+        found = unspecified("aclnnSoftMarginLossBackward", soc, {"reduction": 1}, **given)
+        assert found == [soc != "ascend950", False], soc
+
+
 def test_what_ascend910_makes_of_nan_is_not_known_where_it_clamps_or_its_comparison_is_not() -> None:
     x = {"gradOutput": [1, 1], "self": [NAN, 1]}
     for soc in PLATFORMS:
