@@ -10,9 +10,9 @@ The dtypes may differ; inputs are cast to their common one, and the result is ro
 an empty self ends a call early. reduction is never checked; beyond 0 to 2 the host reads outside a table, unspecified.
 
 Special values follow the formula in IEEE float64. Where e overflows float32 (self * target < -88.72) ascend950, the
-official golden and PyTorch answer NaN or an infinity, the exact value is about -target * gradOutput: unspecified. Before
-ascend950 kernels multiply by a mean's factor last, so that what overflows without it is unspecified; ascend950 multiplies
-the gradient by it first (since August 2026).
+official golden and PyTorch answer NaN or an infinity, the exact value is near -target * gradOutput: unspecified. Before
+ascend950 a mean's factor is multiplied last, so that what overflows without it is unspecified; ascend950 multiplies the
+gradient by it first (since August 2026).
 """
 
 from __future__ import annotations
