@@ -64,32 +64,35 @@ class Backend:
     def unsupported(self, call: Call) -> str | None:
         """Say what aten cannot do with this call."""
         op = OPERATORS[call.op]
-        if op.aten is None:
-            told = f"no function of aten is known for {op.name}: its declaration has no aten=Aten(...)"
+        function = None if op.aten is None else self.function(op.aten)
+        if op.aten is None or function is None:
+            lacks = "no aten=Aten(...)" if op.aten is None else "one for torch_npu alone"
+            told = f"no function of aten is known for {op.name}: its declaration has {lacks}"
             return Takes("aten").reason(call) or told
         index_types = self.index_types(op.aten)
         if reason := Takes("aten", index_dtypes=index_types, mixed=op.aten.mixed).reason(call):
             return reason
         operands = [call.inputs[p.name] for p in op.inputs() if p.holds("values")]
         dtypes = sorted({a.dtype.name for a in operands if isinstance(a, np.ndarray)})
-        reasons = (_not_implemented(self.function(op.aten), op, dtype, str(self.target)) for dtype in dtypes)
+        reasons = (_not_implemented(function, op, dtype, str(self.target)) for dtype in dtypes)
         return next(filter(None, reasons), None)
 
     def index_types(self, aten: Aten) -> tuple[str, ...]:
         """Return the dtypes of class indices that a function takes here."""
         return aten.index_types
 
-    def function(self, aten: Aten) -> Function:
-        """Return how a function of aten is called here."""
+    def function(self, aten: Aten) -> Function | None:
+        """Return how a function of aten is called here; None where it is not."""
         return aten.call
 
     def run(self, call: Call) -> Status | None:
         """Call aten and store the results as the host's last cast would."""
         op = OPERATORS[call.op]
-        if op.aten is None:
+        function = None if op.aten is None else self.function(op.aten)
+        if function is None:
             raise LookupError(f"no function of aten is known for {op.name}")
         tensors = {n: None if v is None else self._tensor(v) for n, v in call.inputs.items()}
-        results = called(self.function(op.aten), op, tensors, call.attrs)
+        results = called(function, op, tensors, call.attrs)
         store(call, *map(to_numpy, results))
         return None
 

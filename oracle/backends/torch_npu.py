@@ -97,7 +97,7 @@ class Backend(on_cpu.Backend):
         first, *others = aten.index_types
         return (first, "int32", *others)
 
-    def function(self, aten: Aten) -> on_cpu.Function:
+    def function(self, aten: Aten) -> on_cpu.Function | None:
         """Return how a function of aten is called on an NPU."""
         return aten.npu or aten.call
 

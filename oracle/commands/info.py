@@ -111,7 +111,9 @@ def _operators() -> Iterator[str]:
         missing = [soc for soc in PLATFORMS if soc not in op.documented]
         socs = f"all SoCs but {', '.join(missing)}" if missing else "all SoCs"
         lacks = [
-            what for what, found in (("no kernel name", op.kernel), ("no aten function", op.aten)) if found is None
+            what
+            for what, found in (("no kernel name", op.kernel), ("no aten function", op.aten and op.aten.call))
+            if found is None
         ]
         origin = [] if op.origin == "aclnn-oracle" else [f"from {op.origin}"]
         yield f"{op.name:<{width}}  {'; '.join([dtypes, socs, *lacks, *origin])}"

@@ -49,7 +49,7 @@ def _kernels(op: Operator) -> Found:
         yield from _rows(op)
     if samples.fits(op):
         yield from _samples(op)
-    if op.aten is not None and not op.aten.departs and find_spec("torch") is not None:
+    if op.aten is not None and op.aten.call is not None and not op.aten.departs and find_spec("torch") is not None:
         yield "torch", "PyTorch in float32", _torch(op)
     for form in dict.fromkeys(p.kernel for p in PLATFORMS.values()):
         if not departs(op, form):
@@ -248,6 +248,7 @@ def _torch(op: Operator) -> Kernel:
         from ..backends.torch import called
 
         assert op.aten is not None
+        assert op.aten.call is not None
         if torch.get_num_threads() > 1:
             torch.set_num_threads(1)  # the score has its own processes
         given: dict[str, Any] = dict(a)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
-from . import double_double, enclosures, fractions64
+from . import double_double, enclosures, fractions64, tables
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, table
@@ -30,6 +30,7 @@ from .rounding import quantize, widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
 
 FEW = 4  # one in so many elements is looked at alone, more with all others
+WORTH = 1 << 13  # elements of a block from which on a closer look at its ranges costs less than one at each
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 
 
@@ -49,7 +50,9 @@ def evaluate(
     is judged. ``flushes``: operations of the device that may answer 0 for subnormal results."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     engine = compiled_engine(sink)
-    work = _Work(graphs, operands, sink.kernel, float32(flushes), (4 + 2 * rank) * UNIT if COUNT in operands else 0.0)
+    mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
+    narrow = tables.narrow_of(operands, sink.out.size)
+    work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, narrow)
 
     def fill(index: Index) -> None:
         part = work.at(index)
@@ -72,21 +75,26 @@ class _Work:
     dtype: np.dtype[Any]  # what the kernel stores
     device: Arithmetic
     mean: float  # what the mean's divisor may lose, relative
+    narrow: Operands = field(default_factory=dict)  # operands of 16 bits that are looked up
 
     def at(self, index: Index) -> _Work:
-        return self if index == (Ellipsis,) else self.of(pick(self.operands, index))
+        return self if index == (Ellipsis,) else self.of(pick(self.operands, index), pick(self.narrow, index))
 
-    def of(self, operands: Operands) -> _Work:
+    def of(self, operands: Operands, narrow: Operands | None = None) -> _Work:
         """The same of other operands."""
-        return _Work(self.graphs, operands, self.dtype, self.device, self.mean)
+        return replace(self, operands=operands, narrow=narrow or {})
+
+    def _run(self, *roots: Expression, shape: tuple[int, ...], fast: bool = False) -> list[Values]:
+        return tables.evaluate(roots, self.operands, self.narrow, shape, fast=fast)
 
     def put(self, block: Index, region: Region) -> None:
         """Evaluate, round and prove a block; with its bound if the sink is judged."""
         target, judged = region.target[block], region.sink.judged
         wide = loaded(pick(self.operands, block), target.shape)
+        part = self.of(wide, pick(self.narrow, block))
         relative, absolute = self.graphs.evaluation
         running = self.graphs.running(self.device) if judged and self._smooth is None else ZERO
-        found, error, lost = self._evaluated(wide, target.shape, absolute, running, fast=not judged)
+        found, error, lost = part._evaluated(target.shape, absolute, running, fast=not judged)
         value = np.asarray(found)
         if absolute is ZERO:
             region.put_relative(block, value, relative)
@@ -100,14 +108,13 @@ class _Work:
             if beyond.size:
                 region.leave_overflowed(beyond + region.start(target))
         if judged:
-            part = self.of(wide)
             region.sink.put_bound(block, value, *part.freedom(value, lost, region.sink))
         release(value, error, lost, *wide.values())
 
-    def _evaluated(self, operands: Operands, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
+    def _evaluated(self, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
         """The formula's value in float64, and what other graphs are: by one program, for they share most steps."""
         asked = [graph for graph in others if graph is not ZERO]
-        value, *found = program(self.graphs.value, *asked, fast=fast)(operands, shape)
+        value, *found = self._run(self.graphs.value, *asked, shape=shape, fast=fast)
         return [value, *(0.0 if graph is ZERO else found.pop(0) for graph in others)]
 
     def _enclosed(self, operands: Operands, shape: tuple[int, ...]) -> tuple[Array, Array]:
@@ -156,7 +163,7 @@ class _Work:
         ranges = ranges_of(self.operands)
         bound = self._bound(value, running, ranges)
         unspecified = np.zeros(value.shape, bool)
-        inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges)
+        inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges, by_parts=value.size >= WORTH)
         if not inside or not highest(bound) < NO_BOUND / 2:
             self._overflows(value, bound, unspecified)
         if self.device.flushing:
@@ -189,19 +196,25 @@ class _Work:
     def _add_underflow(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> None:
         """Add what underflows to a bound, at least VANISHING of it: so that the sum is the same number whether it was
         looked at element by element or, where it is far below every element's, not at all."""
-        most = np.inf if ranges is None else largest(underflow, ranges)
-        if most <= lowest(bound) * VANISHING:
+        least = lowest(bound) * VANISHING
+        most = np.inf if ranges is None else largest(underflow, ranges, least if bound.size >= WORTH else np.inf)
+        if most <= least:
             bound *= 1 + VANISHING
             return
         flat, where = bound.reshape(-1), np.flatnonzero(~(most <= bound * VANISHING))  # NaN among them
         if FEW * where.size < flat.size:
-            part = changed(self.operands, lambda v: v.reshape(-1)[where])
             few = flat[where]
-            _underflowing(underflow, part, few)
+            self.of(changed(self.operands, lambda v: v.reshape(-1)[where]))._underflowing(underflow, few)
             flat *= 1 + VANISHING
             flat[where] = few
         else:
-            _underflowing(underflow, self.operands, bound)
+            self._underflowing(underflow, bound)
+
+    def _underflowing(self, underflow: Expression, bound: Array) -> None:
+        (found,) = self._run(underflow, shape=bound.shape)
+        above = ~(found <= bound * VANISHING)  # NaN is
+        bound[...] = np.where(above, bound + found, bound * (1 + VANISHING))
+        release(found)
 
     def _flushes(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where a step that is flushed loses a result that is a normal number (a factor is large): no rounding, and a
@@ -210,25 +223,26 @@ class _Work:
         lost = (size >= self.device.tiny) & (bound > size * DEPARTURE)
         if not lost.any():
             return
-        few, exact = cast(pick(self.operands, lost), np.float32), value[lost]
-        apart = np.zeros(exact.shape, bool)
+        few, least = cast(pick(self.operands, lost), np.float32), size[lost] * DEPARTURE
+        apart = np.zeros(least.shape, bool)
         for order in self.graphs.orders:
-            answer = simulate(order, few, np.float32, flushing=self.device.flushing, same_bits=True)
-            apart |= np.abs(answer.astype(np.float64) - exact) > np.abs(exact) * DEPARTURE
+            kept, flushed = (
+                simulate(order, few, np.float32, flushing=mode, same_bits=True).astype(np.float64)
+                for mode in (frozenset[str](), self.device.flushing)
+            )
+            apart |= np.abs(flushed - kept) > least  # not against the value, from which cancellation takes both
         unspecified[lost] |= apart
 
     def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where the SoC's kernel is known to answer something else, also by computing in float16 (by more than an ULP),
         or where its answer is not known."""
         if self.graphs.departing is not None:
-            (apart,) = program(self.graphs.departure)(self.operands, value.shape)
+            (apart,) = self._run(self.graphs.departure, shape=value.shape)
             unspecified |= apart > np.abs(value) * DEPARTURE
             bound += apart
             release(apart)
         if self.graphs.native is not None:
-            own = simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype, same_bits=True).astype(
-                np.float64
-            )
+            own = widen(simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype, same_bits=True))
             unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
@@ -236,7 +250,7 @@ class _Work:
 
     def _overflows(self, value: Array, bound: Array, unspecified: Array) -> None:
         """Where a step may overflow, an operand is not finite, or no bound is known, every order is run."""
-        (reach,) = program(self.graphs.reach)(self.operands, value.shape)
+        (reach,) = self._run(self.graphs.reach, shape=value.shape)
         native = self.graphs.native
         most = LARGEST if native is None else FORMATS[self.graphs.dtype].max
         odd = ~(np.asarray(reach) < most * (1 - NEAR)) | ~(bound < NO_BOUND / 2)
@@ -315,13 +329,6 @@ class _Work:
             getattr(region.sink, name)[at] = getattr(few.sink, name)
 
 
-def _underflowing(underflow: Expression, operands: Operands, bound: Array) -> None:
-    (found,) = program(underflow)(operands, bound.shape)
-    above = ~(found <= bound * VANISHING)  # NaN is
-    bound[...] = np.where(above, bound + found, bound * (1 + VANISHING))
-    release(found)
-
-
 _ENDS = (np.inf, LARGEST * (1 - NEAR))
 
 
@@ -387,8 +394,8 @@ def kernel(
     root, shape = graphs.form(form), next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
     if math.prod(shape) <= block_size():
         return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
-    result = np.empty(shape, compute)
+    result, narrow = np.empty(shape, compute), tables.narrow_of(operands, math.prod(shape))
     for block in blocks(shape, block_size()):
-        part = cast(pick(operands, block), compute)
-        result[block] = simulate(root, part, compute, flushing=flushing, same_bits=True)
+        few = cast(pick(operands, block), compute)
+        result[block] = tables.simulated(root, few, pick(narrow, block), compute, flushing)
     return result

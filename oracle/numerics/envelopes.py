@@ -8,7 +8,7 @@ then costs a look-up. A cell is six percent wide, and the bound grows by about a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -54,25 +54,27 @@ def table(bound: Expression) -> Array:
     last = (((codes + np.uint32(1)) << np.uint32(SHIFT)) - np.uint32(1)).view(np.float32)
     with np.errstate(all="ignore"):
         ends = first.astype(np.float64), last.astype(np.float64)
-        _, high = _evaluated(bound, dict.fromkeys(names, (np.minimum(*ends), np.maximum(*ends))))
+        every = dict.fromkeys(names, (np.minimum(*ends), np.maximum(*ends)))
+        _, high = evaluated(bound, given=every)[bound]
     found = np.array(np.broadcast_to(high, codes.shape)) * _SLACK
     found[~np.isfinite(ends[0]) | ~np.isfinite(ends[1])] = 0.0  # infinities and NaN are not a matter of bounds
     found[np.isnan(found)] = np.inf
     return found
 
 
-def _evaluated(root: Expression, given: dict[str, Cells]) -> Cells:
-    found: dict[int, Cells] = {}
-    for node in walk(root):
-        args = [found[id(a)] for a in node.args]
+def evaluated(*roots: Expression, given: Mapping[str, Cells]) -> dict[Expression, Cells]:
+    """Return the ends, on every cell, of every step of some graphs, a condition's as truth values."""
+    found: dict[Expression, Cells] = {}
+    for node in walk(*roots):
+        args = [found[a] for a in node.args]
         if node.is_constant:
             value = np.float64(constant_value(node))
-            found[id(node)] = np.asarray(value), np.asarray(value)
+            found[node] = np.asarray(value), np.asarray(value)
         elif node.op == "symbol":
-            found[id(node)] = given[str(node.value)]
+            found[node] = given[str(node.value)]
         else:
-            found[id(node)] = _OPERATIONS[node.op](*args)
-    return found[id(root)]
+            found[node] = _OPERATIONS[node.op](*args)
+    return found
 
 
 def _corners(operation: Callable[..., Array]) -> Callable[[Cells, Cells], Cells]:

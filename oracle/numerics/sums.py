@@ -123,18 +123,22 @@ class _Rows:
         if not double_double.supports(self.graphs.value):
             value, slack = self.total[where], self.slack[where]
             return value, value - slack, value + slack
-        high, low = np.array([self.pair(k) for k in where]).T
+        high, low = np.array(self.pairs(where)).T
         error = np.zeros(where.size) if self.exact_terms else self.size[where] * PAIRS
-        return double_double.beside(high, low, error, self.kernel, self.slack[where])
+        known = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: perhaps a midpoint itself
+        return double_double.beside(high, low, error, self.kernel, np.where(known, 0.0, self.slack[where]))
 
-    def pair(self, row: int) -> tuple[float, float]:
-        """The sum of a row in two parts."""
-        terms: list[float] = []
-        for part, _ in self.parts(row):
-            for half in double_double.evaluate(self.graphs.value, part):
-                terms += np.atleast_1d(half).tolist()
-        high = math.fsum(terms)
-        return high, math.fsum([*terms, -high])
+    def pairs(self, rows: Array) -> list[tuple[float, float]]:
+        """The sums of some rows, each in two parts; the terms of as many rows at once as a chunk holds."""
+        step = max(1, CHUNK // self.shape[1])
+        if rows.size > step:
+            return [pair for start in range(0, rows.size, step) for pair in self.pairs(rows[start : start + step])]
+        halves: list[Array] = []
+        for part, shape in self.parts(rows):
+            halves += (np.broadcast_to(half, shape) for half in double_double.evaluate(self.graphs.value, part))
+        terms = [np.concatenate(row).tolist() for row in zip(*halves, strict=True)]
+        highs = map(math.fsum, terms)
+        return [(high, math.fsum([*row, -high])) for high, row in zip(highs, terms, strict=True)]
 
     def exact(self, row: int) -> Any:
         """The exact sum of a row, or enclosures of it."""

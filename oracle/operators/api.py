@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
@@ -117,6 +118,8 @@ def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
     else:
         if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
             return value, None
+        if isinstance(value, bfloat16):  # not one of NumPy's numbers
+            return float(value), None
         if value is None and parameter.c == "aclScalar":
             return None, None
         wanted = "a number" + (", or None for a null pointer" if parameter.c == "aclScalar" else "")

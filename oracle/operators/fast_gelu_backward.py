@@ -29,7 +29,7 @@ from .checks import (
     same_format,
     same_shape,
 )
-from .operator import KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator, torch_npu
 from .parameters import MAIN, SAME, output, tensor
 
 SLOPE = ratio(1702, 1000)
@@ -75,6 +75,7 @@ OPERATOR = Operator(
     ),
     points={"x": (-0.7511543, 0.0)},
     kernel=KernelName("fast_gelu_grad", ("gradOutput", "self")),
+    aten=Aten(None, npu=lambda aten, t: torch_npu("npu_fast_gelu_backward")(t["gradOutput"], t["self"])),
     mindspore=MindSpore(
         lambda primitives, t: primitives.FastGeLUGrad()(t["gradOutput"], t["self"]), ranks=tuple(range(8))
     ),

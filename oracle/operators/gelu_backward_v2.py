@@ -15,13 +15,16 @@ and 0 * gradOutput below).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..model.platforms import Platform
 from ..numerics.expressions import PI, Expression, erf, erfc, exp, maximum, minimum, sqrt, where
 from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
 from .checks import Args, Checks, broadcast_together, check, ends_if_empty, max_rank, not_null, promotes
 from .gelu_backward import INPUTS, TYPES
-from .operator import Aten, KernelName, MindSpore, Operator, differentiated
+from .operator import Aten, KernelName, MindSpore, Operator, differentiated, torch_npu
 from .parameters import MAIN, MUTUAL, choice, output, tensor
 from .promotion import promoted, promoted_type
 
@@ -73,6 +76,14 @@ def demands(a: Args, platform: Platform) -> Checks:
         yield max_rank(a, name)
 
 
+def own_function(aten: Any, t: Mapping[str, Any]) -> Any:
+    """torch_npu's own function: its aten.gelu_backward is aclnnGeluBackward, but in compatible mode and on ascend950.
+    The result has self's dtype, so both get the common one."""
+    g, x = aten.broadcast_tensors([t[name] for name in INPUTS])
+    common = (aten.zeros_like(g.reshape(-1)[:1]) + aten.zeros_like(x.reshape(-1)[:1])).dtype
+    return torch_npu("npu_gelu_backward")(g.to(common), x.to(common), approximate=t["approximate"])
+
+
 OPERATOR = Operator(
     name="aclnnGeluBackwardV2",
     parameters=(
@@ -94,6 +105,7 @@ OPERATOR = Operator(
         lambda aten, t: aten.gelu_backward(
             *aten.broadcast_tensors([t[name] for name in INPUTS]), approximate=t["approximate"]
         ),
+        npu=own_function,
         mixed=True,
         departs=True,
     ),

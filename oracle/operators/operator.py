@@ -61,14 +61,15 @@ class KernelName:
 class Aten:
     """PyTorch's function for an operator.
 
-    ``call``: called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name. ``expanded``: inputs
+    ``call``: called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name; None where only
+    torch_npu has a function. ``expanded``: inputs
     that aten wants in the main operand's shape. ``index_types``: dtypes of class indices it takes. ``npu``: the call
     for torch_npu where that differs. ``mixed``: whether it takes inputs of different float types. ``departs``: on the
     CPU PyTorch's float32 loses more than a right kernel may, or answers otherwise at special values and limits
     (cases/expectations/torch.yaml says where).
     """
 
-    call: Callable[[Any, Mapping[str, Any]], Any]
+    call: Callable[[Any, Mapping[str, Any]], Any] | None
     expanded: tuple[str, ...] = ()
     index_types: tuple[str, ...] = ("int64", "uint8")
     npu: Callable[[Any, Mapping[str, Any]], Any] | None = None

@@ -128,12 +128,16 @@ def test_wrong_options_are_told(options, told):
         load("torch", options)
 
 
-def test_an_operator_without_a_function_of_aten_says_what_its_declaration_lacks(blended):
+def test_an_operator_without_a_function_of_aten_says_what_its_declaration_lacks(blended, monkeypatch):
     record = Bench(Settings(backend="torch")).run_case(blended.case())
     assert record.status == "skip"
     assert record.reason == (
         "no function of aten is known for aclnnBlendedBackward: its declaration has no aten=Aten(...)"
     )
+    mapped = replace(blended.OPERATOR, aten=Aten(None, npu=lambda aten, t: t["input"]))
+    monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
+    record = Bench(Settings(backend="torch")).run_case(blended.case())
+    assert record.reason.endswith("its declaration has one for torch_npu alone")
 
 
 @pytest.mark.parametrize("scale", [None, 0.25])

@@ -71,3 +71,18 @@ def test_a_block_with_a_value_at_the_end_of_the_range_is_looked_at_by_element(od
 def test_a_divisor_whose_range_holds_zero_is_not_safe():
     assert not stays_inside((1 / x,), ranges_of({"x": np.array([-1.0, 1.0])}))
     assert stays_inside((1 / x,), ranges_of({"x": np.array([0.5, 1.0])}))
+
+
+def test_parts_of_a_range_tell_what_the_whole_does_not():
+    falling = g * (exp(x) * 2.0**-100 * exp(-x))  # each factor is largest where the other one is smallest
+    given = {"g": np.linspace(-4, 4, 10001), "x": np.linspace(-50, 60, 10001)}
+    ranges = ranges_of(given)
+    (values,) = program(abs(falling))(given, (10001,))
+    assert ranges is not None
+    assert values.max() <= largest(abs(falling), ranges, 2.0**-90) < 2.0**-90 < largest(abs(falling), ranges)
+    steep = exp(x * 2) / exp(x * 2 - 1)
+    assert not stays_inside((steep,), ranges)
+    assert not stays_inside((1 / x,), ranges, by_parts=True)
+    near = ranges_of({"g": 1.0, "x": np.linspace(-30, 40, 101)})
+    assert not stays_inside((exp(x * 2 + 1) / exp(x * 2),), near)
+    assert stays_inside((exp(x * 2 + 1) / exp(x * 2),), near, by_parts=True)

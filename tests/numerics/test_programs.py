@@ -8,7 +8,7 @@ import pytest
 
 from oracle.numerics.blocks import pool_for
 from oracle.numerics.expressions import exp, maximum, ratio, symbol, where
-from oracle.numerics.programs import Program, loaded, program, release, simulate
+from oracle.numerics.programs import MANY, Program, loaded, program, release, simulate
 
 g, x, b = symbol("g"), symbol("x"), symbol("b")
 ROOT = where(x < 0, g / (1 + exp(x)), maximum(g * x, x - b) * ratio(1, 3))
@@ -76,3 +76,23 @@ def test_a_device_that_overflows_earlier_does():
     given = {"g": np.float32([3e38]), "x": np.float32([1.1])}
     assert np.isfinite(simulate(root, given, np.float32))
     assert np.isinf(simulate(root, given, np.float32, largest=3.1e38))
+
+
+@pytest.mark.parametrize("size", [MANY - 1, MANY])
+def test_a_choice_gives_the_bits_that_it_takes_whatever_buffer_it_goes_to(size):
+    rng = np.random.default_rng(0)
+    given = {name: rng.normal(size=size) for name in "gx"} | {"b": 1.0}
+    given["g"][::7], given["x"][::5] = -np.nan, -0.0
+    holds = given["x"] < 0.5
+    doubled = {name: given[name] * 2 for name in "gx"}
+    roots = {
+        where(x < 0.5, g * 2, x): np.where(holds, doubled["g"], given["x"]),  # into what holds
+        where(x < 0.5, g, x * 2): np.where(holds, given["g"], doubled["x"]),  # into what does not
+        where(x < 0.5, g, x): np.where(holds, given["g"], given["x"]),  # into neither
+        where(x < 0.5, g, 0): np.where(holds, given["g"], 0.0),
+        where(b < 2, x, g): given["x"],  # a condition of numbers alone
+    }
+    for root, wanted in roots.items():
+        assert np.asarray(program(root)(given, (size,))[0]).tobytes() == wanted.tobytes()
+        single = {name: np.float32(values) for name, values in given.items()}
+        assert simulate(root, single, np.float32).tobytes() == wanted.astype(np.float32).tobytes()

@@ -8,8 +8,9 @@ import pytest
 from oracle import validate
 from oracle.backends.cpu import Backend as Cpu
 from oracle.catalogue import default_dir, load
+from oracle.model.call import Call
 from oracle.model.platforms import PLATFORMS, platform, with_subnormals
-from oracle.operators.api import device_kernel, operator
+from oracle.operators.api import device_kernel, operator, references
 from oracle.runner import Settings, run_case
 
 SLUG = "log_sigmoid_backward"
@@ -78,6 +79,15 @@ def test_kernels_that_are_not_elementwise_flush_too(slug):
     ):
         line = run_case(case, device, Settings(soc=soc, subnormals=rule))
         assert (line.status == "pass") is passes, (device.name, soc, rule, line.reason)
+
+
+def test_what_cancels_is_not_taken_for_flushed():
+    x = np.arange(-13, -4.5, 0.125, dtype=np.float32)
+    inputs, attrs = {"gradOutput": np.ones_like(x), "self": x}, {"approximate": "none"}
+    call = Call("aclnnGeluBackwardV2", "ascend950", inputs, attrs, {"gradInput": np.empty_like(x)})
+    (found,) = references(call).values()
+    assert found.unspecified is None or not np.any(found.unspecified)
+    assert (found.bound < 1e-6).all()  # what 1 + erf loses, times |x|
 
 
 def test_only_ascend950_flushes_unless_a_run_says_otherwise():

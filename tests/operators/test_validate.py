@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -220,10 +221,12 @@ class TestSoftmax:
         empty = T((2, 0), "float32")
         odd = ({"dim": 7}, {"output": T((5,), "int8")}, {"out": T((2, 3), "float32")}, {"output": T((3,), "float32")})
         for change in odd:
-            call = {"gradOutput": empty, "output": empty, "out": empty, **change}
-            for cann in (None, "8.5", "9.0", "9.1", "9.2"):
-                assert code(SOFTMAX, soc, cann=cann, **call) == OK
-            assert code(SOFTMAX, soc, cann="master", **call) == (INVALID if soc == "ascend950" else OK)
+            call = {"gradOutput": empty, "output": empty, "out": empty, "dim": 0, **change}
+            for op in (SOFTMAX, "aclnnLogSoftmaxBackward"):
+                for cann in (None, "8.5", "9.0", "9.1", "9.2"):
+                    assert oracle.validate(op, soc=soc, cann=cann, **call).code == OK
+                after = oracle.validate(op, soc=soc, cann="master", **call).code
+                assert after == (INVALID if soc == "ascend950" else OK)
         assert code(SOFTMAX, soc, gradOutput=empty, output=empty, out=empty, dim=1) == OK
 
 
@@ -320,3 +323,13 @@ class TestWhatRaisesAndWhatIsAnswered:
         assert oracle.validate(call).code == INVALID
         call.specs, call.null = {}, frozenset({"executor"})
         assert oracle.validate(call).code == NULL
+
+
+@pytest.mark.parametrize("kind", [float, np.float16, np.float64, np.int32, ml_dtypes.bfloat16])
+def test_a_scalar_may_be_a_number_of_any_type(kind):
+    x = np.float32([-1, 2])
+    found, plain = (
+        oracle.golden("aclnnSwishBackward", gradOutput=x, self=x, betaOptional=beta)["gradInput"]
+        for beta in (kind(2), 2)
+    )
+    assert found.tobytes() == plain.tobytes()
