@@ -8,13 +8,13 @@ import numpy as np
 
 from ..model.call import Call
 from ..model.platforms import DEFAULT_SOC
-from ..operators import references
+from ..operators import Reference, references
 from ..operators.operator import Operator
 from ..operators.parameters import CLASS_INDEX
 from .case import Case, TensorPlan
 from .generators import size_of
 from .generators.indices import ignores_some
-from .inputs import make_inputs
+from .inputs import make_inputs, stored_shape
 from .layers import Layer
 
 _SWITCHES = ("number", "flag", "choice")  # roles of attributes that may together leave nothing of a formula
@@ -22,7 +22,7 @@ _SWITCHES = ("number", "flag", "choice")  # roles of attributes that may togethe
 
 class Telling:
     """Answers for the cases of one operator. Whether attributes leave something of the result is computed once for
-    each of their combinations."""
+    each of their combinations, and for every case of which an operand is one value, which may be masked."""
 
     def __init__(self, operator: Operator) -> None:
         attributes = [p for p in operator.parameters if p.kind == "attr"]
@@ -35,15 +35,26 @@ class Telling:
         return not (case.asks_status or said_in_vain) and self._leaves_something(case)
 
     def _leaves_something(self, case: Case) -> bool:
-        """Whether the attributes leave more than zeros: 0 times a formula tells nothing of it."""
-        chosen = tuple(case.attrs[name] for name in self._switches)
-        if self._switches and chosen not in self._leaves:
+        """Whether attributes and single values leave more than zeros: 0 times a formula tells nothing of it."""
+        alone = any(_is_one_value(plan) for plan in case.inputs.values() if plan is not None)
+        chosen = (case.id if alone else "", *(case.attrs[name] for name in self._switches))
+        if (self._switches or alone) and chosen not in self._leaves:
             inputs, specs = make_inputs(case, seed=0)
             outputs = {name: specs[name] for name in case.outputs}
             soc = DEFAULT_SOC if DEFAULT_SOC in (case.soc or (DEFAULT_SOC,)) else case.soc[0]
             found = references(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
-            self._leaves[chosen] = any(np.any(each.golden) for each in found.values())
+            self._leaves[chosen] = any(map(_tells, found.values()))
         return self._leaves.get(chosen, True)
+
+
+def _is_one_value(plan: TensorPlan) -> bool:
+    return size_of(plan.shape) > 1 and size_of(stored_shape(plan.shape, plan.view)) == 1
+
+
+def _tells(reference: Reference) -> bool:
+    """Whether some element is not 0, and specified."""
+    told = reference.golden != 0
+    return bool(np.any(told if reference.unspecified is None else told & ~reference.unspecified))
 
 
 def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:

@@ -3,14 +3,16 @@ target, s = 1 / (1 + e^-self); a mean divides by the elements of self.
 
 Sources: document aclnnBinaryCrossEntropyWithLogitsBackward (which has no formula); loss/
 sigmoid_cross_entropy_with_logits_grad_v2/op_api/aclnn_binary_cross_entropy_with_logits_backward.cpp (checks,
-promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree; null weights are ones.
+promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree, but that ascend910's
+raise self to -88.7 first; null weights are ones.
 
 Document and source differ, and the source wins: mixed dtypes are promoted, but out must have target's; only ``out`` is
 tested for rank > 8; formats of target and out must agree with self's; an empty ``self`` skips the shape checks. The
 result is rounded to the common dtype before the cast to out.
 
 Special values follow the formula in IEEE float64: an infinite posWeight gives NaN. Where e^-self overflows float32
-(self < -88.72) kernels take s for 0; that is within the rounding of their own operations.
+(self < -88.72) kernels take s for 0; that is within the rounding of their own operations. On ascend910 s is never
+below 3e-39: unspecified there where that counts, and for self = NaN, which the maximum need not keep.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, is_finite, where
-from ..numerics.graphs import Elementwise
+from ..numerics.expressions import Expression, constant, exp, is_finite, is_nan, where
+from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
@@ -42,6 +44,7 @@ from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, output, reducti
 from .promotion import promoted_type
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
+LEAST = -88.69999694824219  # 0xC2B16666
 
 
 def formula(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
@@ -59,6 +62,11 @@ def kernel(g: Expression, x: Expression, t: Expression, w: Expression, p: Expres
     """The order of every kernel."""
     q = p * t
     return ((q + 1 - t) * (1 / (exp(-x) + 1)) - q) * g * w
+
+
+def kernel_910(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """A self that is raised first. Elsewhere any order of the formula: that of the kernels cancels in float64 too."""
+    return where(x < LEAST, kernel(g, constant(LEAST), t, w, p), formula(g, x, t, w, p))
 
 
 def gradient_last(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
@@ -128,7 +136,15 @@ OPERATOR = Operator(
     demands=demands,
     empty=("self",),
     computes=Elementwise(
-        formula, {"950": kernel, "tbe": kernel, "gradient_last": gradient_last, "two_sigmoids": two_sigmoids}
+        formula,
+        {
+            "950": kernel,
+            "tbe_a2": kernel,
+            "tbe_910": Form(kernel_910, departs=True),
+            "gradient_last": gradient_last,
+            "two_sigmoids": two_sigmoids,
+        },
+        unspecified={"tbe_910": lambda x: is_nan(x)},
     ),
     kernel_type=promoted_type("self", "target", "gradOutput", *WEIGHTS),
     like="target",

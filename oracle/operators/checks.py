@@ -41,6 +41,11 @@ def source_only(made: Check) -> Check:
     return made._replace(authority=SOURCE)
 
 
+def source_unless(documented: bool, made: Check) -> Check:
+    """A check that the source makes, of which the document tells in some calls alone."""
+    return made if documented else source_only(made)
+
+
 def check(name: str, problem: str | None) -> Check:
     """A check of the operator's own: 161002 with the problem, if there is one."""
     return Check(name, None if problem is None else invalid(problem))

@@ -40,6 +40,8 @@ from .checks import (
     not_null,
     same_dtype,
     same_shape,
+    source_only,
+    source_unless,
 )
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
@@ -53,17 +55,17 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, "gradOutput", "output", "out")
     if not (platform.regbase and platform.since("master")):
         yield ends_if_empty(a, "gradOutput", "output", name="an empty call succeeds before any other check")
-    yield bfloat16_where_supported(a, "gradOutput", platform)
-    yield bfloat16_where_supported(a, "output", platform)
+    yield source_only(bfloat16_where_supported(a, "gradOutput", platform))
+    yield source_only(bfloat16_where_supported(a, "output", platform))
     yield dtype_in(a, "output", TYPES)
     yield dtype_in(a, "gradOutput", TYPES)
-    yield same_dtype(a, "gradOutput", "output")
+    yield source_only(same_dtype(a, "gradOutput", "output"))
     yield max_rank(a, "gradOutput")
     yield max_rank(a, "output")
     yield same_shape(a, "gradOutput", "output")
     yield same_shape(a, "out", "gradOutput")
     rank = max(1, a["gradOutput"].rank)
-    yield in_range(a, "dim", -rank, rank - 1)
+    yield source_unless(a["dim"] != rank, in_range(a, "dim", -rank, rank - 1))
     yield ends_if_empty(a, "gradOutput", "output")
 
 

@@ -3,8 +3,8 @@
 Sources: document aclnnMishBackward (which has no formula); activation/mish_grad/op_api/aclnn_mish_backward.cpp (checks,
 promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels; official golden (PyTorch's).
 
-Document and source differ, and the source wins: empty tensors succeed; self and gradOutput broadcast both ways; the
-three dtypes may all differ. Inputs are cast to their common dtype, and the result is rounded to it before the cast to
+Document and source differ, and the source wins: empty tensors succeed; self and gradOutput broadcast both ways. The
+three dtypes may all differ: inputs are cast to their common one, and the result is rounded to it before the cast to
 gradInput.
 
 Special values follow the formula in IEEE float64: an infinite self gives NaN. For self < -88.73 the kernels of
@@ -21,14 +21,15 @@ from .checks import (
     Args,
     Checks,
     broadcast_together,
+    broadcasts_to,
     can_cast,
+    check,
     dtype_in,
     ends_if_empty,
     float_types,
+    is_empty,
     max_rank,
     not_null,
-    same_dtype,
-    same_shape,
 )
 from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, output, tensor
@@ -86,9 +87,9 @@ def checks(a: Args, platform: Platform) -> Checks:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
-    yield same_shape(a, "gradOutput", "self")
-    yield same_dtype(a, "gradOutput", "self")
-    yield same_dtype(a, "gradInput", "self")
+    yield broadcasts_to(a, "gradOutput", "self")
+    empty = is_empty(a["self"], a["gradOutput"])
+    yield check("tensors with elements", "a tensor is empty" if empty else None)
 
 
 OPERATOR = Operator(

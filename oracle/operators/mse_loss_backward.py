@@ -27,6 +27,7 @@ from .checks import (
     max_rank,
     not_null,
     same_dtype,
+    source_only,
 )
 from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
@@ -49,8 +50,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, *INPUTS, "out")
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "target", "self")
-    for name in ("self", "out"):
-        yield dtype_in(a, name, float_types(platform))
+    yield dtype_in(a, "self", float_types(platform))
+    yield source_only(dtype_in(a, "out", float_types(platform)))
     yield in_range(a, "reduction", 0, 2)
     for name in INPUTS:
         yield max_rank(a, name)

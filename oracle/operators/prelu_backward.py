@@ -10,8 +10,8 @@ has one channel.
 
 self = 0 takes the weight, and adds its zero to the sum; NaN takes the weight and makes its channel NaN. Kernels before
 ascend950 multiply by masks: an infinity that a mask multiplies by zero, or a gradInput that is not finite, makes NaN
-there, so that is unspecified; on ascend910 the mask is made by clamping and fractional for 0 < self < 2^-126. Every
-kernel rounds the terms to the tensors' type before it sums them in float32, and a term may overflow.
+there, so that is unspecified; on ascend910 the mask is made by clamping: fractional for 0 < self < 2^-126, unknown
+for NaN. Every kernel rounds the terms to the tensors' type before it sums them in float32, and a term may overflow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from ..model.call import TensorSpec
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, where
+from ..numerics.expressions import Expression, is_nan, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
@@ -37,6 +37,7 @@ from .checks import (
     not_null,
     same_dtype,
     same_shape,
+    source_unless,
 )
 from .operator import Aten, Operator, Result
 from .parameters import BROADCAST, MAIN, PER_CHANNEL, Shape, output, tensor
@@ -64,6 +65,11 @@ def clamped(x: Expression) -> Expression:
     return where(x > 0, where(x < 2.0**-126, x * 2.0**126, 1), 0)
 
 
+def unknown(x: Expression) -> Expression:
+    """What a clamped NaN is."""
+    return is_nan(x)
+
+
 def masked(m: Expression, g: Expression, w: Expression) -> Expression:
     return (m + (1 - m) * w) * g
 
@@ -88,6 +94,11 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS)
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield same_shape(a, "gradWeight", "weight")
+
+
 def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
     fits = weight.size == 1 or (self.rank > 0 and weight.size == channels(self.shape))
     problem = f"weight has {weight.size} elements; it must have 1, or one per channel of self's shape {self.shape}"
@@ -97,7 +108,8 @@ def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
 def gradient_length(a: Args) -> Check:
     wanted = gradient_shape(a)
     problem = f"gradWeight has shape {a['gradWeight'].shape}; beside weight {a['weight'].shape} it must be {wanted}"
-    return check("shape of gradWeight", None if a["gradWeight"].shape == wanted else problem)
+    made = check("shape of gradWeight", None if a["gradWeight"].shape == wanted else problem)
+    return source_unless(a["gradWeight"].shape != a["weight"].shape, made)
 
 
 def channels(shape: Shape) -> int:
@@ -148,6 +160,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="activation/p_relu_grad_update/op_api/aclnn_prelu_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(
         formula,
@@ -156,6 +169,7 @@ OPERATOR = Operator(
             "tbe_a2": Form(lambda g, x, w: masked(mask(x), g, w), departs=True),
             "tbe_910": Form(lambda g, x, w: masked(clamped(x), g, w), departs=True),
         },
+        unspecified={"tbe_910": unknown},
     ),
     further={
         "gradWeight": Result(
@@ -167,6 +181,7 @@ OPERATOR = Operator(
                     "tbe_a2": Form(lambda g, x, w: masked_term(mask(x), g, x, w), departs=True),
                     "tbe_910": Form(lambda g, x, w: masked_term(clamped(x), g, x, w), departs=True),
                 },
+                unspecified={"tbe_910": unknown},
             ),
             terms=lambda a: tuple(a["self"].shape),
             kept=kept,

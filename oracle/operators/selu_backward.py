@@ -9,7 +9,8 @@ Shapes and dtypes are equal; there is no limit of rank. int32 and int8 are accep
 
 Special values follow the formula in IEEE float64; result = NaN takes the upper branch. result = 0 takes the lower
 branch on ascend950 (since July 2026) and in PyTorch and the upper one elsewhere, 1.758 against 1.051 times gradOutput,
-where it is unspecified. Kernels before ascend950 compute float16 in float16.
+where it is unspecified; so is NaN on ascend910, whose comparison is not known. Kernels before ascend950 compute float16
+in float16.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, where
+from ..numerics.expressions import Expression, is_nan, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
@@ -80,7 +81,11 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("gradOutput", "result"),
-    computes=Elementwise(formula, {"950": formula, "tbe": Form(kernel_tbe, native=("float16",), departs=True)}),
+    computes=Elementwise(
+        formula,
+        {"950": formula, "tbe": Form(kernel_tbe, native=("float16",), departs=True)},
+        unspecified={"tbe_910": lambda y: is_nan(y)},
+    ),
     points={"y": (-1.7580993, 0.0)},
     kernel=KernelName("selu_grad", ("gradOutput", "result")),
     aten=Aten(

@@ -10,14 +10,15 @@ The dtypes may differ; inputs are cast to their common one, and the result is ro
 gradInput. beta must not be negative or NaN.
 
 Special values follow the formula in IEEE float64. Public kernels differ inside: ascend950 multiplies by 1 / beta, which
-is NaN below 1e-6, and TBE kernels divide by beta + 1e-6. Unspecified are therefore, there, a small beta, a difference
-of zero at beta = 0 (NaN, 0 or -1), and an infinite one at beta = inf.
+is NaN below the float32 1e-6, and TBE kernels divide by beta + 1e-6. Unspecified are therefore, there, a small beta, at
+beta = 0 a difference of zero (NaN, 0 or -1) and one that is NaN (0 before ascend950), and an infinite one
+at beta = inf.
 """
 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, equal, sign, where
+from ..numerics.expressions import Expression, equal, is_nan, sign, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
@@ -37,6 +38,7 @@ from .parameters import MAIN, MUTUAL, number, output, reduction, tensor
 from .promotion import promoted_type
 
 INPUTS = ("gradOut", "self", "target")
+LEAST = float32(1e-6)  # 0x358637BD: of a smaller beta ascend950 makes NaN
 
 
 def formula(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
@@ -57,12 +59,12 @@ def kernel_tbe(g: Expression, x: Expression, t: Expression, beta: Expression, n:
 
 def small(x: Expression, t: Expression, beta: Expression) -> Expression:
     """ascend950 multiplies by NaN."""
-    return (beta < 1e-6) & (abs(x - t) <= beta)
+    return (beta < LEAST) & (abs(x - t) <= beta)
 
 
 def nothing(x: Expression, t: Expression, beta: Expression) -> Expression:
-    """0 / 0."""
-    return equal(beta, 0) & equal(x, t)
+    """0 / 0, and NaN that only a quotient would keep."""
+    return equal(beta, 0) & (equal(x, t) | is_nan(x - t))
 
 
 def mean_first(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:

@@ -17,7 +17,18 @@ from __future__ import annotations
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, where
 from ..numerics.graphs import Elementwise
-from .checks import Args, Checks, dtype_in, ends_if_empty, max_rank, not_null, same_dtype, same_shape
+from .checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    dtype_in,
+    ends_if_empty,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+    source_unless,
+)
 from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, SAME, number, output, tensor
 
@@ -46,7 +57,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield dtype_in(a, "gradInput", types)
     for name in TENSORS:
         yield max_rank(a, name)
-    yield same_shape(a, "self", "gradOutput")
+    promised = broadcast_together(a, TENSORS[:2], "gradInput").status is None
+    yield source_unless(not promised, same_shape(a, "self", "gradOutput"))
     yield same_shape(a, "self", "gradInput")
     yield ends_if_empty(a, *TENSORS)
     yield not_null(a, "beta", "threshold")._replace(name="no null scalar")

@@ -21,6 +21,7 @@ from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
     Checks,
+    broadcast_shape,
     broadcast_together,
     check,
     dtype_in,
@@ -28,6 +29,7 @@ from .checks import (
     max_rank,
     not_null,
     same_dtype,
+    source_unless,
 )
 from .operator import Aten, KernelName, MindSpore, Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, tensor
@@ -59,7 +61,7 @@ def unknown(x: Expression, t: Expression) -> Expression:
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
-    yield not_null(a, "threshold", "out", "gradOutput", "self")
+    yield source_unless(None in (a["gradOutput"], a["self"]), not_null(a, "threshold", "out", "gradOutput", "self"))
     types = ["float32", "int32", "float16", "int8", "uint8", *(["bfloat16"] if platform.bfloat16 else [])]
     if platform.regbase and abs(float32(a["threshold"])) <= ZERO:
         types.append("int64")
@@ -69,7 +71,8 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield same_dtype(a, "out", "self")
     for name in ("gradOutput", "self"):
         yield max_rank(a, name)
-    yield broadcast_together(a, INPUTS, "out")
+    together = broadcast_shape(a["self"].shape, a["gradOutput"].shape) is not None
+    yield source_unless(not together, broadcast_together(a, INPUTS, "out"))
     yield ends_if_empty(a, *INPUTS)
 
 

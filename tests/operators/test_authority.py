@@ -1,0 +1,89 @@
+"""Whose rules the pages hold: what a document tells of, and what the host alone refuses or accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oracle.model.authority import DOCUMENT, SOURCE
+from oracle.model.call import TensorSpec
+from oracle.model.platforms import platform
+from oracle.operators.api import bound, decision, operator
+
+SOC = "ascend910b"
+
+
+def f32(*shape: int) -> TensorSpec:
+    return TensorSpec(shape, "float32")
+
+
+def f16(*shape: int) -> TensorSpec:
+    return TensorSpec(shape, "float16")
+
+
+def refused_by(name: str, soc: str = SOC, **given: Any) -> str:
+    """Return on whose authority a call is refused."""
+    found = decision(name, soc=soc, **given)
+    assert found is not None
+    assert found.status is not None
+    assert not found.status.ok
+    return found.authority
+
+
+def accepted_by(name: str, **given: Any) -> str:
+    """Return on whose authority a call is accepted."""
+    op, found = operator(name), decision(name, soc=SOC, **given)
+    assert found is None or found.status is None or found.status.ok
+    assert op.demands is not None
+    told = op.demands(bound(op, given), platform(SOC))
+    return SOURCE if any(check.status is not None for check in told) else DOCUMENT
+
+
+def test_mishs_document_broadcasts_one_way_promotes_and_knows_no_empty_tensors() -> None:
+    def authority(g: TensorSpec, x: TensorSpec, out: TensorSpec) -> str:
+        return accepted_by("aclnnMishBackward", gradOutput=g, self=x, gradInput=out)
+
+    assert authority(f16(3), f32(2, 3), f16(2, 3)) == DOCUMENT
+    assert authority(f32(2, 3), f32(3), f32(2, 3)) == SOURCE
+    assert authority(f32(0, 3), f32(0, 3), f32(0, 3)) == SOURCE
+
+
+def test_log_softmaxs_document_allows_dim_to_be_the_rank_and_types_that_differ() -> None:
+    def authority(soc: str = SOC, y: TensorSpec | None = None, dim: int = 0, kind: str = "float32") -> str:
+        x = TensorSpec((2, 3), kind)
+        return refused_by("aclnnLogSoftmaxBackward", soc, gradOutput=x, output=y or x, dim=dim, out=x)
+
+    assert [authority(dim=dim) for dim in (2, 3, -3)] == [SOURCE, DOCUMENT, DOCUMENT]
+    assert authority(y=f16(2, 3)) == SOURCE
+    assert [authority("ascend910", kind=kind) for kind in ("bfloat16", "int32")] == [SOURCE, DOCUMENT]
+
+
+def test_prelus_document_gives_the_weights_gradient_the_shape_of_the_weight() -> None:
+    wide = {"gradOutput": f32(2, 3), "self": f32(2, 3), "gradInput": f32(2, 3), "weight": f32(1, 3)}
+    assert refused_by("aclnnPreluBackward", **wide, gradWeight=f32(1, 3)) == SOURCE
+    assert refused_by("aclnnPreluBackward", **wide, gradWeight=f32(3, 1)) == DOCUMENT
+    assert accepted_by("aclnnPreluBackward", **wide, gradWeight=f32(3)) == SOURCE
+    assert accepted_by("aclnnPreluBackward", **{**wide, "weight": f32(3)}, gradWeight=f32(3)) == DOCUMENT
+
+
+def test_softpluss_document_broadcasts() -> None:
+    def authority(g: TensorSpec) -> str:
+        given = {"self": f32(2, 3), "beta": 1.0, "threshold": 20.0, "gradInput": f32(2, 3)}
+        return refused_by("aclnnSoftplusBackward", gradOutput=g, **given)
+
+    assert [authority(g) for g in (f32(3), f32(2))] == [SOURCE, DOCUMENT]
+
+
+def test_thresholds_document_says_nothing_of_a_null_threshold_or_out_and_of_the_shape_of_out() -> None:
+    given = {"gradOutput": f32(2, 3), "self": f32(3), "threshold": 1.0, "out": f32(2, 3)}
+    for name, wanted in (("threshold", SOURCE), ("out", SOURCE), ("self", DOCUMENT), ("gradOutput", DOCUMENT)):
+        assert refused_by("aclnnThresholdBackward", **{**given, name: None}) == wanted, name
+    assert refused_by("aclnnThresholdBackward", **{**given, "out": f32(3)}) == SOURCE
+    assert refused_by("aclnnThresholdBackward", **{**given, "self": f32(2)}) == DOCUMENT
+
+
+def test_the_mean_squared_errors_document_lists_no_type_of_out() -> None:
+    given = {"gradOutput": f32(3), "self": f32(3), "target": f32(3), "reduction": 0}
+    double = TensorSpec((3,), "float64")
+    assert refused_by("aclnnMseLossBackward", **given, out=double) == SOURCE
+    twice = dict.fromkeys(("gradOutput", "self", "target", "out"), double)
+    assert refused_by("aclnnMseLossBackward", reduction=0, **twice) == DOCUMENT

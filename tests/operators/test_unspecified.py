@@ -1,0 +1,64 @@
+"""Elements of which the kernels of some SoCs are not known, or known to differ: there alone is nothing demanded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oracle import Call
+from oracle.model.platforms import PLATFORMS
+from oracle.operators.api import operator, reference
+
+INF, NAN = np.inf, np.nan
+BEFORE_950 = [soc for soc, p in PLATFORMS.items() if not p.flushes]
+JUST_BELOW = float(np.nextafter(np.float32(1e-6), np.float32(0)))
+
+
+def unspecified(
+    name: str, soc: str, attrs: dict[str, Any] | None = None, output: str = "", **inputs: Any
+) -> list[bool]:
+    """Return which elements of an output are."""
+    op = operator(name)
+    arrays: dict[str, Any] = dict.fromkeys(op.names("input"))
+    arrays.update({n: np.atleast_1d(np.array(v, np.float32)) for n, v in inputs.items()})
+    outputs = {each.output: np.empty(each.output_shape({**arrays, **(attrs or {})}), np.float32) for each in op.each}
+    call = Call(op=op.name, soc=soc, inputs=arrays, attrs=attrs or {}, outputs=outputs)
+    return [bool(found) for found in reference(call, output).unspecified.reshape(-1)]
+
+
+def test_a_sigmoid_of_ascend910_does_not_become_smaller_than_its_clamp_leaves_it() -> None:
+    x, t = [-105, -105, -88.6, 40, NAN], [0, 1, 0, 1, 0]
+    for soc in BEFORE_950:  # which flushes such a sigmoid
+        found = unspecified(
+            "aclnnBinaryCrossEntropyWithLogitsBackward", soc, {"reduction": 0},
+            gradOutput=np.full(5, 1e30), self=x, target=t,
+        )  # fmt: skip
+        assert found == ([True, False, False, False, True] if soc == "ascend910" else [False] * 5), soc
+
+
+def test_a_beta_of_which_ascend950_makes_nan_is_below_the_float32_of_1e_6() -> None:
+    inside = {"gradOut": [1, 1], "self": [1e-8, 5e-7], "target": [0, 0]}
+    for beta, wanted in ((1e-6, [False, False]), (JUST_BELOW, [True, True]), (1e-7, [True, False])):
+        assert unspecified("aclnnSmoothL1LossBackward", "ascend950", {"reduction": 0, "beta": beta}, **inside) == wanted
+
+
+def test_a_difference_that_is_nan_beside_beta_0_is_known_of_ascend950_alone() -> None:
+    given = {"gradOut": [1, 1, 1], "self": [NAN, 1, 2], "target": [0, NAN, 1]}
+    for soc in PLATFORMS:
+        found = unspecified("aclnnSmoothL1LossBackward", soc, {"reduction": 0, "beta": 0.0}, **given)
+        assert found == ([False] * 3 if soc == "ascend950" else [True, True, False]), soc
+        found = unspecified("aclnnSmoothL1LossBackward", soc, {"reduction": 0, "beta": 1.0}, **given)
+        assert found == [False] * 3, soc
+
+
+def test_what_ascend910_makes_of_nan_is_not_known_where_it_clamps_or_its_comparison_is_not() -> None:
+    x = {"gradOutput": [1, 1], "self": [NAN, 1]}
+    for soc in PLATFORMS:
+        wanted = [soc == "ascend910", False]
+        assert unspecified("aclnnSeluBackward", soc, gradOutput=[1, 1], result=[NAN, 1]) == wanted, soc
+        assert unspecified("aclnnPreluBackward", soc, weight=[2], **x) == wanted, soc
+        assert unspecified("aclnnPreluBackward", soc, output="gradWeight", weight=[2], **x) == wanted[:1], soc
+        assert unspecified("aclnnLeakyReluBackward", soc, {"negativeSlope": 0.1, "selfIsResult": False}, **x) == wanted
+        assert unspecified("aclnnThresholdBackward", soc, {"threshold": 1.0}, **x) == wanted, soc
+        assert unspecified("aclnnHardtanhBackward", soc, {"min": 0.0, "max": 2.0}, **x) == wanted, soc
