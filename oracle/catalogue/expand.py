@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import chain, cycle, islice, product
 from typing import Any
 
 from ..model import limits
 from ..model.dtypes import FLOATS, dtype_of
 from ..model.errors import OracleError, unknown
-from ..model.shape_classes import FACTORS
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 from . import attributes, by_class, generating, generators, planning
 from .asked import Asker
-from .by_class import Row
 from .case import HUGE, TIERS, Case
 from .chosen import Chosen, chosen
 from .covering import covering, covering_accepted
@@ -26,13 +24,12 @@ from .layers import Draft, Layer, Reader
 from .layout import parse
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, shapes_in
-from .telling import Telling, ignores_in_vain
+from .telling import Telling
 from .turns import Turns, Values, as_layer, combinations
-from .variants import Variants
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
-STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, by_class.COVER: 3}  # how many axes' values meet
+STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **dict.fromkeys(by_class.FACTORS, by_class.STRENGTH)}
 ASKED = "validate"  # expect: the status that oracle.validate answers
 
 
@@ -184,16 +181,13 @@ class Expander:
         shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
         values = [listed(whole.keys["attrs"][a]) for a in shown]
         cover = family.keys["cover"]
-        kinds = max(map(len, FACTORS.values())) if cover == by_class.COVER else shapes_in(whole.keys["shape"])
+        by = by_class.FACTORS.get(cover)
+        kinds = max(map(len, by.values())) if by else shapes_in(whole.keys["shape"])
         sizes = [len(self.dtypes(whole)), kinds, *map(len, values), *map(len, axes)]
         self.require_few(math.prod(sorted(sizes)[-STRENGTHS[cover] :]), family)
         dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
         if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
             dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
-        if cover == by_class.COVER and min(map(len, shapes), default=2) < 2:
-            raise self.error(
-                f"family {self.name}: {by_class.COVER} are of shapes of two or more axes", whole, ("shape",)
-            )
         free: list[list[Any]] = [dtypes, shapes, *values, *axes]
 
         def planned(row: tuple[int, ...]) -> list[Case]:
@@ -207,36 +201,19 @@ class Expander:
         if cover == "accepted_pairs":
             yield from self.covered_where_accepted(free, axes, cache(planned))
             return
-        if cover == by_class.COVER:
-            rows = self.rows_of_classes(whole, axes, free, shown, planned)
+        if by:
+            found = self.in_classes(whole, cover, free, shown, axes).rows(planned)
         else:
-            rows = iter(covering([len(axis) for axis in free], STRENGTHS[cover]))
-        for row in rows:
+            found = iter(covering([len(axis) for axis in free], STRENGTHS[cover]))
+        for row in found:
             yield from planned(row)
 
-    def rows_of_classes(
-        self,
-        whole: Layer,
-        axes: list[list[Layer]],
-        free: list[list[Any]],
-        shown: list[str],
-        planned: Callable[[Row], list[Case]],
-    ) -> Iterator[Row]:
-        """Yield rows in which classes of shapes meet: of calls that leave something, with variants that change them."""
-        said = by_class.attributes_of(variant.over(whole) for variant in chain(*axes, [Layer({}, ())]))
-        variants = [Variants(axis, whole) for axis in axes]
-        usual = {a: listed(whole.keys["attrs"][a])[0] for a in self.attrs}
-
-        def fits(row: Row) -> list[list[bool]]:
-            shape, chosen = free[1][row[1]], {name: free[k][row[k]] for k, name in enumerate(shown, 2)}
-            attrs = next(attributes.values(self.operator, usual | chosen, shape))
-            shape_of = partial(self.planner.input_shape, main=shape, attrs=attrs)
-            return [each.of_their_own(shape, attrs, free[0][0], shape_of) for each in variants]
-
-        def leaves(row: Row) -> bool:
-            return not any(ignores_in_vain(self.operator, case) for case in planned(row))
-
-        return by_class.rows(free, [k for k, name in enumerate(shown, 2) if name in said], leaves, fits)
+    def in_classes(self, whole: Layer, *family: Any) -> by_class.ByClass:
+        """Return the family as rows in which classes meet, with a place to what cannot be."""
+        try:
+            return by_class.ByClass(self.operator, whole, *family)
+        except OracleError as error:
+            raise self.error(f"family {self.name}: {error}", whole, ("cover",)) from None
 
     def covered_where_accepted(
         self, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]

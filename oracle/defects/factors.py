@@ -6,19 +6,19 @@ dtype, an attribute, a class of the shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ..model import layout_classes, shape_classes
+from ..model import axis_classes, layout_classes, shape_classes
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.storage import strides_of
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE, REDUCTIONS, UNREAD, Parameter
-from . import samples
+from . import rows, samples
 from .asking import accepted_values, any_shape, broadcasting, index_types, is_vector, kinds, mixes, ranks
 from .numbers import signs, vanishes
 
@@ -160,8 +160,7 @@ def _attributes(op: Operator) -> Iterator[Factor]:
 def _axis(op: Operator, name: str) -> Label:
     def label(call: Call) -> str:
         rank, given = call.inputs[op.main].ndim, call.attrs[name]
-        axis = given % max(rank, 1)
-        where = "last" if axis == rank - 1 else "first" if axis == 0 else "middle"
+        where = axis_classes.place(call.inputs[op.main].shape, given % max(rank, 1))
         return f"{where} axis, {'negative' if given < 0 else 'positive'} {name}"
 
     return label
@@ -246,19 +245,38 @@ def _unread(op: Operator, name: str) -> Label:
 
 
 def class_factors(op: Operator) -> list[Factor]:
-    """Return the classes of shapes as factors. None where the classes of a loss are not the last of two axes."""
+    """Return the classes of shapes, and of an axis along which terms are summed, as factors. None where the class
+    numbers of a loss do not lie along the last of two axes."""
     if samples.fits(op) and max(ranks(op)) > 2:
         return []
     known = [word for word in shape_classes.RANKS if int(word) in ranks(op)]
     kinds_of = {**shape_classes.FACTORS, "rank": tuple(known if len(known) > 1 else ())}
     found = [(name, _class(op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())]
+    if rows.fits(op):
+        name = rows.axis_name(op)
+        found += [
+            (k, _axis_class(op.main, name, i), words) for i, (k, words) in enumerate(axis_classes.FACTORS.items())
+        ]
     return [factor for factor in found if factor[2]]
+
+
+def is_class(condition: Sequence[str]) -> bool:
+    """Whether a condition is a class of shapes or of the reduced axis."""
+    return condition[0] in shape_classes.FACTORS or condition[0] in axis_classes.FACTORS
 
 
 def _class(main: str, place: int) -> Label:
     def label(call: Call) -> str:
         shape = call.inputs[main].shape
         return shape_classes.classes(shape)[place] if len(shape) > 1 else shape_classes.OTHER
+
+    return label
+
+
+def _axis_class(main: str, axis: str, place: int) -> Label:
+    def label(call: Call) -> str:
+        shape = call.inputs[main].shape
+        return axis_classes.classes(shape, call.attrs[axis] % len(shape))[place] if shape else shape_classes.OTHER
 
     return label
 

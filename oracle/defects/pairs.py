@@ -14,7 +14,7 @@ from functools import cache
 from itertools import combinations, product
 from typing import Any
 
-from ..model import layout_classes, shape_classes
+from ..model import axis_classes, layout_classes, shape_classes
 from ..model.call import Call
 from ..operators.operator import Operator
 from ..operators.parameters import PER_SAMPLE, REDUCTIONS, Parameter
@@ -135,10 +135,11 @@ SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors that say 
 
 
 def _no_such_class(op: Operator, met: Sequence[Condition]) -> bool:
-    """Whether some of the conditions are classes of shapes that no call has beside the others."""
-    if not any(kind in shape_classes.FACTORS for kind, _ in met):
-        return False
-    return any(factor in SAID_BY for factor, _ in met) or not small_shapes.meet(op, met)
+    """Whether some of the conditions are classes of shapes, or of the reduced axis, that no call has beside the others,
+    or that are not asked for beside them: what is said of a shape in one way is not said in another."""
+    kinds_of = {factor for factor, _ in met}
+    said = [bool(kinds_of.intersection(kinds)) for kinds in (shape_classes.FACTORS, axis_classes.FACTORS, SAID_BY)]
+    return sum(said) > 1 or (any(said[:2]) and not small_shapes.meet(op, met))
 
 
 def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition]]:

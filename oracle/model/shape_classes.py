@@ -53,10 +53,11 @@ def classes(shape: Shape) -> tuple[str, ...]:
     """Return the class of a shape of two or more axes by each of :data:`FACTORS`."""
     last, leading, count = shape[-1], shape[0], math.prod(shape)
     equal = EQUAL if len(set(shape)) < len(shape) else DIFFERENT
-    return str(len(shape)), _of(LAST_AXIS, last), _of(LEADING_AXIS, leading), _of(ELEMENTS, count), equal
+    return str(len(shape)), class_of(LAST_AXIS, last), class_of(LEADING_AXIS, leading), class_of(ELEMENTS, count), equal
 
 
-def _of(known: dict[str, Callable[[int], bool]], n: int) -> str:
+def class_of(known: dict[str, Callable[[int], bool]], n: int) -> str:
+    """Return the last class of a kind that holds of a number."""
     return next((name for name in reversed(known) if known[name](n)), OTHER)
 
 

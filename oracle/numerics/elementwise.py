@@ -51,8 +51,7 @@ def evaluate(
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     engine = compiled_engine(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
-    narrow = tables.narrow_of(operands, sink.out.size)
-    work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, narrow)
+    work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
 
     def fill(index: Index) -> None:
         part = work.at(index)
@@ -337,7 +336,7 @@ def is_halfway(value: Array, fmt: FloatFormat) -> Array:
     dropped = 52 - fmt.mant
     bits = np.ascontiguousarray(value).view(np.int64)
     found = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
-    subnormal = np.abs(value) < fmt.tiny
+    subnormal = (np.abs(value) < fmt.tiny) & (value != 0)
     if some(subnormal):  # subnormals are multiples of the quantum
         small = np.flatnonzero(subnormal)
         steps = value.reshape(-1)[small] / (fmt.quantum / 2)

@@ -40,6 +40,12 @@ class Interval:
     def is_point(self) -> bool:
         return bool(self.low == self.high)
 
+    @property
+    def has_sign(self) -> bool:
+        """Whether both ends are finite and of one sign."""
+        one_sign = self.low > 0 or self.high < 0
+        return bool(one_sign and gmpy2.is_finite(self.low) and gmpy2.is_finite(self.high))
+
 
 def exact(root: Expression, operands: Mapping[str, float]) -> Any:
     """Return the value: an mpq, or an iterator of enclosures (low, high) that shrink forever.
@@ -173,7 +179,7 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> 
             raise AssertionError("a condition has no enclosure")  # pragma: no cover
         if node.op == "*" and node.args[0] is node.args[1]:
             return _square(value(node.args[0]), down, up)
-        return _OPERATIONS[node.op]([value(a) for a in node.args], down, up)
+        return OPERATIONS[node.op]([value(a) for a in node.args], down, up)
 
     def _holds(condition: Expression) -> bool:
         if condition.op in ("and", "or", "not"):
@@ -199,6 +205,7 @@ def _compared(condition: Expression, operands: Mapping[str, float], precision: i
     return bool({"<": less, "<=": less or equal, "==": equal, "!=": not equal}[condition.op])
 
 
+@functools.lru_cache(maxsize=4096)
 def _constant(node: Expression, precision: int) -> Interval:
     down, up = _contexts(precision)
     if node.value == "pi":
@@ -218,10 +225,16 @@ def _round(value: mpq, context: Any) -> mpfr:
 
 
 def _corners(operation: str) -> Callable[[list[Interval], Any, Any], Interval]:
-    """The hull of an operation on all four corners."""
+    """The hull of an operation on all four corners; of finite operands without zero, on the two where it lies."""
 
     def apply(args: list[Interval], down: Any, up: Any) -> Interval:
         a, b = args
+        if a.has_sign and b.has_sign:
+            first, last = (b.low, b.high) if operation == "mul" else (b.high, b.low)
+            near, far = (a.high, a.low) if b.low < 0 else (a.low, a.high)
+            if a.low < 0:
+                first, last = last, first
+            return Interval(getattr(down, operation)(near, first), getattr(up, operation)(far, last))
         pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
         lows = [_known(getattr(down, operation)(x, y), operation, "-inf") for x, y in pairs]
         highs = [_known(getattr(up, operation)(x, y), operation, "inf") for x, y in pairs]
@@ -281,7 +294,7 @@ def _sign(args: list[Interval], down: Any, up: Any) -> Interval:
     return Interval(mpfr((a.low > 0) - (a.low < 0)), mpfr((a.high > 0) - (a.high < 0)))
 
 
-_OPERATIONS: dict[str, Callable[[list[Interval], Any, Any], Interval]] = {
+OPERATIONS: dict[str, Callable[[list[Interval], Any, Any], Interval]] = {
     "+": lambda args, down, up: Interval(down.add(args[0].low, args[1].low), up.add(args[0].high, args[1].high)),
     "-": lambda args, down, up: Interval(down.sub(args[0].low, args[1].high), up.sub(args[0].high, args[1].low)),
     "*": _corners("mul"),

@@ -17,12 +17,11 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.coverage import Dimension
 from ..catalogue.inputs import make_buffer, spec_of_plan
 from ..catalogue.layout import arrange
-from ..defects.factors import Condition, Factor, class_factors, factors_of, layout_factors
+from ..defects.factors import Condition, Factor, class_factors, factors_of, is_class, layout_factors
 from ..defects.pairs import has_layout, meeting
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import DEFAULT_SOC
-from ..model.shape_classes import FACTORS
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 
@@ -96,7 +95,7 @@ def _told(met: Combination) -> tuple[str, ...]:
 
 
 def _has_class(met: Combination) -> bool:
-    return any(kind in FACTORS for kind, _ in met)
+    return any(map(is_class, met))
 
 
 def described(op: Operator, case: Case) -> Call:

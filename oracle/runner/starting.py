@@ -17,7 +17,6 @@ from ..reporting.language import LANGUAGES, Language
 from ..reporting.save import require_other
 from .choosing import chosen_by
 from .earlier import Earlier
-from .heap import keep_freed
 from .options import PROPERTY, Invocation
 from .session import Run
 from .settings import settings_of
@@ -25,7 +24,6 @@ from .settings import settings_of
 
 def start(config: pytest.Config) -> Run:
     """Return the run. Raises OracleError for a wrong option: at once, because collecting takes seconds."""
-    keep_freed()
     given = vars(config.option)
     told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
     settings = settings_of(given)

@@ -10,6 +10,7 @@ from small_catalogues import cases, family
 
 from oracle import OracleError
 from oracle.catalogue.covering_classes import covering_classes
+from oracle.model import axis_classes
 from oracle.model.shape_classes import classes
 
 
@@ -52,6 +53,37 @@ def test_a_variant_that_changes_nothing_for_a_shape_stands_for_nothing(tmp_path)
     for case in found:
         shape, view = case.inputs["output"].shape, case.inputs["output"].view
         assert view == "contiguous" or shape[int(view.partition(":")[2])] > 1, case.id
+
+
+def test_a_family_meets_every_three_classes_of_its_axis_and_views(tmp_path):
+    written = family(
+        shape="[{product: [2, [1, 12, 100]]}, {product: [2, [1, 12, 100], [1, 5]]}]",
+        cover="triples_of_axis_classes",
+        attrs="{dim: [-1, 1, -$rank+1]}",
+        variants="[{g: {}, h: {inputs: {gradOutput: {view: strided}}}}, {o: {}, p: {output: {view: strided}}}]",
+    )
+    met = set()
+    for case in cases(tmp_path, written):
+        shape, dim = case.output.shape, case.attrs["dim"]
+        place = "last" if dim % len(shape) == len(shape) - 1 else "middle"
+        told = (
+            *axis_classes.classes(shape, dim % len(shape)),
+            place,
+            dim < 0,
+            case.output.view,
+            case.inputs["gradOutput"].view,
+        )
+        met |= set(combinations(enumerate(told), 3))
+    lengths, views = ("of one element", "up to 16", "65 to 128"), ("contiguous", "strided")
+    for length, (behind, place), sign in product(lengths, (("nothing", "last"), ("below 16", "middle")), (True, False)):
+        for view in views:
+            whole = {0: length, 1: behind, 2: place, 3: sign, 4: view}
+            assert set(combinations(whole.items(), 3)) <= met
+
+
+def test_classes_of_an_axis_need_an_axis(tmp_path):
+    with pytest.raises(OracleError, match="family f: triples_of_axis_classes needs dim in its attrs"):
+        cases(tmp_path, family(cover="triples_of_axis_classes"))
 
 
 def test_an_axis_without_values_leaves_no_rows():

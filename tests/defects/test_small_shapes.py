@@ -51,3 +51,18 @@ def test_a_broadcast_meets_the_classes_of_every_shape_in_which_it_is_told_so() -
 )
 def test_samples_and_classes_decide_what_can_be_ignored_or_strided(conditions, expected) -> None:
     assert meet(OPERATORS["aclnnNLLLossBackward"], conditions) is expected
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([("behind it", "below 16"), ("dim", "last axis, positive dim")], False),
+        ([("behind it", "nothing"), ("dim", "last axis, positive dim")], True),
+        ([("reduced axis", "above 16384"), ("behind it", "below 16"), ("dim", "middle axis, negative dim")], True),
+        ([("reduced axis", "of one element"), ("behind it", "nothing"), ("dim", "first axis, negative dim")], False),
+        ([("rank", "2"), ("dim", "middle axis, negative dim")], False),
+        ([("rank", "3"), ("dim", "middle axis, negative dim")], True),
+    ],
+)
+def test_the_place_of_an_axis_decides_what_lies_behind_it(conditions, expected) -> None:
+    assert meet(OPERATORS["aclnnSoftmaxBackward"], conditions) is expected

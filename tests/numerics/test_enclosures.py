@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.model.errors import OracleError
-from oracle.numerics.enclosures import Undefined, enclose, exact, round_constant
+from oracle.numerics.enclosures import OPERATIONS, Interval, Undefined, enclose, exact, round_constant
 from oracle.numerics.expressions import (
     PI,
     erf,
@@ -108,3 +108,18 @@ def test_constants_are_rounded_once(dtype):
         truth = gmpy2.sqrt(2 / gmpy2.const_pi())
     with gmpy2.context(precision=widths[dtype]):
         assert round_constant(sqrt(2 / PI), dtype) == float(+truth)
+
+
+def test_products_and_quotients_are_the_hull_of_their_corners():
+    down, up = (gmpy2.context(precision=20, round=way) for way in (gmpy2.RoundDown, gmpy2.RoundUp))
+    ends = [mpfr(v) for v in ("-inf", "-7.1", "-0.3", "-0", "0", "0.7", "3.3", "inf")]
+    intervals = [Interval(low, high) for k, low in enumerate(ends) for high in ends[k:] if gmpy2.is_finite(low + high)]
+    for op, operation in (("*", "mul"), ("/", "div")):
+        for a in intervals:
+            for b in intervals:
+                if op == "/" and b.low <= 0 <= b.high:
+                    continue
+                found = OPERATIONS[op]([a, b], down, up)
+                corners = [(one, other) for one in (a.low, a.high) for other in (b.low, b.high)]
+                assert found.low == min(getattr(down, operation)(*corner) for corner in corners)
+                assert found.high == max(getattr(up, operation)(*corner) for corner in corners)
