@@ -161,7 +161,7 @@ def derived(op, operands, value):
         formats = (FORMATS["float32"],)
 
     with np.errstate(all="ignore"):
-        _, running = work._evaluated(operands, value.shape, work.graphs.running(FLOAT32), fast=False)
+        _, running = work._evaluated(value.shape, work.graphs.running(FLOAT32), fast=False)
         bound, unspecified, _ = work.freedom(value, running, Sink())
     return np.where(unspecified, np.nan, bound)
 
