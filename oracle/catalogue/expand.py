@@ -208,10 +208,12 @@ class Expander:
         for row in found:
             yield from planned(row)
 
-    def in_classes(self, whole: Layer, *family: Any) -> by_class.ByClass:
+    def in_classes(
+        self, whole: Layer, cover: str, free: list[list[Any]], shown: list[str], axes: list[list[Layer]]
+    ) -> by_class.ByClass:
         """Return the family as rows in which classes meet, with a place to what cannot be."""
         try:
-            return by_class.ByClass(self.operator, whole, *family)
+            return by_class.ByClass(self.operator, whole, cover, free, shown, axes)
         except OracleError as error:
             raise self.error(f"family {self.name}: {error}", whole, ("cover",)) from None
 

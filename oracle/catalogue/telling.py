@@ -73,12 +73,7 @@ def ignores_in_vain(operator: Operator, case: Case) -> bool:
     plans = (case.inputs[p.name] for p in operator.inputs(CLASS_INDEX))
     drawn = [plan for plan in plans if plan is not None and plan.data and plan.data["gen"] == "classes"]
     wanted = [plan for plan in drawn if plan.data and plan.data.get("ignore") == case.attrs[ignored.name]]
-    return not all(_ignores_some(plan) for plan in wanted)
-
-
-def _ignores_some(plan: TensorPlan) -> bool:
-    data = plan.data or {}
-    return ignores_some(plan.shape, plan.dtype, data["count"], data["ignore"], data.get("low", 0))
+    return not all(ignores_some(plan.shape, plan.dtype, plan.data or {}) for plan in wanted)
 
 
 def _of_one_element(case: Case) -> bool:

@@ -39,7 +39,7 @@ class Variants:
             data = {name: _resolved(draft, main, attrs) for name, draft in drafts.items()}
             said = repr([(_form(draft, shapes[name]), _beside(draft), data[name]) for name, draft in drafts.items()])
             ignoring = [name for name, draft in variant.keys.get("inputs", {}).items() if "ignore" in draft.data]
-            possible = all(_ignores(data[n], drafts[n].plan.get("dtype", dtype), shapes[n]) for n in ignoring)
+            possible = all(ignores_some(shapes[n], drafts[n].plan.get("dtype", dtype), data[n]) for n in ignoring)
             found.append(possible and (said not in known or bool(variant.keys.keys() - {"inputs"})))
             known.add(said)
         return found
@@ -60,7 +60,3 @@ def _beside(draft: Draft) -> tuple[bool, dict[str, Any]]:
 
 def _resolved(draft: Draft, main: Shape, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     return {k: resolve(v, main, attrs) for k, v in draft.data.items()} if draft.refers else draft.data
-
-
-def _ignores(data: Mapping[str, Any], dtype: str, shape: Shape) -> bool:
-    return ignores_some(shape, dtype, data["count"], data["ignore"], data.get("low", 0))

@@ -265,6 +265,11 @@ def is_class(condition: Sequence[str]) -> bool:
     return condition[0] in shape_classes.FACTORS or condition[0] in axis_classes.FACTORS
 
 
+def is_layout(condition: Sequence[str]) -> bool:
+    """Whether a condition is a class of a tensor's layout."""
+    return condition[0].endswith((BEGINS, FOLLOWS))
+
+
 def _class(main: str, place: int) -> Label:
     def label(call: Call) -> str:
         shape = call.inputs[main].shape
@@ -290,8 +295,9 @@ def layout_factors(op: Operator) -> list[Factor]:
     for name in (*(p.name for p in op.inputs() if p.read), op.output):
         found.append((f"{name}{BEGINS}", _begins(name), layout_classes.OFFSETS))
         if op.by_name[name].role is not ONE_VALUE:
-            output = layout_classes.OF_OUTPUTS if name == op.output else layout_classes.STRIDES
-            found.append((f"{name}{FOLLOWS}", _follows(name), layout_classes.OF_VECTORS if name in vectors else output))
+            known = layout_classes.OF_VECTORS if name in vectors else layout_classes.STRIDES
+            words = layout_classes.OF_OUTPUTS if name == op.output else known
+            found.append((f"{name}{FOLLOWS}", _follows(name), words))
     return found
 
 

@@ -9,7 +9,7 @@ blind test.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
 from typing import Any
@@ -25,7 +25,6 @@ from .device import Device
 from .factors import (
     ABSENT,
     ALONG,
-    BEGINS,
     FOLLOWS,
     FORMS,
     LENGTHS,
@@ -39,6 +38,7 @@ from .factors import (
     Factor,
     class_factors,
     factors_of,
+    is_layout,
     layout_factors,
     output_of,
     type_of,
@@ -182,8 +182,8 @@ def mutants(op: Operator) -> Iterator[Defect]:
 def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
     """Return kernels that are wrong where three conditions meet: ``SAMPLE`` of them, drawn by a seed, or all."""
     shapes, layouts = [*factors_of(op), *class_factors(op)], layout_factors(op)
-    known = _Call([*shapes, *(factor for factor in layouts if has_layout([factor[:1]]))])
-    threes = [*meeting(op, shapes, 3), *filter(has_layout, meeting(op, layouts, 3))]
+    known = _Call(list({factor[0]: factor for factor in (*shapes, *layouts)}.values()))
+    threes = [*meeting(op, shapes, 3), *(met for met in meeting(op, layouts, 3) if any(map(is_layout, met)))]
     drawn = random.Random(f"{seed}/{op.slug}").sample(threes, min(SAMPLE, len(threes)))
     return tuple(_mutant(op, known, "three", met) for met in drawn)
 
@@ -205,11 +205,6 @@ def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tup
                 continue
             if not any(frozenset(three) in never for three in combinations(met, 3)):
                 yield met
-
-
-def has_layout(met: Iterable[Sequence[str]]) -> bool:
-    """Whether one of some conditions is a class of a tensor's layout."""
-    return any(factor.endswith((BEGINS, FOLLOWS)) for factor, *_ in met)
 
 
 def _mutant(op: Operator, known: _Call, group: str, met: Sequence[Condition]) -> Defect:

@@ -79,8 +79,10 @@ def demands(a: Args, platform: Platform) -> Checks:
 def own_function(aten: Any, t: Mapping[str, Any]) -> Any:
     """torch_npu's own function: its aten.gelu_backward is aclnnGeluBackward, but in compatible mode and on ascend950.
     The result has self's dtype, so both get the common one."""
+    import torch
+
     g, x = aten.broadcast_tensors([t[name] for name in INPUTS])
-    common = (aten.zeros_like(g.reshape(-1)[:1]) + aten.zeros_like(x.reshape(-1)[:1])).dtype
+    common = torch.promote_types(g.dtype, x.dtype)
     return torch_npu("npu_gelu_backward")(g.to(common), x.to(common), approximate=t["approximate"])
 
 

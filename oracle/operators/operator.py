@@ -62,11 +62,10 @@ class Aten:
     """PyTorch's function for an operator.
 
     ``call``: called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name; None where only
-    torch_npu has a function. ``expanded``: inputs
-    that aten wants in the main operand's shape. ``index_types``: dtypes of class indices it takes. ``npu``: the call
-    for torch_npu where that differs. ``mixed``: whether it takes inputs of different float types. ``departs``: on the
-    CPU PyTorch's float32 loses more than a right kernel may, or answers otherwise at special values and limits
-    (cases/expectations/torch.yaml says where).
+    torch_npu has a function. ``expanded``: inputs that aten wants in the main operand's shape. ``index_types``: dtypes
+    of class indices it takes. ``npu``: the call for torch_npu where that differs. ``mixed``: whether it takes inputs of
+    different float types. ``departs``: on the CPU PyTorch's float32 loses more than a right kernel may, or answers
+    otherwise at special values and limits (cases/expectations/torch.yaml says where).
     """
 
     call: Callable[[Any, Mapping[str, Any]], Any] | None

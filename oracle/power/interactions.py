@@ -17,8 +17,8 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.coverage import Dimension
 from ..catalogue.inputs import make_buffer, spec_of_plan
 from ..catalogue.layout import arrange
-from ..defects.factors import Condition, Factor, class_factors, factors_of, is_class, layout_factors
-from ..defects.pairs import has_layout, meeting
+from ..defects.factors import Condition, Factor, class_factors, factors_of, is_class, is_layout, layout_factors
+from ..defects.pairs import meeting
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import DEFAULT_SOC
@@ -55,16 +55,16 @@ def _of(op: Operator, cases: Sequence[Case]) -> list[Dimension]:
     shapes = [*plain, *class_factors(op)]
     return [
         *_lines(op, calls, plain, KINDS, (list(meeting(op, plain, 1)), *_twos_and_threes(op, plain, bool))),
-        *_lines(op, calls, shapes, BY_CLASS, _twos_and_threes(op, shapes, _has_class)),
-        *_lines(op, calls, layouts, BY_LAYOUT, _twos_and_threes(op, layouts, has_layout)),
+        *_lines(op, calls, shapes, BY_CLASS, _twos_and_threes(op, shapes, is_class)),
+        *_lines(op, calls, layouts, BY_LAYOUT, _twos_and_threes(op, layouts, is_layout)),
     ]
 
 
 def _twos_and_threes(
-    op: Operator, factors: Sequence[Factor], counts: Callable[[Combination], bool]
+    op: Operator, factors: Sequence[Factor], counts: Callable[[Condition], bool]
 ) -> tuple[list[Combination], ...]:
-    """Return the conditions that can meet and that count: two, a dtype and two, three without a dtype."""
-    two, three = (list(filter(counts, meeting(op, factors, count))) for count in (2, 3))
+    """Return the conditions that can meet, one of which counts: two, a dtype and two, three without a dtype."""
+    two, three = ([met for met in meeting(op, factors, n) if any(map(counts, met))] for n in (2, 3))
     return two, [met for met in three if met[0][0] == "dtype"], [met for met in three if met[0][0] != "dtype"]
 
 
@@ -92,10 +92,6 @@ def _lines(
 
 def _told(met: Combination) -> tuple[str, ...]:
     return tuple(map(" ".join, met))
-
-
-def _has_class(met: Combination) -> bool:
-    return any(map(is_class, met))
 
 
 def described(op: Operator, case: Case) -> Call:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ...model.call import Array
@@ -44,9 +47,11 @@ def within(dtype: str, count: int, low: int = 0) -> range:
     return range(0 if count == 1 else low, min(count, _bounds(dtype).stop))
 
 
-def ignores_some(shape: Shape, dtype: str, count: int, ignore: int, low: int = 0) -> bool:
-    """Whether some of the indices that :func:`classes` draws can be the ignored one, and some another."""
-    others = any(index != ignore for index in within(dtype, count, low)[:2])
+def ignores_some(shape: Shape, dtype: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether some of the indices that :func:`classes` draws by its parameters can be the ignored one, and some
+    another."""
+    ignore = parameters["ignore"]
+    others = any(index != ignore for index in within(dtype, parameters["count"], parameters.get("low", 0))[:2])
     return size_of(shape) > 1 and ignore in _bounds(dtype) and others
 
 
