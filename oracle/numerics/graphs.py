@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model.platforms import CANN, PLATFORMS
 from . import double_double
 from .envelopes import is_linear
 from .errorbounds import FLOAT64, NARROW, Arithmetic, Loss, larger, losses
@@ -218,9 +219,22 @@ def _curved(node: Expression) -> bool:
     return any(n.op == "*" and all(names_of(a) for a in n.args) for n in walk(node))
 
 
+def is_public(name: str) -> bool:
+    """Whether an order is that of a SoC's kernel, or of a family of them."""
+    kernel = name.partition("@")[0]
+    return any(p.kernel == kernel or p.kernel.startswith(f"{kernel}_") for p in PLATFORMS.values())
+
+
 def named(forms: Mapping[str, Any], kernel: str) -> Any:
-    """Return what belongs to a SoC's kernel: by its name, its family's, or none; None if there is nothing."""
-    return next((forms[name] for name in (kernel, kernel.partition("_")[0], "") if name in forms), None)
+    """Return what belongs to a SoC's kernel, of a version of CANN where it has one (``950@9.1``): by its name, its
+    family's (``tbe_a2_a3``, ``tbe_a2``, ``tbe``), or none; None if there is nothing. ``950@9.1`` counts up to 9.1."""
+    name, _, cann = kernel.partition("@")
+    versions = CANN[CANN.index(cann) :] if cann else ()
+    while True:
+        found = next((key for key in (*(f"{name}@{v}" for v in versions), name) if key in forms), None)
+        if found is not None or not name:
+            return None if found is None else forms[found]
+        name = name.rpartition("_")[0]
 
 
 _graphs = lru_cache(maxsize=KEPT)(Graphs)

@@ -47,6 +47,16 @@ def test_mishs_document_broadcasts_one_way_promotes_and_knows_no_empty_tensors()
     assert authority(f32(0, 3), f32(0, 3), f32(0, 3)) == SOURCE
 
 
+def test_mishs_document_excepts_ascend910_alone_from_bfloat16() -> None:
+    narrow, wide = TensorSpec((3,), "bfloat16"), f32(3)
+    for soc, authority in (("ascend910", DOCUMENT), ("ascend310p", SOURCE)):
+        for given in ((narrow, wide, wide), (wide, narrow, wide), (wide, wide, narrow)):
+            call = dict(zip(("gradOutput", "self", "gradInput"), given, strict=True))
+            assert refused_by("aclnnMishBackward", soc, **call) == authority
+    other = TensorSpec((3,), "int32")
+    assert refused_by("aclnnMishBackward", "ascend310p", gradOutput=other, self=wide, gradInput=wide) == DOCUMENT
+
+
 def test_log_softmaxs_document_allows_dim_to_be_the_rank_and_types_that_differ() -> None:
     def authority(soc: str = SOC, y: TensorSpec | None = None, dim: int = 0, kind: str = "float32") -> str:
         x = TensorSpec((2, 3), kind)

@@ -67,5 +67,6 @@ def test_what_ascend910_makes_of_nan_is_not_known_where_it_clamps_or_its_compari
         assert unspecified("aclnnPreluBackward", soc, weight=[2], **x) == wanted, soc
         assert unspecified("aclnnPreluBackward", soc, output="gradWeight", weight=[2], **x) == wanted[:1], soc
         assert unspecified("aclnnLeakyReluBackward", soc, {"negativeSlope": 0.1, "selfIsResult": False}, **x) == wanted
-        assert unspecified("aclnnThresholdBackward", soc, {"threshold": 1.0}, **x) == wanted, soc
+        masked = [soc in ("ascend910", "ascend950"), False]  # the latter in every release
+        assert unspecified("aclnnThresholdBackward", soc, {"threshold": 1.0}, **x) == masked, soc
         assert unspecified("aclnnHardtanhBackward", soc, {"min": 0.0, "max": 2.0}, **x) == wanted, soc
