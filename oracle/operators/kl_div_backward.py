@@ -34,6 +34,7 @@ from .checks import (
     dtype_in,
     ends_if_empty,
     float_types,
+    has_axes,
     in_range,
     max_rank,
     not_null,
@@ -106,6 +107,7 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
+    yield has_axes(a, *INPUTS, "out")
     yield same_dtype(a, "out", "self")
     yield in_range(a, "reduction", 0, 3)
 

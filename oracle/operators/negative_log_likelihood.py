@@ -38,7 +38,7 @@ class Samples:
     """A call's operands, sample by sample: self (C), (N, C) or (N, C, H, W) gives 1, N or N * H * W samples.
 
     ``grad`` and ``target``: per sample, one gradient for all with stride 0. ``weight``: per class. ``total``: the
-    divisor, ONE without a mean. ``narrow``: the SoC whose host makes int32 of targets, of which one beyond is unspecified.
+    divisor, ONE without a mean. ``narrow``: the SoC, if its host makes int32 of targets: one beyond is unspecified.
     """
 
     op: str

@@ -10,8 +10,8 @@ the golden. Document and source differ, and the source wins: null pointers are 1
 self = NaN keeps gradOutput, a threshold that is NaN keeps all; on ascend950 since August 2026 only (ops-nn 3dec8c86e,
 after CANN 9.2), before which it gives 0 unless the threshold is zero, and is unspecified. A zero threshold multiplies
 by 0 or 1 on ascend950, so an infinite gradient is NaN there and 0 elsewhere: unspecified. Before ascend950 a clamped
-self stands for some comparisons: unspecified are NaN and 0 < self < 2^-126 at a zero threshold, and NaN always on
-ascend910. Kernels before ascend950 compare float16 with the threshold rounded to float16.
+self stands for some comparisons: unspecified are, at a zero threshold, NaN and 0 < self < 2^-126 in bfloat16, and NaN
+always on ascend910. Kernels before ascend950 compare float16 with the threshold rounded to float16.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ OPERATOR = Operator(
             "tbe_a2": Form(formula, native=("float16",)),
             "tbe_910": Form(kernel_910, native=("float16",), departs=True),
         },
-        unspecified={"tbe_a2": unknown},
+        unspecified={"tbe_a2 bfloat16": unknown},
     ),
     points={"x": (0.0, 1.0)},
     kernel=KernelName("threshold_grad_v2_d", ("gradOutput", "self"), {"threshold": ("threshold", 0.0)}),

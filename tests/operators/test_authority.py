@@ -97,3 +97,24 @@ def test_the_mean_squared_errors_document_lists_no_type_of_out() -> None:
     assert refused_by("aclnnMseLossBackward", **given, out=double) == SOURCE
     twice = dict.fromkeys(("gradOutput", "self", "target", "out"), double)
     assert refused_by("aclnnMseLossBackward", reduction=0, **twice) == DOCUMENT
+
+
+def test_the_documents_lists_of_types_and_ranks_are_theirs() -> None:
+    f64, i32 = TensorSpec((3,), "float64"), TensorSpec((3,), "int32")
+    l1 = "aclnnL1LossBackward"
+    for (g, x, out), authority in (
+        ((f16(3), f32(3), f16(3)), DOCUMENT),  # which promotes
+        ((f32(3), f32(3), f64), SOURCE),
+        ((i32, f32(3), f32(3)), SOURCE),
+        ((f32(), f32(), f32()), SOURCE),
+    ):
+        assert accepted_by(l1, gradOutput=g, self=x, target=x, reduction=0, gradInput=out) == authority
+    for out, authority in ((f16(3), DOCUMENT), (f64, SOURCE)):
+        assert accepted_by("aclnnHardsigmoidBackward", gradOutput=f32(3), self=f32(3), out=out) == authority
+    for shape, authority in (((3,), DOCUMENT), ((), SOURCE)):
+        same = dict.fromkeys(("gradOutput", "self", "target", "out"), f32(*shape))
+        assert accepted_by("aclnnMseLossBackward", reduction=0, **same) == authority
+        assert accepted_by("aclnnKlDivBackward", reduction=0, logTarget=False, **same) == authority
+    for out, authority in ((f32(0, 4), DOCUMENT), (f32(7), SOURCE)):
+        given = {"gradOutput": f32(0, 4), "self": f32(1, 4), "lambd": 0.5, "gradInput": out}
+        assert accepted_by("aclnnHardshrinkBackward", **given) == authority
