@@ -22,7 +22,7 @@ def f16(*shape: int) -> TensorSpec:
 
 def refused_by(name: str, soc: str = SOC, **given: Any) -> str:
     """Return on whose authority a call is refused."""
-    found = decision(name, soc=soc, **given)
+    found = decision(name, soc, None, given)
     assert found is not None
     assert found.status is not None
     assert not found.status.ok
@@ -31,7 +31,7 @@ def refused_by(name: str, soc: str = SOC, **given: Any) -> str:
 
 def accepted_by(name: str, **given: Any) -> str:
     """Return on whose authority a call is accepted."""
-    op, found = operator(name), decision(name, soc=SOC, **given)
+    op, found = operator(name), decision(name, SOC, None, given)
     assert found is None or found.status is None or found.status.ok
     assert op.demands is not None
     told = op.demands(bound(op, given), platform(SOC))
