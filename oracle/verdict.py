@@ -48,6 +48,10 @@ class Judgement:
     bad: Array | None = None
     output: str = ""
 
+    def of(self, output: str) -> Judgement:
+        """Return the same of an output."""
+        return Judgement(self.passed, self.reason, self.rule, self.metrics, self.bad, output)
+
 
 @dataclass
 class Comparison:

@@ -16,7 +16,7 @@ from .case import Case
 def authority_of(case: Case, soc: str, cann: str = "") -> str:
     """Return the authority of a case on a SoC, under a version of CANN."""
     op, given = OPERATORS[case.op], arguments(case)
-    deciding = decision(op.name, soc=soc, cann=cann, **given)
+    deciding = decision(op.name, soc, cann, given)
     if deciding is not None and deciding.status is not None and not deciding.status.ok:
         return deciding.authority
     if case.authority not in ("", DOCUMENT):

@@ -11,30 +11,30 @@ from itertools import accumulate
 import numpy as np
 
 from ..model.call import Array
-from ..numerics.functions import LN2_HI, LN2_LO, LOG2_E, log_of_positive, polynomial
+from ..numerics.functions import LN2_HI, LN2_LO, LOG2_E, coefficients, log_of_positive, polynomial
 
 # Wichura (1988), algorithm AS 241, PPND16: rational approximations of the normal quantile, highest power first.
-_CENTRE_P = (
+_CENTRE_P = coefficients(
     2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
     1.3731693765509461125e4, 1.9715909503065514427e3, 1.3314166789178437745e2, 3.3871328727963666080e0,
 )  # fmt: skip
-_CENTRE_Q = (
+_CENTRE_Q = coefficients(
     5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4, 2.1213794301586595867e4,
     5.3941960214247511077e3, 6.8718700749205790830e2, 4.2313330701600911252e1, 1.0,
 )  # fmt: skip
-_TAIL_P = (
+_TAIL_P = coefficients(
     7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1, 1.27045825245236838258e0,
     3.64784832476320460504e0, 5.76949722146069140550e0, 4.63033784615654529590e0, 1.42343711074968357734e0,
 )  # fmt: skip
-_TAIL_Q = (
+_TAIL_Q = coefficients(
     1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2, 1.48103976427480074590e-1,
     6.89767334985100004550e-1, 1.67638483018380384940e0, 2.05319162663775882187e0, 1.0,
 )  # fmt: skip
-_FAR_P = (
+_FAR_P = coefficients(
     2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3, 2.65321895265761230930e-2,
     2.96560571828504891230e-1, 1.78482653991729133580e0, 5.46378491116411436990e0, 6.65790464350110377720e0,
 )  # fmt: skip
-_FAR_Q = (
+_FAR_Q = coefficients(
     2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5, 7.86869131145613259100e-4,
     1.48753612908506148525e-2, 1.36929880922735805310e-1, 5.99832206555887937690e-1, 1.0,
 )  # fmt: skip
@@ -43,7 +43,7 @@ _FAR_Q = (
 BLOCK = 1 << 15  # elements per pass: what a polynomial takes up stays in the cache
 
 
-_EXP_SERIES = tuple(accumulate(range(14), lambda term, i: term / (i + 1), initial=1.0))[::-1]  # 1 / 14! ... 1 / 1!, 1
+_EXP_SERIES = coefficients(*accumulate(range(14), lambda term, i: term / (i + 1), initial=1.0))[::-1]  # 1/14! ... 1
 
 
 def exp(x: Array) -> Array:

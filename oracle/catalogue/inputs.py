@@ -9,7 +9,7 @@ import numpy as np
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
-from ..numerics.codes import words
+from ..numerics.codes import code, codes
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.rounding import round_to, unify_nans
 from .case import Case, TensorPlan
@@ -17,7 +17,7 @@ from .generators import GENERATORS, size_of
 from .layout import Buffer, allocate, arrange, describe
 from .streams import Stream
 
-_MODIFIERS = ("gen", "scale", "outliers", "spots", "stream")
+_MODIFIERS = frozenset(("gen", "scale", "outliers", "spots", "stream"))
 
 
 @ieee_arithmetic
@@ -53,7 +53,7 @@ def make_buffer(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
     """Return a planned tensor with its data inside its guarded buffer."""
     buffer = allocate(plan.shape, plan.dtype, plan.view)
     if DTYPES[plan.dtype].kind in ("float", "narrow"):
-        words(buffer.base)[...] = words(np.array(np.nan, buffer.base.dtype))  # ml_dtypes would fill one by one
+        codes(buffer.base).fill(code(buffer.base.dtype, np.nan))  # ml_dtypes would fill one by one
     stored = stored_shape(plan.shape, plan.view)
     values = make_values(plan.data or {}, stored, plan.dtype, case_id, name, seed)
     target = buffer.view if stored == plan.shape else _once(buffer.view, stored)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,18 +54,19 @@ class Layout:
     span: int
 
 
-@dataclass(frozen=True)
-class Buffer:
-    """A tensor inside its memory: ``view`` lies inside the 1-D ``base``; every other element of it is a guard.
-
-    ``storage`` is what aclCreateTensor is given: ``base`` without the guards at both ends. The view begins at
-    element ``layout.offset`` of it.
-    """
+class Buffer(NamedTuple):
+    """A tensor inside its memory: ``view`` lies inside the 1-D ``base``; every other element of it is a guard, the
+    first and the last ``guard`` among them."""
 
     base: Array
-    storage: Array
     view: Array
     layout: Layout
+    guard: int
+
+    @property
+    def storage(self) -> Array:
+        """What aclCreateTensor is given: the view begins at element ``layout.offset`` of it."""
+        return self.base[self.guard : self.guard + self.layout.span]
 
 
 def parse(view: str) -> tuple[str, int]:
@@ -206,12 +207,13 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
         require_memory(size, f"a tensor of shape {shape} that is {view}")
     memory = np.zeros(size, np.uint8)
     base = memory.view(item)
-    strides = tuple(s * item.itemsize for s in layout.strides)
+    strides = [s * item.itemsize for s in layout.strides]
     offset = (guard + layout.offset) * item.itemsize
     inside: Array = np.ndarray(shape, item, memory.data, offset, strides)  # refuses what would leave the memory
-    return Buffer(base, base[guard : guard + layout.span], inside, layout)
+    return Buffer(base, inside, layout, guard)
 
 
+@lru_cache(maxsize=1 << 12)
 def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage: tuple[int, ...] | None) -> TensorSpec:
     """Return what aclCreateTensor is told of a tensor; a view that is not contiguous has a 1-D storage shape."""
     if view == "contiguous":

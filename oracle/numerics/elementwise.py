@@ -245,7 +245,7 @@ class _Work:
             bound += apart
             release(apart)
         if self.graphs.native is not None:
-            own = widen(simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype, same_bits=True))
+            own = widen(self.graphs.natively(self.operands))
             unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
@@ -270,7 +270,7 @@ class _Work:
             for end in _ENDS
         ]
         if native is not None:
-            answers.append(simulate(native, cast(few, self.dtype), self.dtype, same_bits=True).astype(np.float32))
+            answers.append(self.graphs.natively(few).astype(np.float32))
         value = value[odd]
         answers = [np.broadcast_to(answer, value.shape) for answer in answers]
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
@@ -385,9 +385,9 @@ def kernel(
         kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
         stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
     graphs = graphs_of(scheme, operands, form, stored)
-    if graphs.native is not None:
-        compute = graphs.dtype
-    root, shape = graphs.form(form), next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
+    compute = compute if graphs.native is None else graphs.dtype
+    root, operands = graphs.computed_in(graphs.form(form), operands)
+    shape = next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
     if math.prod(shape) <= block_size():
         return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
     result, narrow = np.empty(shape, compute), tables.narrow_of(operands, math.prod(shape))

@@ -54,9 +54,11 @@ def _prepared() -> contextvars.Context:
     context = contextvars.Context()
     with np.errstate(all="warn"):
         context.run(_set_libraries)
+    context.run(_OURS.set, True)
     return context
 
 
+_OURS = contextvars.ContextVar("inside a function of ieee_arithmetic", default=False)
 _PREPARED = _prepared()
 # Before NumPy 2.0 the error state is the thread's, not the context's: buffer size, reactions (0: none), callback.
 _GET_ERRORS, _SET_ERRORS = getattr(np, "geterrobj", None), getattr(np, "seterrobj", None)
@@ -67,8 +69,8 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function to compute as IEEE 754 says by default, whatever its caller's thread is set to.
 
     It costs about a microsecond where the state is right already. The function sees none of its caller's context
-    variables, and what it sets of them is gone when it returns. Raises OracleError where the state is wrong and this
-    platform does not let it be set.
+    variables, and what it sets of them is gone when it returns; one that such a function calls shares them with it.
+    Raises OracleError where the state is wrong and this platform does not let it be set.
     """
 
     @functools.wraps(function)
@@ -77,6 +79,8 @@ def ieee_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
             with IeeeArithmetic():
                 return function(*args, **kwargs)
         if _GET_ERRORS is None or _SET_ERRORS is None:
+            if _OURS.get():
+                return function(*args, **kwargs)
             return _PREPARED.copy().run(function, *args, **kwargs)
         before = _GET_ERRORS()
         _SET_ERRORS(_SILENT)
@@ -187,11 +191,12 @@ class IeeeArithmetic:
     @contextmanager
     def device(self) -> Iterator[None]:
         """Run a device in the state it knows; note what it changes."""
-        before = self.outside.told()
+        before, ours = self.outside.told(), _OURS.set(False)
         self.outside.restore()
         try:
             yield
         finally:
+            _OURS.reset(ours)
             self._enter()
             self.changed += [told for told in changes(before, self.outside.told()) if told not in self.changed]
 

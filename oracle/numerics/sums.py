@@ -75,7 +75,8 @@ def kernel(
     graphs = graphs_of(scheme, operands, form, dtype_of(stored).name)
     compute = stored if graphs.native is not None else compute
     with np.errstate(all="ignore"):
-        terms = simulate(graphs.form(form), cast(rows, compute), compute, flushing=flushing, same_bits=True)
+        root, given = graphs.computed_in(graphs.form(form), rows)
+        terms = simulate(root, cast(given, compute), compute, flushing=flushing, same_bits=True)
         return np.asarray(tree_sum(terms.astype(stored).astype(np.float32), -1)[..., 0])
 
 

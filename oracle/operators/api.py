@@ -60,16 +60,14 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = No
     version of CANN.
     """
     if isinstance(op, Call):
-        call = op
-        params = {**call.attrs, **{name: call.spec(name) for name in (*call.inputs, *call.outputs)}}
-        params.update(dict.fromkeys(call.null))
-        return validate(call.op, soc=call.soc, cann=call.cann, **params)
-    deciding = decision(op, soc=soc, cann=cann, **params)
+        params = {**op.attrs, **{name: op.spec(name) for name in (*op.inputs, *op.outputs)}, **dict.fromkeys(op.null)}
+        soc, cann, op = op.soc, op.cann, op.op
+    deciding = decision(op, soc, cann, params)
     return SUCCESS if deciding is None or deciding.status is None else deciding.status
 
 
-def decision(op: str, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Check | None:
-    """Return the check that decides what GetWorkspaceSize answers; None where every check passes."""
+def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> Check | None:
+    """Return the check that decides what GetWorkspaceSize answers to parameters; None where every check passes."""
     found = operator(op)
     target = platform(soc, cann)
     bind(found, params, POINTERS)
@@ -95,8 +93,12 @@ def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, A
     args: dict[str, Any] = {}
     wrong = None
     for parameter in op.parameters:
+        value = params.get(parameter.name)
+        if parameter.kind != "attr" and (value is None or isinstance(value, TensorSpec)):
+            args[parameter.name] = value
+            continue
         describe = _attribute if parameter.kind == "attr" else _described
-        args[parameter.name], problem = describe(parameter, params.get(parameter.name))
+        args[parameter.name], problem = describe(parameter, value)
         wrong = wrong or problem
     return args, wrong
 
@@ -128,12 +130,9 @@ def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
 
 
 def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Status | None]:
-    if value is None:
-        return None, None
-    if isinstance(value, np.generic):
-        value = np.asarray(value)
-    if isinstance(value, (np.ndarray, TensorSpec)):
-        return spec_of(value), None
+    """A tensor that is given and not described yet."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return spec_of(np.asarray(value)), None
     return None, invalid(f"{parameter.name} is a {type(value).__name__}; it must be an array or a TensorSpec")
 
 
@@ -250,9 +249,9 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     if isinstance(op.computes, Elementwise):
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
         if shape != op.output_shape(ready):
-            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.kernel)
+            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.form)
         else:
-            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
+            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
     else:
         op.computes.evaluate(ready, target, part)
     return sink
@@ -329,7 +328,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     args = _ready(op, args)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32, flushing)
+    result = device_kernel(op, args, target.form, narrow if numerics == "native" else np.float32, flushing)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
@@ -343,12 +342,18 @@ def device_kernel(
     ``flushing``: operations whose subnormal float32 results become 0."""
     if isinstance(op.computes, Elementwise):
         operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
-        stored = op.host_type(args, next((p for p in PLATFORMS.values() if p.kernel == form), PLATFORMS[DEFAULT_SOC]))
+        stored = op.host_type(args, _platform_of(form))
         if shape != out:
             shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
             return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
     return op.computes.kernel(args, form, compute, flushing)
+
+
+def _platform_of(form: str) -> Platform:
+    """A platform whose kernels have a form."""
+    kernel, _, cann = form.partition("@")
+    return platform(next((p.soc for p in PLATFORMS.values() if p.kernel == kernel), DEFAULT_SOC), cann)
 
 
 def _saturated(values: Array, target: Platform, dtype: str) -> Array:

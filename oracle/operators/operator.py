@@ -255,7 +255,11 @@ class Operator:
 
     def by_role(self, attributes: Attributes) -> dict[str, Any]:
         """Return attribute values by what they mean."""
-        return {str(p.role): attributes[p.name] for p in self.parameters if p.kind == "attr" and p.name in attributes}
+        return {role: attributes[name] for role, name in self._attribute_roles if name in attributes}
+
+    @cached_property
+    def _attribute_roles(self) -> tuple[tuple[str, str], ...]:
+        return tuple((str(p.role), p.name) for p in self.parameters if p.kind == "attr")
 
     def shape_of(self, name: str, main: Shape, attributes: Attributes) -> Shape:
         """Return a shape that an input has beside a main operand of a shape."""
@@ -286,15 +290,20 @@ class Operator:
         """Return the output's axes along which the operator works slice by slice: not the one it reduces, none under
         a mean over elements or over the batch."""
         given = self.by_role(attributes)
-        means = [n for n, word in enumerate(self.reduction.words if self.reduction else ()) if "mean" in word]
-        if self.class_index is None and given.get("reduction") in means:
+        if self.class_index is None and given.get("reduction") in self._means:
             return ()
         if "axis" in given:
             rank = max(1, len(shape))
             return tuple(k for k in range(len(shape)) if k != given["axis"] % rank)
         if self.class_index is not None:
-            return tuple(k for k in range(len(shape)) if k != self.class_axis(shape, attributes))
+            classes = self.class_axis(shape, attributes)
+            return tuple(k for k in range(len(shape)) if k != classes)
         return tuple(range(len(shape)))
+
+    @cached_property
+    def _means(self) -> tuple[int, ...]:
+        """The reductions that are means."""
+        return tuple(n for n, word in enumerate(self.reduction.words if self.reduction else ()) if "mean" in word)
 
     def class_axis(self, shape: Shape, attributes: Attributes) -> int | None:
         """Return the axis of the output that counts the classes: the one that the class indices do not run along."""

@@ -21,7 +21,8 @@ from ..runner.settings import Settings
 from .share import Answer, Hit, Share, balanced
 from .trial import run
 
-PER_SHARE = 300  # wrong kernels that share a case's data and reference
+PER_SHARE = 300  # wrong kernels that share a case's data and reference, at least
+PER_PROCESS = 6  # shares, so that none waits long for the last of another
 Progress = Callable[[str, int, int], None]  # (what ended, done, all)
 
 
@@ -71,13 +72,15 @@ def cases_of(cases: Iterable[Case], op: str, soc: str) -> tuple[Case, ...]:
 
 
 def wrong_shares(plan: Plan, wrong: Sequence[Defect], cases: tuple[Case, ...] | None = None) -> Iterable[Share]:
-    """Yield shares of wrong kernels, each on one SoC where it is wrong."""
+    """Yield shares of wrong kernels, each on one SoC where it is wrong: no more than its processes need, for nearly
+    every share makes the data and references of all cases again."""
+    per_share = PER_SHARE if plan.cluster else max(PER_SHARE, -(-len(wrong) // (PER_PROCESS * plan.jobs)))
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for defect in wrong:
         groups[defect.op, str(defect.soc(plan.soc))].append(defect.id)
     for (op, soc), ids in sorted(groups.items()):
         planned = cases_of(plan.cases if cases is None else cases, op, soc)
-        for part in balanced(ids, -(-len(ids) // PER_SHARE)):
+        for part in balanced(ids, -(-len(ids) // per_share)):
             yield Share(op, replace(plan.settings, soc=soc), planned, part, plan.full_matrix, sample=plan.sample)
 
 

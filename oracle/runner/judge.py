@@ -88,7 +88,7 @@ def judge_outputs(
         compared, layers = judge_values(reference, found_in_order, settings, (third or {}).get(name))
         values[name] = Values(found_in_order, compared)
         for layer, judgement in layers.items():
-            found.setdefault(layer, {})[name] = replace(judgement, output=name)
+            found.setdefault(layer, {})[name] = judgement.of(name)
     worst = Judged({}, values).worst
     return values, {layer: _of_all(told, worst) for layer, told in found.items()}
 
@@ -141,7 +141,7 @@ def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
                 yield _problem(f"{why} leaves the output untouched", f"{name} was written")
         elif status.ok:
             for problem in _output(name, output, found, execution.unwritten.get(name)):
-                yield replace(problem, output=name)
+                yield problem.of(name)
 
 
 def _output(name: str, given: Output, found: object, unwritten: Array | None) -> Iterator[Judgement]:

@@ -12,8 +12,7 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.inputs import make_inputs
 from ..catalogue.layout import allocate
 from ..model.call import Array, Call, TensorSpec
-from ..model.storage import address, memory_of, strides_of
-from ..numerics.extremes import some
+from ..model.storage import memory_of, strides_of
 from .poisons import GUARD, PATTERN, poison_of, word
 
 
@@ -21,17 +20,19 @@ from .poisons import GUARD, PATTERN, poison_of, word
 class Output:
     """One output tensor: ``view`` is what the device sees, the rest of ``base`` are guards.
 
-    ``poison``: the kind that the view is filled with; guards have the pattern.
+    ``first``: how many guards lie before the view. ``poison``: the kind that the view is filled with; guards have the
+    pattern.
     """
 
     base: Array
     view: Array
+    first: int
     poison: str = PATTERN
 
     @classmethod
     def make(cls, plan: TensorPlan, poison: str = PATTERN) -> Output:
         buffer = allocate(plan.shape, plan.dtype, plan.view)
-        output = cls(buffer.base, buffer.view, poison)
+        output = cls(buffer.base, buffer.view, buffer.guard + buffer.layout.offset, poison)
         output.clear()
         return output
 
@@ -64,10 +65,12 @@ class Output:
 
     def damaged(self) -> int:
         """Return how many guard elements lost their pattern."""
-        first = (address(self.view) - address(self.base)) // self.base.itemsize
+        first = self.first
         if self.view.flags.c_contiguous:
-            before, after = self.base[:first], self.base[first + self.view.size :]
-            return sum(part.size - int(np.count_nonzero(holding(PATTERN, part))) for part in (before, after))
+            parts = self.base[:first], self.base[first + self.view.size :]
+            if all(part.tobytes().count(GUARD) == part.nbytes for part in parts):
+                return 0
+            return sum(part.size - int(np.count_nonzero(holding(PATTERN, part))) for part in parts)
         whole = holding(PATTERN, self.base)
         np.ndarray(self.view.shape, bool, whole.data, first, strides_of(self.view))[...] = True  # no guards
         return whole.size - int(np.count_nonzero(whole))
@@ -115,7 +118,7 @@ class Memory:
                 outputs[name] = self.outputs[name].view
         self.call = Call(case.op, soc, dict(inputs), dict(case.attrs), outputs, specs, case.null, case.id, **self.under)
         self._storage = {n: memory_of(v) for n, v in self.inputs.items() if isinstance(v, np.ndarray)}
-        self._saved = {n: storage.copy() for n, storage in self._storage.items()}
+        self._saved = {n: storage.tobytes() for n, storage in self._storage.items()}
 
     @classmethod
     def make(cls, case: Case, *, soc: str, seed: int, under: Mapping[str, str] | None = None) -> Memory:
@@ -132,8 +135,8 @@ class Memory:
     def restore(self) -> None:
         """Put the inputs' bytes back."""
         for name in self.changed_inputs():
-            self._storage[name][...] = self._saved[name]
+            self._storage[name][...] = np.frombuffer(self._saved[name], np.uint8)
 
     def changed_inputs(self) -> list[str]:
         """Return the names of inputs whose storage, guards included, no longer holds what it held."""
-        return [n for n, storage in self._storage.items() if some(storage != self._saved[n])]
+        return [n for n, storage in self._storage.items() if storage.tobytes() != self._saved[n]]

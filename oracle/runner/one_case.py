@@ -38,7 +38,8 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
     except Exception as error:  # a bug of this package: it says so, and the case is not lost
         outcome = outcome_of_error(error, "oracle failed: ")
     seconds = {**watch.seconds, "duration_s": time.perf_counter() - started}
-    outcome = replace(outcome, notes=tuple(custody.notes))
+    if custody.notes:
+        outcome = replace(outcome, notes=tuple(custody.notes))
     return record_of(case, settings, outcome, seconds, device=_device_of(backend))
 
 

@@ -209,6 +209,20 @@ def test_what_a_device_changes_is_told_and_stays_its_own():
     assert "decimal's prec: 28 -> 7" in changed
 
 
+def test_a_device_that_asks_for_a_golden_while_we_compute_gets_it_in_our_arithmetic():
+    @environment.ieee_arithmetic
+    def reactions():
+        return set(np.geterr().values())
+
+    @environment.ieee_arithmetic
+    def case():
+        with IeeeArithmetic() as ours, ours.device():
+            np.seterr(all="raise")
+            return reactions()
+
+    assert case() == {"ignore"}
+
+
 def test_what_loading_a_device_changes_is_told():
     changed: list[str] = []
     before = locale.setlocale(locale.LC_ALL)
