@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, product
+from itertools import chain, combinations, product
 from typing import Any
 
 from ..model import axis_classes, shape_classes
@@ -25,9 +25,9 @@ from .telling import ignores_in_vain
 from .variants import Variants
 from .written import listed
 
-OF_SHAPES, OF_AXES = "triples_of_classes", "triples_of_axis_classes"  # the words of a family for them
-FACTORS = {OF_SHAPES: shape_classes.FACTORS, OF_AXES: axis_classes.FACTORS}
-STRENGTH = 3  # so many classes and values meet
+OF_PAIRS, OF_SHAPES, OF_AXES = "pairs_of_classes", "triples_of_classes", "triples_of_axis_classes"  # of a family
+FACTORS = {OF_PAIRS: shape_classes.FACTORS, OF_SHAPES: shape_classes.FACTORS, OF_AXES: axis_classes.FACTORS}
+STRENGTHS = {OF_PAIRS: 2, OF_SHAPES: 3, OF_AXES: 3}  # so many classes and values meet
 Row = tuple[int, ...]  # an index of every axis: dtype, shape, attributes, variants
 
 
@@ -47,20 +47,23 @@ class ByClass:
         self._operator, self._planner, self._free, self._shown = operator, Planner(operator), free, shown
         self._variants = [Variants(axis, whole) for axis in axes]
         self._usual = {name: listed(value)[0] for name, value in whole.keys["attrs"].items()}
-        self._axis = _axis_of(operator, shown) if cover == OF_AXES else None
+        self._strength = STRENGTHS[cover]
+        self._along = cover == OF_AXES
+        self._axis = _axis_of(operator, shown) if self._along else _placed(operator, shown) if cover == OF_PAIRS else ""
+        self._rare = shape_classes.only_in_large(tuple(free[1])) if cover == OF_PAIRS else ()
         if min(map(len, free[1]), default=2) < 2:
             raise OracleError(f"{cover} are of shapes of two or more axes")
         said = _attributes_of(variant.over(whole) for variant in chain(*axes, [Layer({}, ())]))
         self._beside = [k for k, name in enumerate(shown, 2) if name in said or name == self._axis]
 
     def rows(self, planned: Callable[[Row], Sequence[Case]]) -> Iterator[Row]:
-        """Yield rows in which any three classes and values meet. ``planned``: the cases of a row."""
+        """Yield rows in which any two or three classes and values meet. ``planned``: the cases of a row."""
         free, together = self._free, (1, *self._beside)
         plain = (0,) * len(free)
         joint = [_with(plain, together, whole) for whole in product(*(range(len(free[k])) for k in together))]
-        if self._beside:
+        if self._beside and self._operator.attribute("ignore index") is not None:
             joint = [row for row in joint if not any(ignores_in_vain(self._operator, c) for c in planned(row))]
-        if self._axis is not None:
+        if self._along:
             joint = self._of_each_label(joint)
         labels = [self._label(row) for row in joint]
         own = [self._of_their_own(row) for row in joint]
@@ -68,21 +71,59 @@ class ByClass:
         first = len(others) + 1 - len(self._variants)
         sizes = [len(free[k]) for k in others]
         found = covering_classes(
-            labels, [sizes[0], len(joint), *sizes[1:]], place=1, strength=STRENGTH,
+            [(*label, *self._rare_twos(row)) for label, row in zip(labels, joint, strict=True)],
+            [sizes[0], len(joint), *sizes[1:]],
+            place=1,
+            strength=self._strength,
             fits=lambda label, axis, value: axis < first or own[label][axis - first][value],
-        )  # fmt: skip
+        )
+        found += [(0, k, *(0 for _ in others[1:])) for k in self._rare_threes(joint, {row[1] for row in found})]
         for dtype, label, *rest in found:
             yield _with(joint[label], others, (dtype, *rest))
+
+    def _rare_twos(self, row: Row) -> list[str]:
+        """Whether a shape has each two of the classes that no smaller shape has, which all else has to meet too."""
+        held = set(shape_classes.beside_the_count(self._free[1][row[1]]))
+        return [str(two in held) for two in self._rare if len(two) == 2]
+
+    def _rare_threes(self, joint: Sequence[Row], taken: Iterable[int]) -> Iterator[int]:
+        """Yield the rows of shapes with three classes that no smaller shape has, and none of the rows taken."""
+        met = [set(shape_classes.beside_the_count(self._free[1][row[1]])).intersection(self._rare) for row in joint]
+        left = set().union(*met).difference(*(met[k] for k in taken))
+        while left:
+            best = max(range(len(met)), key=lambda k: (len(met[k] & left), -k))
+            yield best
+            left -= met[best]
+
+    def with_each_dtype(self, rows: Sequence[Row]) -> set[Row]:
+        """Return few of the rows, in which a dtype meets every class and value that it meets in all: in turn that one
+        in which most of them meet, and of these most two classes and values."""
+        met = [{(row[0], each) for each in self._told(row)} for row in rows]
+        twos = [set(combinations(self._told(row), 2)) for row in rows]
+        left = set().union(*met)
+        chosen: set[Row] = set()
+        seen: set[tuple[Any, ...]] = set()
+        while left:
+            best = max(range(len(rows)), key=lambda k: (len(met[k] & left), len(twos[k] - seen), -k))
+            chosen.add(rows[best])
+            left -= met[best]
+            seen |= twos[best]
+        return chosen
+
+    def _told(self, row: Row) -> list[tuple[int, Any]]:
+        """The classes of a row's shape and its other values but the dtype, each with its kind."""
+        return [*enumerate(self._label(row), len(row)), *enumerate(row[2:], 2)]
 
     def _label(self, row: Row) -> tuple[str, ...]:
         """The classes of a row's shape, or of its axis, and what counts with it."""
         shape: Shape = self._free[1][row[1]]
-        if self._axis is None:
-            return *shape_classes.classes(shape), *(str(row[k]) for k in self._beside)
+        beside = [str(row[k]) for k, name in enumerate(self._shown, 2) if k in self._beside and name != self._axis]
+        if not self._axis:
+            return *shape_classes.classes(shape), *beside
         given = self._attributes(row)[self._axis]
-        beside = (str(row[k]) for k, name in enumerate(self._shown, 2) if k in self._beside and name != self._axis)
         axis = given % len(shape)
-        return *axis_classes.classes(shape, axis), f"{axis_classes.place(shape, axis)} {given < 0}", *beside
+        held = axis_classes.classes(shape, axis) if self._along else shape_classes.classes(shape)
+        return *held, f"{axis_classes.place(shape, axis)} {given < 0}", *beside
 
     def _of_each_label(self, joint: Sequence[Row]) -> list[Row]:
         """One of the rows that have the same label: that with most variants of its own, then of the smallest shape."""
@@ -101,6 +142,12 @@ class ByClass:
     def _attributes(self, row: Row) -> Mapping[str, Any]:
         chosen = {name: self._free[k][row[k]] for k, name in enumerate(self._shown, 2)}
         return next(attributes.values(self._operator, self._usual | chosen, self._free[1][row[1]]))
+
+
+def _placed(operator: Operator, shown: Sequence[str]) -> str:
+    """The attribute whose place among the axes is a class: that of the axis, where it varies."""
+    found = operator.attribute("axis")
+    return found.name if found is not None and found.name in shown else ""
 
 
 def _axis_of(operator: Operator, shown: Sequence[str]) -> str:

@@ -38,9 +38,9 @@ def chosen(document: Document, operator: Operator) -> Iterator[Chosen]:
     ofclass = {} if rule is None else made_for(operator, lean=rule == LEAN)
     for name, written in families.items():
         if "why" in written:
-            yield Chosen(document, name, written, False)
+            yield Chosen(document, name, _alike(document, name, written), False)
         elif name in ofclass:
-            yield Chosen(document, name, _changed(written, ofclass[name]), True)
+            yield Chosen(document, name, _over(written, ofclass[name].written), True)
         else:
             known = ", ".join(ofclass) or "none: the file has no key classes"
             told = f"family {name}: 'why' is missing; a family without one changes that of a class, which are: {known}"
@@ -62,10 +62,20 @@ def _taken(document: Document, ofclass: Mapping[str, Template]) -> list[str]:
     return [name for name in rule.get("only", ofclass) if name not in rule.get("without", ())]
 
 
-def _changed(written: Mapping[str, Any], template: Template) -> dict[str, Any]:
-    """Lay a document's keys over a class's family: tensors and attributes by name, everything else replaced; an
-    ``uninformative`` of null takes the class's back."""
-    keys = dict(template.written)
+def _alike(document: Document, name: str, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Lay a family's keys over those of the family of the document that it is ``like``, which is like no other."""
+    if "like" not in written:
+        return written
+    known = {n: keys for n, keys in document.data["families"].items() if "why" in keys and "like" not in keys}
+    if written["like"] not in known:
+        raise document.error(str(unknown("family", written["like"], known)), ("families", name, "like"))
+    return _over(written, known[written["like"]])
+
+
+def _over(written: Mapping[str, Any], below: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay a document's keys over another family's: tensors and attributes by name, everything else replaced; an
+    ``uninformative`` of null takes the other's back."""
+    keys = dict(below)
     for key, value in written.items():
         old = keys.get(key)
         keys[key] = {**old, **value} if key in _MERGED and isinstance(old, dict) and isinstance(value, dict) else value

@@ -29,7 +29,7 @@ from .turns import Turns, Values, as_layer, combinations
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
-STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **dict.fromkeys(by_class.FACTORS, by_class.STRENGTH)}
+STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **by_class.STRENGTHS}
 ASKED = "validate"  # expect: the status that oracle.validate answers
 
 
@@ -71,6 +71,7 @@ def _begins(family: Chosen, defaults: Layer) -> int:
     axes = written if isinstance(written, list) else [written] if written else []
     own = family.keys.get("tier", defaults.keys.get("tier", "standard"))
     said = [keys["tier"] for axis in axes for keys in axis.values() if "tier" in (keys or ())]
+    said += [family.keys["each_dtype"]] if "each_dtype" in family.keys else []
     return 0 if "generate" in family.keys else min(map(TIERS.index, (own, *said)))
 
 
@@ -190,23 +191,32 @@ class Expander:
             dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
         free: list[list[Any]] = [dtypes, shapes, *values, *axes]
 
-        def planned(row: tuple[int, ...]) -> list[Case]:
+        def planned(row: tuple[int, ...], **keys: Any) -> list[Case]:
             dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
             chosen = dict(zip(shown, rest, strict=False))
             layer = self.combined(family, rest[len(shown) :])
             attrs = {**layer.keys.get("attrs", {}), **chosen}
-            layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs})
+            layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs, **keys})
             return list(self.cases(layer, shown))
 
         if cover == "accepted_pairs":
             yield from self.covered_where_accepted(free, axes, cache(planned))
             return
         if by:
-            found = self.in_classes(whole, cover, free, shown, axes).rows(planned)
-        else:
-            found = iter(covering([len(axis) for axis in free], STRENGTHS[cover]))
-        for row in found:
+            yield from self.covered_by_class(self.in_classes(whole, cover, free, shown, axes), family, planned)
+            return
+        for row in covering([len(axis) for axis in free], STRENGTHS[cover]):
             yield from planned(row)
+
+    def covered_by_class(
+        self, by: by_class.ByClass, family: Layer, planned: Callable[..., list[Case]]
+    ) -> Iterator[Case]:
+        """Yield the cases of rows in which classes meet; those that ``each_dtype`` is written for in its tier."""
+        rows = list(by.rows(planned))
+        earlier = family.keys.get("each_dtype")
+        few = by.with_each_dtype(rows) if earlier else ()
+        for row in rows:
+            yield from planned(row, tier=earlier) if row in few else planned(row)
 
     def in_classes(
         self, whole: Layer, cover: str, free: list[list[Any]], shown: list[str], axes: list[list[Layer]]

@@ -66,6 +66,8 @@ def _told(document: Document, error: Any) -> OracleError:
         kinds = error.validator_value
         wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
         return document.error(f"{_path(place) or 'the file'} must be {wanted}, not {error.instance!r}", place)
+    if rule == "not":
+        return document.error(f"{_path(place)}: {error.validator_value['description']}, not {error.instance!r}", place)
     if rule == "enum":
         wanted = ", ".join(map(str, error.validator_value))
         return document.error(f"{_path(place)}: unknown value {error.instance!r}; known: {wanted}", place)

@@ -32,7 +32,7 @@ def main_shapes(axis: list[Any]) -> Iterator[Shape]:
         if isinstance(item, dict) and "sizes" in item:
             yield from sizes.shapes(item["sizes"])
         elif isinstance(item, dict) and "classes" in item:
-            yield from small_shapes(*item["classes"])
+            yield from small_shapes(*item["classes"], item.get("count", ""))
         elif isinstance(item, dict):
             yield from product(*(_lengths(entry) for entry in item["product"]))
         else:
@@ -48,7 +48,7 @@ def _shapes_of(item: Any) -> int:
     if "sizes" in item:
         return len(sizes.shapes(item["sizes"]))
     if "classes" in item:
-        return len(small_shapes(*item["classes"]))
+        return len(small_shapes(*item["classes"], item.get("count", "")))
     return math.prod(len(_lengths(entry)) for entry in item["product"])
 
 

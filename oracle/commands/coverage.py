@@ -37,6 +37,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--volume", metavar="LEVEL|N", help="generated cases instead of a tier: L0, L1, L2 or a number")
     parser.add_argument("--format", choices=("text", "md", "json"), default="text")
     parser.add_argument("--require", type=float, metavar="PERCENT", help="exit 1 if a line is below it")
+    parser.add_argument(
+        "--require-threes",
+        type=float,
+        metavar="PERCENT",
+        help="with --interactions: what --require asks of the lines of three conditions instead",
+    )
     parser.add_argument("--information", action="store_true", help="measure the goldens instead")
     parser.add_argument("--interactions", action="store_true", help="tell which conditions meet in some case instead")
     parser.add_argument("--values", action="store_true", help="tell which binades of the operands some case visits")
@@ -54,7 +60,7 @@ def show_coverage(args: argparse.Namespace) -> int:
     """Print the table; exit status 1 where --require is not met."""
     from ..catalogue.coverage import NOT_GENERATED, coverage
     from ..catalogue.information import information
-    from ..power.interactions import interactions
+    from ..power.interactions import THREES, interactions
     from ..power.values import NOT_COUNTED, values
 
     cases = _cases(args.cases, args.tier, args.volume)
@@ -71,7 +77,9 @@ def show_coverage(args: argparse.Namespace) -> int:
     if not table:
         raise OracleError("no case of an operator that the built-in catalogue generates cases for")
     print(_table(table, args.format, left_out))
-    return int(args.require is not None and any(row.percent < args.require for row in table))
+    threes = args.require if args.require_threes is None else args.require_threes
+    least = [threes if args.interactions and row.name in THREES else args.require for row in table]
+    return int(any(want is not None and row.percent < want for want, row in zip(least, table, strict=True)))
 
 
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:

@@ -63,6 +63,17 @@ def axis_in(op: Operator, shape: tuple[int, ...], attributes: Mapping[str, Any])
     return len(shape) - 1 if axis is None else axis
 
 
+def classes_of(op: Operator, a: Arguments) -> int:
+    """Return how many classes a call has."""
+    return int(a[op.main].shape[class_axis(op, a)])
+
+
+def samples_of(op: Operator, a: Arguments) -> int:
+    """Return how many samples a call has."""
+    main, classes = a[op.main], classes_of(op, a)
+    return main.size // classes if classes else int(np.prod(main.shape[:-1]))
+
+
 @dataclass
 class Samples:
     """The operands by symbol, per sample (the single ones repeated) and per class; ``out``: (samples, classes)."""
@@ -88,9 +99,7 @@ class Samples:
 
 def operands_of(op: Operator, a: Arguments) -> Samples:
     """Return the operands of a call in float32."""
-    main = a[op.main]
-    classes = main.shape[class_axis(op, a)]
-    rows = main.size // classes if classes else int(np.prod(main.shape[:-1]))
+    classes, rows = classes_of(op, a), samples_of(op, a)
     given: dict[str, dict[str, Array]] = {"sample": {}, "class": {}, "single": {}}
     for p in op.operands:
         if p.role is PER_CLASS:

@@ -38,7 +38,9 @@ def _with(op: Operator, condition: Condition, along: bool) -> int:
 def _shapes(op: Operator, along: bool) -> Sequence[tuple[Shape, int]]:
     if along:
         return axis_classes.small_shapes()
-    return [(shape, len(shape) - 1) for shape in shape_classes.small_shapes(2, max(ranks(op)))]
+    counts = ("", *shape_classes.LARGE)
+    shapes = [shape for count in counts for shape in shape_classes.small_shapes(2, max(ranks(op)), count)]
+    return [(shape, len(shape) - 1) for shape in shapes]
 
 
 def _asks(op: Operator, factor: str, value: str, along: bool) -> Holds | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,18 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import Platform
 from ..operators.operator import Operator
-from ..operators.parameters import ONE_VALUE
+from ..operators.parameters import PER_CLASS
 from . import rows, samples
 from .asking import has_rows
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
-from .kernels import flat, plain, row_sum, scatter, shaped
+from .kernels import Where, flat, plain, row_sum, scatter, shaped
 
 POWERS = tuple(2**k for k in range(3, 15))
 FILLED = (2720, 4080, 5461, 16320, 24576)
 SIZES = (*POWERS, 24, 40, 96, 192, 384, 1000, 1536, 3072, 6144, 12288, *FILLED)
 Lost = Callable[[int, int], slice]  # (count, tile) -> what is lost
+Shows = Callable[[int], bool]  # whether a mutant is another kernel for so many elements
 
 
 def tail(count: int, tile: int) -> slice:
@@ -64,6 +66,20 @@ LOST: dict[str, tuple[Lost, str, str]] = {
 }
 
 
+def _part(lost: Lost, count: int, tile: int) -> range:
+    """The indices of what is lost."""
+    return range(count)[lost(count, tile)]
+
+
+def _some(lost: Lost, tile: int, count: int) -> bool:
+    return len(_part(lost, count, tile)) > 0
+
+
+def _several(tile: int, count: int) -> bool:
+    """Whether there is more than one tile."""
+    return count > tile
+
+
 def unwritten(lost: Lost, tile: int, rows: bool) -> Mask:
     """Everything but what is lost of the flat tensor, or of its rows."""
 
@@ -95,7 +111,11 @@ def _stale(op: Operator, tile: int, lost: Lost) -> Kernel:
     """The lost part holds what lay one tile before it."""
     right = plain(op)
 
-    def kernel(a: Arguments, target: Platform) -> Array:
+    def shows(a: Arguments) -> bool:
+        part = _part(lost, math.prod(op.output_shape(a)), tile)
+        return len(part) > 0 and part[-1] >= tile
+
+    def wrong(a: Arguments, target: Platform) -> Array:
         result = np.array(right(a, target), order="C")  # whose reshape is a view
         values = result.reshape(-1)
         part = np.arange(values.size)[lost(values.size, tile)]
@@ -103,7 +123,7 @@ def _stale(op: Operator, tile: int, lost: Lost) -> Kernel:
         values[part] = values[part - tile]
         return result
 
-    return kernel
+    return Where(right, shows, wrong)
 
 
 def _doubled_input(op: Operator, name: str, tile: int) -> Device:
@@ -156,6 +176,15 @@ def _operand_mutants(op: Operator) -> Iterator[Defect]:
 # ---- operators along an axis ---------------------------------------------------------------------------------------
 
 
+def _summing(op: Operator, shows: Shows, total: rows.Total) -> Kernel:
+    """The right kernel with another sum, in rows of a length at which it shows."""
+
+    def holds(a: Arguments) -> bool:
+        return shows(np.atleast_1d(a[op.main]).shape[rows.axis_of(op, a)])
+
+    return Where(plain(op), holds, rows.with_sum(op, total))
+
+
 def _sum_without(op: Operator, lost: Lost, tile: int) -> Kernel:
     def total(p: Array, dim: int, a: Arguments) -> Array:
         terms = np.moveaxis(p, dim, -1)
@@ -163,7 +192,7 @@ def _sum_without(op: Operator, lost: Lost, tile: int) -> Kernel:
         left = terms.sum(axis=-1, keepdims=True) - terms[..., part].sum(axis=-1, keepdims=True)
         return np.moveaxis(left.astype(p.dtype), -1, dim)
 
-    return rows.with_sum(op, total)
+    return _summing(op, partial(_some, lost, tile), total)
 
 
 def _sum_of_the_last_tile(op: Operator, tile: int) -> Kernel:
@@ -174,7 +203,7 @@ def _sum_of_the_last_tile(op: Operator, tile: int) -> Kernel:
         start = (max(terms.shape[-1], 1) - 1) // tile * tile
         return np.moveaxis(terms[..., start:].sum(axis=-1, keepdims=True), -1, dim)
 
-    return rows.with_sum(op, total)
+    return _summing(op, partial(_several, tile), total)
 
 
 def _sum_with_double_edges(op: Operator, tile: int) -> Kernel:
@@ -185,7 +214,7 @@ def _sum_with_double_edges(op: Operator, tile: int) -> Kernel:
         twice = terms.sum(axis=-1, keepdims=True) + terms[..., tile::tile].sum(axis=-1, keepdims=True)
         return np.moveaxis(twice.astype(p.dtype), -1, dim)
 
-    return rows.with_sum(op, total)
+    return _summing(op, partial(_several, tile), total)
 
 
 def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
@@ -194,7 +223,7 @@ def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
     def total(p: Array, dim: int, a: Arguments) -> Array:
         kind = a[op.main].dtype
         terms = np.moveaxis(p, dim, -1)
-        if kind.itemsize != 2 or terms.shape[-1] <= tile:
+        if kind.itemsize != 2:
             return row_sum(p, dim)
         sums = np.zeros((*terms.shape[:-1], 1), p.dtype)
         for start in range(0, terms.shape[-1], tile):
@@ -202,17 +231,16 @@ def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
             sums = (sums + part).astype(kind).astype(p.dtype)
         return np.moveaxis(sums, -1, dim)
 
-    return rows.with_sum(op, total)
+    return _summing(op, partial(_several, tile), total)
 
 
 def _exact_length(op: Operator, tile: int) -> Kernel:
     """A row of exactly one tile sums to 0."""
 
     def total(p: Array, dim: int, a: Arguments) -> Array:
-        full = p.sum(axis=dim, keepdims=True)
-        return np.zeros_like(full) if p.shape[dim] == tile else full
+        return np.zeros_like(p.sum(axis=dim, keepdims=True))
 
-    return rows.with_sum(op, total)
+    return _summing(op, lambda n: n == tile, total)
 
 
 def _sum_mutants(op: Operator) -> Iterator[Defect]:
@@ -247,6 +275,12 @@ def _sum_mutants(op: Operator) -> Iterator[Defect]:
 
 
 Change = Callable[[samples.Samples, Arguments], Any]
+Count = Callable[[Operator, Arguments], int]  # of samples, or of classes
+
+
+def _changing(op: Operator, count: Count, shows: Shows, change: Change) -> Kernel:
+    """The right kernel with other operands, for as many samples or classes as show it."""
+    return Where(plain(op), lambda a: shows(count(op, a)), samples.changing(op, change))
 
 
 def _samples_lost(lost: Lost, tile: int) -> Change:
@@ -278,21 +312,23 @@ def _class_modulo(op: Operator, tile: int) -> Change:
     def change(k: samples.Samples, a: Arguments) -> Array:
         chosen = np.flatnonzero(k.classes != k.ignore)
         c = k.classes[chosen]
-        return scatter(k.out, chosen, c % tile if k.count > tile else c, right.at(k, chosen, c))
+        return scatter(k.out, chosen, c % tile, right.at(k, chosen, c))
 
     return change
 
 
-def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Change]]:
-    """Classes and operands that are read from their first tile again, by name."""
+def _repeats(op: Operator, tile: int) -> Iterator[tuple[str, Count, Change]]:
+    """Classes and operands that are read from their first tile again, by name, and of what there is one each."""
 
     def classes(k: samples.Samples, a: Arguments) -> None:
         k.classes = _again(k.classes, tile)
 
-    yield samples.index_of(op).name, classes
+    yield samples.index_of(op).name, samples.samples_of, classes
     for p in op.operands:
-        if p.role is not ONE_VALUE:
-            yield p.name, _operand_again("per_sample" if p in samples.per_sample(op) else "per_class", p.symbol, tile)
+        if p.role is PER_CLASS:
+            yield p.name, samples.classes_of, _operand_again("per_class", p.symbol, tile)
+        elif p in samples.per_sample(op):
+            yield p.name, samples.samples_of, _operand_again("per_sample", p.symbol, tile)
 
 
 def _operand_again(group: str, name: str, tile: int) -> Change:
@@ -306,26 +342,29 @@ def _operand_again(group: str, name: str, tile: int) -> Change:
 def _loss_mutants(op: Operator) -> Iterator[Defect]:
     slug = op.slug
     for tile in SIZES:
+        several = partial(_several, tile)
         for label, (lost, what, needs) in LOST.items():
+            some = partial(_some, lost, tile)
             yield Defect(
                 f"tile/{slug}/samples {label} {tile}", op.name, "TAIL", f"samples {what.format(tile)} stay zero",
-                Device(label, samples.changing(op, _samples_lost(lost, tile))),
+                Device(label, _changing(op, samples.samples_of, some, _samples_lost(lost, tile))),
                 needs.format("a number of samples", tile) + " that count",
             )  # fmt: skip
             yield Defect(
                 f"tile/{slug}/classes {label} {tile}", op.name, "TAIL", f"classes {what.format(tile)} stay zero",
-                Device(label, samples.changing(op, _classes_lost(lost, tile))),
+                Device(label, _changing(op, samples.classes_of, some, _classes_lost(lost, tile))),
                 needs.format("a number of classes", tile) + ", the lost ones somebody's target",
             )  # fmt: skip
-        for name, change in _repeats(op, tile):
+        for name, count, change in _repeats(op, tile):
             yield Defect(
                 f"tile/{slug}/{name} repeats {tile}", op.name, "TAIL",
                 f"from element {tile} on, {name} is read from the first tile again",
-                Device(name, samples.changing(op, change)), f"a {name} of more than {tile} elements that differ",
+                Device(name, _changing(op, count, several, change)),
+                f"a {name} of more than {tile} elements that differ",
             )  # fmt: skip
         yield Defect(
             f"tile/{slug}/class modulo {tile}", op.name, "TAIL", f"classes wrap at {tile}",
-            Device("modulo", samples.changing(op, _class_modulo(op, tile))),
+            Device("modulo", _changing(op, samples.classes_of, several, _class_modulo(op, tile))),
             f"a class of at least {tile} that is a target",
         )  # fmt: skip
 

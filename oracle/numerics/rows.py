@@ -99,12 +99,13 @@ def by_columns(rows: Rows, sink: Sink) -> None:
 def compiled(engine: Any, rows: Rows, sink: Sink) -> None:
     """Fill a sink in one compiled pass; the rows that leaves in doubt are evaluated by NumPy."""
     region, length = sink.region((Ellipsis,)), rows.g.shape[-1]
-    doubtful = engine.rowwise(rows.scheme.formula, RUN, region.target, engine.codes(rows.g), engine.codes(rows.y))
+    doubtful = engine.rowwise(rows.scheme.formula, region.target, rows.g, rows.y)
     if doubtful.size:
         where = np.unravel_index(doubtful, rows.g.shape[:-1])
         few = Sink(np.empty((doubtful.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
         by_rows(Rows(rows.scheme, rows.g[where], rows.y[where], rows.kind), few)
         region.target.reshape(-1, length)[doubtful] = few.out
+    region.proved_finite = True
     region.finish(rows.exact)
 
 

@@ -248,9 +248,9 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     if isinstance(op.computes, Elementwise):
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
         if shape != op.output_shape(ready):
-            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.kernel)
+            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.form)
         else:
-            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
+            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
     else:
         op.computes.evaluate(ready, target, part)
     return sink
@@ -327,7 +327,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     args = _ready(op, args)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32, flushing)
+    result = device_kernel(op, args, target.form, narrow if numerics == "native" else np.float32, flushing)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
@@ -341,12 +341,18 @@ def device_kernel(
     ``flushing``: operations whose subnormal float32 results become 0."""
     if isinstance(op.computes, Elementwise):
         operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
-        stored = op.host_type(args, next((p for p in PLATFORMS.values() if p.kernel == form), PLATFORMS[DEFAULT_SOC]))
+        stored = op.host_type(args, _platform_of(form))
         if shape != out:
             shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
             return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
     return op.computes.kernel(args, form, compute, flushing)
+
+
+def _platform_of(form: str) -> Platform:
+    """A platform whose kernels have a form."""
+    kernel, _, cann = form.partition("@")
+    return platform(next((p.soc for p in PLATFORMS.values() if p.kernel == kernel), DEFAULT_SOC), cann)
 
 
 def _saturated(values: Array, target: Platform, dtype: str) -> Array:

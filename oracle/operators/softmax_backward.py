@@ -136,7 +136,7 @@ class Softmax:
     def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device. Products
         and sums are not flushed anywhere."""
-        written = FORMS["950" if form == "950" else "tbe"]
+        written = FORMS["950" if form.startswith("950") else "tbe"]
         g, y = (axis_last(np.atleast_1d(a[name]), a["dim"]) for name in ("gradOutput", "output"))
         result = np.empty(a["output"].shape, compute)
         target = axis_last(np.atleast_1d(result), a["dim"])

@@ -37,6 +37,7 @@ BY_LAYOUT = (
     "a class of layouts, a dtype and a condition",
     "a class of layouts and two conditions",
 )
+THREES = (KINDS[-1], BY_CLASS[-1], BY_LAYOUT[-1])
 
 
 def interactions(cases: Iterable[Case]) -> list[Dimension]:

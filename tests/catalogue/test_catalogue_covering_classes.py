@@ -143,3 +143,61 @@ families:
         met |= {(ignored > 0, beyond, name) for name in strided}
     kinds = ((False, False), (True, False), (True, True))
     assert met == {(*kind, name) for kind in kinds for name in ("gradOutput", "target")}
+
+
+def test_pairs_of_classes_meet_with_more_elements_and_a_few_rows_hold_every_dtype(tmp_path):
+    written = family(
+        dtype="[float16, float32]",
+        shape="[{classes: [2, 4], count: above 65536}]",
+        cover="pairs_of_classes",
+        tier="full",
+        each_dtype="standard",
+        attrs="{dim: [-1, 1, -$rank+1]}",
+        variants="{o: {}, o_strided: {output: {view: strided}}}",
+    )
+
+    def told(case):
+        axis = case.attrs["dim"] % len(case.output.shape)
+        place = axis_classes.place(case.output.shape, axis), case.attrs["dim"] < 0
+        return [*enumerate((*classes(case.output.shape), place, case.output.view)), case.dtype]
+
+    found = cases(tmp_path, written)
+    few = [case for case in found if case.tier == "standard"]
+    twos = {two for case in found for two in combinations(told(case), 2)}
+    places = [(5, place) for place in (("last", True), ("middle", False), ("middle", True))]
+    assert {one for two in twos for one in two if one[:1] == (3,)} == {(3, "above 65536")}
+    for one in {one for two in twos for one in two if isinstance(one, tuple)}:
+        assert {(one, "float16"), (one, "float32")} <= {two for case in few for two in combinations(told(case), 2)}
+        if one[0] in (0, 1, 2, 4) and one != (0, "2"):
+            assert {(one, place) for place in places} <= twos
+            assert (one, (6, "strided")) in twos
+    assert 0 < len(few) < len(found)
+    assert len({case.id for case in found}) == len(found)
+    rows = {(*classes(case.output.shape), case.output.view) for case in found}
+    assert any(row[1:3] == ("above 8192", "above 48") and row[-1] == "strided" for row in rows)
+
+
+def test_a_family_like_another_takes_the_keys_that_it_has_not(tmp_path):
+    one = "  one: {why: a reason to be, dtype: float32, shape: [[4, 6]], attrs: {dim: 0}, inputs: {output: normal}}\n"
+    two = "  two: {why: another reason, like: one, shape: [[3, 5]], inputs: {gradOutput: uniform 1 2}}\n"
+    first, second = cases(tmp_path, one + two)
+    assert (second.attrs, second.dtype, second.output.shape) == (first.attrs, "float32", (3, 5))
+    assert (
+        second.inputs["output"] == first.inputs["output"] or second.inputs["output"].data == first.inputs["output"].data
+    )
+    assert second.inputs["gradOutput"].data["gen"] == "uniform" != first.inputs["gradOutput"].data["gen"]
+    with pytest.raises(OracleError, match=r"c.yaml:10: unknown family 'three'.*one"):
+        cases(tmp_path, one + two.replace("like: one", "like: three"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        ("{count: above 65536}", "'classes' is a dependency of 'count'"),
+        ("{classes: [2, 3], count: above 7}", "unknown value 'above 7'; known: above 65536, above 2\\^20"),
+        ("{classes: [2, 3], sizes: ranks}", "one of them alone"),
+    ],
+)
+def test_a_set_of_shapes_is_written_in_one_way(tmp_path, shape, told):
+    with pytest.raises(OracleError, match=told):
+        cases(tmp_path, family(shape=f"[{shape}]"))

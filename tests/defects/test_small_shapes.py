@@ -47,6 +47,10 @@ def test_a_broadcast_meets_the_classes_of_every_shape_in_which_it_is_told_so() -
         ([("last axis", "8 mod 16"), ("axes", "equal")], True),
         ([("last axis", "15 mod 16"), ("count", "below 32"), ("target", "not contiguous")], False),  # (1, 31) alone
         ([("last axis", "1 mod 16"), ("reduction", "mean")], True),
+        ([("count", "above 2^20"), ("axes", "equal"), ("target", "not contiguous")], True),
+        ([("count", "above 2^20"), ("axes", "equal"), ("last axis", "1 mod 16")], False),
+        ([("count", "above 65536"), ("leading axis", "1"), ("last axis", "a multiple of 64")], False),
+        ([("count", "above 65536"), ("leading axis", "1"), ("target", "not contiguous")], False),
     ],
 )
 def test_samples_and_classes_decide_what_can_be_ignored_or_strided(conditions, expected) -> None:

@@ -84,7 +84,7 @@ def test_arithmetic_in_the_input_dtype_shows(golden):
 def test_what_a_golden_does_not_answer_is_skipped_with_the_reason(golden):
     reasons = Counter()
     for case in load_all():
-        if case.op == "aclnnSoftmaxBackward" and (len(case.outputs) == 1) and not case.soc:
+        if case.op == "aclnnSoftmaxBackward" and not case.soc and not case.family.startswith("pairs_of_"):
             output, like = case.outputs["out"], case.inputs["gradOutput"]
             refused = case.expected("ascend910b") != "ACLNN_SUCCESS"
             cast = output is not None and like is not None and output.dtype != like.dtype

@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import pytest
 
-from oracle.model.shape_classes import FACTORS, OTHER, classes, small_shapes
+from oracle.model.shape_classes import FACTORS, LARGE, OTHER, classes, only_in_large, small_shapes
 
 KINDS = tuple(FACTORS)
 
@@ -21,6 +21,10 @@ KINDS = tuple(FACTORS)
         ((2, 3, 4, 24), ("4", "8 mod 16", OTHER, "a multiple of 64", "different")),
         ((2, 2, 4, 48), ("4", "a multiple of 16", OTHER, "a multiple of 64", "equal")),
         ((3, 8193), ("2", "above 8192", "odd", "above 4096", "different")),
+        ((256, 256), ("2", "a multiple of 64", "above 48", "above 4096", "equal")),
+        ((65537, 1), ("2", "1", "above 48", "above 65536", "different")),
+        ((1, 1024, 1024), ("3", "a multiple of 64", "1", "above 65536", "equal")),
+        ((1025, 1025), ("2", "above 1024", "above 48", "above 2^20", "equal")),
     ],
 )
 def test_a_shape_has_one_class_of_every_kind(shape, expected):
@@ -44,3 +48,29 @@ def test_small_shapes_are_small_and_each_of_its_own():
     shapes = small_shapes(3, 8)
     assert len({classes(shape) for shape in shapes}) == len(shapes) > 300
     assert all(1 < math.prod(shape) <= 1 << 16 and 3 <= len(shape) <= 8 for shape in shapes)
+
+
+@pytest.mark.parametrize("most", [2, 8])
+@pytest.mark.parametrize("count", LARGE)
+def test_every_two_classes_of_a_large_shape_meet_in_one_of_few_elements(count, most):
+    own, end = small_shapes(2, most, count), max(1 << 20, 2 * LARGE[count])
+    assert len(own) < 300
+    assert all(classes(shape)[3] == count and math.prod(shape) <= end for shape in own)
+    lengths = (1, 2, 3, 17, 24, 31, 16, 64, 257, 1025, 1600, 8193, 22000, 65537, (1 << 20) + 1)
+    found = [s for rank in (2, 3) for s in product(lengths, repeat=rank) if rank <= most]
+    twos = {
+        two
+        for shape in found
+        if LARGE[count] < math.prod(shape) <= end and OTHER not in classes(shape)
+        for two in combinations(zip(KINDS, classes(shape), strict=True), 2)
+    }
+    met = {two for shape in own for two in combinations(zip(KINDS, classes(shape), strict=True), 2)}
+    assert len(twos) > 25
+    assert twos - met == set()
+
+
+def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
+    long_rows = (("last axis", "above 8192"), ("leading axis", "above 48"))
+    assert long_rows in only_in_large(small_shapes(2, 4, "above 65536"))
+    assert long_rows not in only_in_large(small_shapes(2, 4, "above 2^20"))
+    assert only_in_large(small_shapes(2, 4)) == ()

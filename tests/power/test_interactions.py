@@ -12,11 +12,14 @@ import pytest
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.cli import main
 from oracle.defects.factors import Condition, class_factors, factors_of, is_class
-from oracle.defects.pairs import SAID_BY, meeting
+from oracle.defects.pairs import SAID_BY, meeting, sampled
 from oracle.model import axis_classes
 from oracle.model.call import Call
 from oracle.operators import OPERATORS
 from oracle.power.interactions import BY_CLASS, BY_LAYOUT, KINDS, described, interactions
+from oracle.power.share import Share
+from oracle.power.trial import run
+from oracle.runner.settings import Settings
 
 FILE = default_dir() / "log_sigmoid_backward.yaml"
 
@@ -31,8 +34,24 @@ def test_every_three_conditions_meet_in_some_standard_case(slug: str) -> None:
     lines = interactions(cases(slug))
     assert [line.name for line in lines] == [*KINDS, *BY_CLASS, *BY_LAYOUT]
     assert all(len(line.needed) >= 30 for line in lines)
-    assert {line.name for line in lines if line.holes} <= {BY_CLASS[-1], BY_LAYOUT[-1]}
+    assert {line.name for line in lines if line.holes} <= {BY_CLASS[-1]}
+    holes = [hole for line in lines for hole in line.holes]
+    assert all("count above 2^20" in hole for hole in holes)
+    assert all(line.percent > 98 for line in lines)
+
+
+def test_what_the_standard_tier_leaves_out_of_the_largest_shapes_is_in_the_full_one() -> None:
+    lines = interactions(load(FILE))
     assert [hole for line in lines for hole in line.holes] == []
+
+
+def test_a_kernel_that_is_wrong_above_2_20_elements_is_noticed() -> None:
+    op = OPERATORS["aclnnLogSigmoidBackward"]
+    wrong = next(d for d in sampled(op, 1) if "count above 2^20" in d.id and "dtype" in d.id)
+    met = next(case for case in cases() if case.computes("ascend910b") and wrong.device.negates(described(op, case)))
+    settings = Settings(soc="ascend910b")
+    answer = run(Share(op.name, settings, (met,), (wrong.id,), sample=1))
+    assert [hit.id for hit in answer.hits] == [wrong.id]
 
 
 def of_axes(conditions: Iterable[Condition]) -> int:
@@ -98,9 +117,16 @@ def test_an_attribute_without_a_number_or_a_word_is_a_condition_too(name, attrib
     assert labels[factor](Call(name, "ascend910b", {}, {attribute: value}, {})) == told
 
 
-@pytest.mark.parametrize(("require", "status"), [(99, 1), (0, 0)])
+@pytest.mark.parametrize(
+    ("require", "status"),
+    [
+        (["--require", "99"], 1),
+        (["--require", "0"], 0),
+        (["--require-threes", "99"], 1),
+        (["--require", "1", "--require-threes", "0"], 0),
+    ],
+)
 def test_the_command_fails_below_what_is_required(require, status, capsys) -> None:
-    words = ["coverage", "--interactions", "--tier", "smoke", "--format", "json", "--require", str(require), str(FILE)]
-    assert main(words) == status
+    assert main(["coverage", "--interactions", "--tier", "smoke", "--format", "json", *require, str(FILE)]) == status
     rows = json.loads(capsys.readouterr().out)["coverage"]
     assert {row["dimension"] for row in rows} == {*KINDS, *BY_CLASS, *BY_LAYOUT}
