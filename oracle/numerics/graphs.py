@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -273,3 +273,18 @@ def graphs_of(scheme: Elementwise, operands: Operands, soc: str = "", dtype: str
     known = frozenset((name, value) for name, value in given.items() if isinstance(value, int))
     numbers = frozenset(name for name, value in operands.items() if not isinstance(value, np.ndarray))
     return _graphs(scheme, known, numbers, COUNT in operands, soc, dtype)
+
+
+def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
+    """Change the operands that are arrays."""
+    return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
+
+
+def pick(operands: Operands, index: Any) -> Operands:
+    """Index the operands that are arrays."""
+    return changed(operands, lambda array: array[index])
+
+
+def cast(operands: Operands, dtype: Any) -> Operands:
+    """Round the operands that are arrays to a dtype."""
+    return changed(operands, lambda array: array.astype(dtype))

@@ -18,10 +18,9 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures
 from .blocks import blocks
-from .elementwise import cast, changed, pick
 from .errorbounds import FLOAT32, SECOND_ORDER
 from .expressions import ZERO, is_rational
-from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
+from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import program, simulate
 from .proof import U
 from .rounding import widen
