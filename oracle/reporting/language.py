@@ -12,7 +12,7 @@ import gettext
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 
 DOMAIN = "aclnn-oracle"
