@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
-from ..model.platforms import PLATFORMS, Platform
+from ..model.platforms import Platform
 from ..numerics.expressions import ONE, Expression, substitute, symbol, walk
-from ..numerics.graphs import COUNT, Elementwise, Form
+from ..numerics.graphs import COUNT, Elementwise, Form, is_public
 from ..operators.operator import Operator
 from ..operators.parameters import MEAN, NONE, REDUCTIONS
 from . import elementwise, rows, samples
@@ -76,9 +76,8 @@ def orders_of(op: Operator) -> dict[str, Form]:
     assert isinstance(op.computes, Elementwise)
     own = elementwise.value_of(op)
     found = {"": Form(op.computes.formula)}
-    public = {name for p in PLATFORMS.values() for name in (p.kernel, p.kernel.partition("_")[0])}
     for name, form in elementwise.orders(op).items():
-        if name in public and elementwise.value_of(op, form) is not own:
+        if is_public(name) and elementwise.value_of(op, form) is not own:
             return {**found, f"{name}: ": form}
     return found
 

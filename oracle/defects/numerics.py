@@ -31,7 +31,7 @@ def _in(op: Operator, given: str, compute: Any) -> Kernel:
     def kernel(a: Arguments, target: Platform) -> Array:
         if dtype_of(a[op.main].dtype).name != given:
             return right(a, target)
-        return public(op, target.kernel, compute)(a, target).astype(F)
+        return public(op, target.form, compute)(a, target).astype(F)
 
     return kernel
 
@@ -59,7 +59,7 @@ SO_COMPUTED = "every public kernel computes inputs of this type in it"
 def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
     """The SoCs whose kernel does not compute inputs of a type in it."""
     forms = (op.computes.forms or {}) if isinstance(op.computes, Elementwise) else {}
-    found = {soc: named(forms, platform(soc).kernel) for soc in socs_of(op, kind)}
+    found = {soc: named(forms, platform(soc).form) for soc in socs_of(op, kind)}
     return tuple(soc for soc, form in found.items() if not (isinstance(form, Form) and kind in form.native))
 
 

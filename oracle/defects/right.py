@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
-from ..model.platforms import PLATFORMS, Platform
+from ..model.platforms import PLATFORMS, Platform, platform
 from ..numerics.enclosures import round_constant
 from ..numerics.expressions import Expression, operation, substitute, symbol, symbols_of, trace, walk
 from ..numerics.expressions import operands as names_of
-from ..numerics.graphs import COUNT, Elementwise, Form, named
+from ..numerics.graphs import COUNT, Elementwise, Form, is_public, named
 from ..numerics.programs import simulate
 from ..operators.operator import Operator, float32
 from ..operators.parameters import CLASS_INDEX, ONE_VALUE
@@ -53,7 +53,7 @@ def _kernels(op: Operator) -> Found:
         yield from _samples(op)
     if op.aten is not None and op.aten.call is not None and not op.aten.departs and find_spec("torch") is not None:
         yield "torch", "PyTorch in float32", _torch(op)
-    for form in dict.fromkeys(p.kernel for p in PLATFORMS.values()):
+    for form in dict.fromkeys(platform(soc).kernel for soc in SOCS):
         if not departs(op, form):
             yield form, f"the public kernel {form}", public(op, form)
 
@@ -83,9 +83,8 @@ def _elementwise(op: Operator) -> Found:
     right = elementwise.traced(op, form)
     yield "double", "float64 internals", _in_double(op, right)
     own = elementwise.value_of(op, form)
-    kernels = {name for p in PLATFORMS.values() for name in (p.kernel, p.kernel.partition("_")[0])}
     for name, form in elementwise.orders(op).items():
-        if name not in kernels and elementwise.value_of(op, form) is not own:
+        if not is_public(name) and elementwise.value_of(op, form) is not own:
             yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.traced(op, form))
     if op.kept is not None:
         for name, total in (("sequential", sequential), ("backwards", backwards)):

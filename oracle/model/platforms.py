@@ -29,10 +29,15 @@ class Platform:
     bfloat16: bool  # whether the four operators accept bfloat16
     regbase: bool  # ascend950 only: new host paths (empty softmax is validated, NLL keeps float16)
     saturates: bool  # overflow gives the largest finite value instead of an infinity
-    kernel: str  # which public kernel form computes: "950", "tbe_a2" or "tbe_910"
+    kernel: str  # which public kernel form computes: "950", "tbe_a2" (A3's: "tbe_a2_a3") or "tbe_910"
     device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one; a file names the first
     flushes: frozenset[str] = frozenset()  # operations whose subnormal float32 results may be 0
     cann: str = NEWEST  # the version whose host code answers
+
+    @property
+    def form(self) -> str:
+        """The name of the kernel form under this version of CANN, as ``Elementwise.forms`` are looked up."""
+        return f"{self.kernel}@{self.cann}"
 
     def since(self, version: str) -> bool:
         """Whether the host code is of a version of CANN or of a later one."""
@@ -53,7 +58,7 @@ PLATFORMS: dict[str, Platform] = {
             ("Ascend910B1", "Ascend910B"),  # B1 to B4, and the plain name that some drivers give
         ),
         Platform(
-            "ascend910_93", "Atlas A3 training / inference", "DAV_2201", True, False, False, "tbe_a2",
+            "ascend910_93", "Atlas A3 training / inference", "DAV_2201", True, False, False, "tbe_a2_a3",
             ("Ascend910_93",),
         ),
         Platform(

@@ -13,92 +13,21 @@ from dataclasses import replace
 from typing import Any
 
 import llvmlite.binding
-import numba
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from ..model.call import Array
-from ..model.dtypes import FORMATS, dtype_of
+from ..model.dtypes import dtype_of
+from .compiled_rounding import CODES, OUT, encoder, f64, i64, load, njit, quick
 from .enclosures import constant_value
-from .errorbounds import FLOAT64, SECOND_ORDER, losses, plus, times
-from .expressions import ONE, Expression, constant, substitute, symbols_of, trace, walk, where
+from .errorbounds import FLOAT64, SECOND_ORDER, losses, over, plus, times
+from .expressions import ONE, ZERO, Expression, constant, operation, walk, where
+from .facts import Facts
+from .graphs import KEPT
 from .machine_code import keep
 from .proof import U
 
-njit = numba.njit
-i64, u64, f64 = np.int64, np.uint64, np.float64
-
 # A loop over many arrays is vectorised after a look at whether they overlap: as many looks as such arrays take.
 llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
-
-# Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
-CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
-OUT = {4: np.uint32, 2: np.uint16}
-
-
-def load(operand, i):
-    """Element i of an operand as float64; a number stands for itself."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(load)
-def _load(operand, i):
-    if not isinstance(operand, types.Array):
-        return lambda operand, i: operand
-    return {types.uint32: _load_float32, types.uint16: _load_bfloat16, types.int16: _load_float16}[operand.dtype]
-
-
-def _load_float32(operand, i):
-    return f64(np.uint32(operand[i]).view(np.float32))
-
-
-def _load_bfloat16(operand, i):
-    return f64(np.uint32(np.uint32(operand[i]) << np.uint32(16)).view(np.float32))
-
-
-def _load_float16(operand, i):
-    code = i64(operand[i])
-    magnitude = code & i64(0x7FFF)
-    shifted = magnitude << i64(42)
-    normal = i64(shifted + i64(1008 << 52)).view(f64)
-    subnormal = i64(shifted + i64(1009 << 52)).view(f64) - 2.0**-14
-    value = subnormal if magnitude < i64(1 << 10) else normal
-    value = np.nan if magnitude >= i64(31 << 10) else value  # not finite: left to the other road
-    return -value if code < i64(0) else value
-
-
-@functools.cache
-def encoder(dtype: str) -> Any:
-    """Return encode(value, slack) -> (code of the rounded value, whether [value - slack, value + slack] leaves doubt).
-
-    Adding 2^(e + 52 - mant), e the exponent but at least emin, rounds to the format and leaves the significand in the
-    last bits. In doubt: a midpoint within ``slack`` (twice counted, for below a power of two midpoints lie twice as
-    close), overflow, and whatever is not finite.
-    """
-    fmt = FORMATS[dtype]
-    places = 52 - fmt.mant
-    least, magic_step, half_step = i64((1023 + fmt.emin) << 52), i64(places << 52), i64((fmt.mant + 1) << 52)
-    largest = i64((1023 + 1 - fmt.emin) << 52)  # the exponent of the largest finite number
-    infinity = i64((3 - 2 * fmt.emin) << fmt.mant)  # the code after its own
-    sign = i64(1 << (31 if dtype == "float32" else 15))
-
-    @njit(error_model="numpy")
-    def encode(value, slack):
-        bits = f64(value).view(i64)
-        size = abs(value)
-        exponent = max(bits & i64(0x7FF << 52), least)
-        magic_bits = i64(exponent + magic_step)
-        magic = magic_bits.view(f64)
-        shifted = size + magic
-        rest = abs(size - (shifted - magic))
-        half = i64(exponent - half_step).view(f64)
-        code = ((exponent - least) >> places) + (f64(shifted).view(i64) - magic_bits)
-        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # NaN is not less
-        return code | ((bits >> i64(63)) & sign), doubt
-
-    return encode
-
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 LOG2_E, ROUNDING = 1.4426950408889634, 1.5 * 2.0**52
@@ -138,18 +67,25 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
 
     ``graphs``: whose ``value`` is evaluated; operands: arrays of the target's shape, or numbers, by symbol.
     """
-    (lost,) = losses([graphs.value], ARITHMETIC, graphs.facts)
-    slack = plus(
-        times(constant(lost.relative), abs(graphs.value)),
-        times(constant(SECOND_ORDER), lost.running(abs(graphs.value))),
-    )
     names = tuple(sorted(operands))
-    given = operand_codes(operands, names)
-    slack = cheap(slack, graphs.value)
-    run = _elementwise(graphs.value, slack, names, dtype_of(target.dtype).name)
+    given, codes = operand_codes(operands, names), target.reshape(-1).view(OUT[target.itemsize])
+    run, again = _elementwise(graphs.value, _slack(graphs), names, dtype_of(target.dtype).name)
     doubt = np.empty(target.size, np.bool_)
-    run(given, target.reshape(-1).view(OUT[target.itemsize]), doubt)
-    return np.flatnonzero(doubt)
+    run(given, codes, doubt)
+    where = np.flatnonzero(doubt)
+    if again is not None and where.size:
+        where = where[again(given, where, codes)]
+    return where
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _slack(graphs: Any) -> Expression:
+    """What the loop's value may be off, the rounding of an interval's ends (2u) included."""
+    (lost,) = losses([graphs.value], ARITHMETIC, graphs.facts)
+    if lost.is_zero:
+        return ZERO
+    running = times(constant(SECOND_ORDER), lost.running(abs(graphs.value)))
+    return cheap(plus(times(constant(lost.relative + 2 * U), abs(graphs.value)), running), graphs.value)
 
 
 def judged(graphs: Any, operands: Mapping[str, Any], device: Any, mean: float, region: Any) -> Array | None:
@@ -161,45 +97,80 @@ def judged(graphs: Any, operands: Mapping[str, Any], device: Any, mean: float, r
 
 @functools.cache
 def cheap(slack: Expression, value: Expression) -> Expression:
-    """What is at least a slack, with e^x - 1 of an error x, which only the C library has, as x + x^2 up to x = 1."""
-    known = {id(node) for node in walk(value)}
-    replaced = {}
-    for node in walk(slack):
-        if node.op == "expm1" and id(node) not in known:
-            (x,) = node.args
-            replaced[node] = where(x <= ONE, x * (ONE + x), constant(2.0**1023))
-    return substitute(slack, replaced) if replaced else slack
+    """What is at least a slack and takes fewer steps: e^x - 1 of an error x, which only the C library has, as x + x^2
+    up to x = 1; of the smaller of two bounds the first; and instead of a bound divided by 1 + a the bound, where a is
+    never negative. Only what the slack grows with is replaced."""
+    known, facts = {id(node) for node in walk(value)}, Facts()
+
+    def larger(node: Expression) -> Expression:
+        op, args = node.op, node.args
+        if id(node) in known or op not in GROWING:
+            return node
+        if op == "expm1":
+            x = larger(args[0])
+            return where(x <= ONE, x * (ONE + x), constant(2.0**1023))
+        if op == "min":
+            return larger(args[0])
+        if op == "/":
+            below = args[1]
+            skipped = below.op == "+" and below.args[0] is ONE and facts.sign(below.args[1]) > 0
+            return larger(args[0]) if skipped else over(larger(args[0]), below)
+        if op == "where":
+            return where(args[0], larger(args[1]), larger(args[2]))
+        return operation(op, *map(larger, args))
+
+    return larger(slack)
+
+
+GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of a bound, a quotient with its first
 
 
 @functools.cache
-def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], dtype: str) -> Any:
-    scope: dict[str, Any] = {**SCOPE, "njit": njit, "load": load, "encode": encoder(dtype), "__name__": __name__}
-    loop = source(value, slack, names)
-    exec(loop, scope)
-    return keep(scope["run"], f"{dtype}\n{loop}")
+def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], dtype: str) -> tuple[Any, Any]:
+    """The loop over all elements with the quick test, and for 16 bits the one over some with the close test."""
+    scope: dict[str, Any] = {**SCOPE, "njit": njit, "load": load, "np": np, "__name__": __name__}
+    scope |= {"quick": quick(dtype), "encode": encoder(dtype)}
+    loops = source(value, slack, names)
+    found = []
+    for name, loop in zip(("run", "again"), loops if dtype != "float32" else loops[:1], strict=False):
+        exec(loop, scope)
+        found.append(keep(scope[name], f"{dtype}\n{loop}"))
+    return found[0], found[1] if len(found) > 1 else None
 
 
-def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
-    """Return the loop of a formula as Python that numba compiles.
+def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> tuple[str, str]:
+    """Return the loops of a formula as Python that numba compiles: over all elements with the quick test, and over some
+    with the close one, which answers which of them are still in doubt.
 
-    An element with an operand that is NaN (a float16 infinity is loaded as one) is left in doubt, and so is one whose
-    interval holds zero without being it.
+    An element with an operand that is NaN is left in doubt.
     """
     lines, (v, lost) = statements({name: f"p{k}" for k, name in enumerate(names)}, value, slack)
-    return "\n".join(
-        [
-            '@njit(nogil=True, error_model="numpy")',
-            "def run(operands, out, doubt):",
-            *(f"    a{k} = operands[{k}]" for k in range(len(names))),  # inside the loop it could not be vectorised
-            "    for i in range(out.size):",
-            *(f"        p{k} = load(a{k}, i)" for k in range(len(names))),
-            *(f"        {line}" for line in lines),
-            f"        v, slack = {v}, {lost}",
-            f"        v = v if {are_numbers(names)} else nan",
-            "        out[i], unsure = encode(v, slack)",
-            "        doubt[i] = unsure | ((abs(v) <= slack) & (slack > 0.0))",
-        ]
-    )
+    hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation passes a NaN on
+    lines += [f"v, slack = {v}, {lost}", *([f"v = v if {are_numbers(names)} else nan"] if hides else [])]
+    head = [f"    a{k} = operands[{k}]" for k in range(len(names))]  # inside the loop it could not be vectorised
+    body = [f"        p{k} = load(a{k}, i)" for k in range(len(names))] + [f"        {line}" for line in lines]
+    run = [
+        '@njit(nogil=True, error_model="numpy")',
+        "def run(operands, out, doubt):",
+        *head,
+        "    for i in range(out.size):",
+        *body,
+        "        out[i], unsure = quick(v, slack)",
+        "        doubt[i] = unsure",
+    ]
+    again = [
+        '@njit(nogil=True, error_model="numpy")',
+        "def again(operands, where, out):",
+        *head,
+        "    left = np.empty(where.size, np.bool_)",
+        "    for k in range(where.size):",
+        "        i = where[k]",
+        *body,
+        "        out[i], unsure = encode(v, slack)",
+        "        left[k] = unsure",
+        "    return left",
+    ]
+    return "\n".join(run), "\n".join(again)
 
 
 def are_numbers(names: tuple[str, ...]) -> str:
@@ -241,55 +212,11 @@ def _written(op: str, args: list[str]) -> str:
     return f"({args[0]} {op} {args[1]})" if len(args) == 2 else f"{op}({args[0]})"
 
 
-def rowwise(formula: Callable[..., Any], run_length: int, target: Array, g: Array, y: Array) -> Array:
-    """Fill a contiguous target of rows with formula(g, y, sum(g * y)); return the rows that are not proved.
+def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> Array:
+    """As :func:`.compiled_rows.rowwise`, which is loaded when there are rows."""
+    from . import compiled_rows
 
-    g, y: vectors from ``codes``. run_length: terms that are summed in any order.
-    """
-    run = _rowwise(formula, run_length, dtype_of(target.dtype).name)
-    doubt = np.empty(target.size, np.bool_)
-    run(g, y, target.shape[-1], target.reshape(-1).view(OUT[target.itemsize]), doubt)
-    return np.flatnonzero(doubt.reshape(-1, target.shape[-1]).any(axis=-1))
-
-
-@functools.cache
-def _rowwise(formula: Callable[..., Any], run_length: int, dtype: str) -> Any:
-    f, encode = njit(error_model="numpy")(formula), encoder(dtype)
-
-    @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
-    def partial(g, y):
-        total = size = 0.0
-        for i in range(g.size):
-            p = load(g, i) * load(y, i)
-            total += p
-            size += abs(p)
-        return total, size
-
-    @njit(error_model="numpy")
-    def row(g, y, total, lost, out, doubt):
-        for i in range(out.size):
-            y_i = load(y, i)
-            v = f(load(g, i), y_i, total)
-            slack = abs(y_i) * lost + 2 * U * abs(v)
-            code, unsure = encode(v, slack)
-            out[i] = code
-            doubt[i] = unsure | ((abs(v) <= slack) & (slack > 0.0))  # the sign of a zero that is not exact
-
-    @njit(nogil=True, error_model="numpy")
-    def run(g, y, length, out, doubt):
-        terms = run_length + length // run_length + 2
-        for first in range(0, out.size, length):
-            whole = slice(first, first + length)
-            total = size = 0.0
-            for start in range(first, whole.stop, run_length):
-                stop = min(start + run_length, whole.stop)
-                part, part_size = partial(g[start:stop], y[start:stop])
-                total += part
-                size += part_size
-            row(g[whole], y[whole], total, 1.01 * U * terms * size, out[whole], doubt[whole])
-
-    symbols = {name: name for name in symbols_of(formula)}
-    return keep(run, f"rows of {run_length}\n{dtype}\n{statements(symbols, trace(formula))}")
+    return compiled_rows.rowwise(formula, target, codes(g), codes(y))
 
 
 def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:

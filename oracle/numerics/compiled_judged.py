@@ -16,7 +16,8 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .compiled import CODES, OUT, SCOPE, are_numbers, encoder, f64, i64, load, njit, operand_codes, statements, u64
+from .compiled import SCOPE, are_numbers, operand_codes, statements
+from .compiled_rounding import CODES, OUT, encoder, f64, i64, load, njit, u64
 from .engine import insisted
 from .envelopes import SHIFT, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
@@ -172,7 +173,6 @@ def source(
     unknown = [] if graphs.unspecified is None else [graphs.unspecified]
     lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
     odd += ["unsure", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
-    odd.append("((abs(v) <= slack) & (slack > 0.0))")
     if smooth is not None:
         lines.append(f"error = abs({v}) * one[i - start]")
         lines.append(f"error = error + other[i - start] * abs({symbols[smooth[0]]})")

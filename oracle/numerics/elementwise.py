@@ -8,14 +8,14 @@ disagree, and what a device of a SoC would answer. By NumPy blocks, or by the co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures, fractions64, tables
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
@@ -23,12 +23,13 @@ from .envelopes import cell_of, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
 from .expressions import ZERO, Expression, is_rational
 from .extremes import highest, lowest, some
-from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, graphs_of
+from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import Values, loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rounding import quantize, widen
-from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp
+from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp, is_halfway
 
+AT_ONCE = 1 << 13  # elements whose doubts are settled together
 FEW = 4  # one in so many elements is looked at alone, more with all others
 WORTH = 1 << 13  # elements of a block from which on a closer look at its ranges costs less than one at each
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
@@ -52,6 +53,9 @@ def evaluate(
     engine = compiled_engine(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
+    if engine is not None and not sink.judged and sink.is_in_place:
+        work.compiled_together(engine, sink)
+        return
 
     def fill(index: Index) -> None:
         part = work.at(index)
@@ -241,7 +245,7 @@ class _Work:
             bound += apart
             release(apart)
         if self.graphs.native is not None:
-            own = widen(simulate(self.graphs.native, cast(self.operands, self.dtype), self.dtype, same_bits=True))
+            own = widen(self.graphs.natively(self.operands))
             unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
@@ -266,7 +270,7 @@ class _Work:
             for end in _ENDS
         ]
         if native is not None:
-            answers.append(simulate(native, cast(few, self.dtype), self.dtype, same_bits=True).astype(np.float32))
+            answers.append(self.graphs.natively(few).astype(np.float32))
         value = value[odd]
         answers = [np.broadcast_to(answer, value.shape) for answer in answers]
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
@@ -307,7 +311,29 @@ class _Work:
             if where is not None and where.size:
                 self._judged(where, region)
             return where is not None
-        where = engine.elementwise(self.graphs, self.operands, region.target)
+        self._leave(engine.elementwise(self.graphs, self.operands, region.target), region)
+        return True
+
+    def compiled_together(self, engine: Any, sink: Sink) -> None:
+        """Fill a contiguous sink by compiled passes over its parts, whose doubts are settled together."""
+        target, doubts = sink.out, []
+
+        def fill(index: Index) -> None:
+            part = self.at(index)
+            where = engine.elementwise(part.graphs, part.operands, target[index])
+            doubts.append(where + (target[index].ctypes.data - target.ctypes.data) // target.itemsize)
+
+        with np.errstate(all="ignore"):
+            run_blocks(blocks(target.shape, region_size()), fill)
+            left = np.concatenate([np.empty(0, np.intp), *doubts])
+            for start in range(0, left.size, AT_ONCE):
+                region = sink.region((Ellipsis,))
+                self._leave(left[start : start + AT_ONCE], region)
+                region.finish(self.exact, self.refine if self.graphs.has_second_look else None)
+
+    def _leave(self, where: Array, region: Region) -> None:
+        """Leave elements that a compiled pass did not prove to be settled by NumPy."""
+        region.proved_finite = True
         if where.size:
             few = pick(self.operands, np.unravel_index(where, region.target.shape))
             value, slack = self._enclosed(few, where.shape)
@@ -315,7 +341,6 @@ class _Work:
             region.leave_overflowed(where[beyond])
             where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
             region.leave(where, value, value - slack, value + slack)
-        return True
 
     def _judged(self, where: Array, region: Region) -> None:
         """Evaluate elements of a region with all that a verdict needs, by NumPy."""
@@ -331,19 +356,6 @@ class _Work:
 _ENDS = (np.inf, LARGEST * (1 - NEAR))
 
 
-def is_halfway(value: Array, fmt: FloatFormat) -> Array:
-    """Whether float64 values lie exactly halfway between two numbers of a narrower format."""
-    dropped = 52 - fmt.mant
-    bits = np.ascontiguousarray(value).view(np.int64)
-    found = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
-    subnormal = (np.abs(value) < fmt.tiny) & (value != 0)
-    if some(subnormal):  # subnormals are multiples of the quantum
-        small = np.flatnonzero(subnormal)
-        steps = value.reshape(-1)[small] / (fmt.quantum / 2)
-        found.reshape(-1)[small] = np.abs(steps) % 2 == 1
-    return np.asarray(found)
-
-
 def _overflowed(value: Array, operands: Operands) -> Array:
     """Flat indices of values that float64 cannot hold, or only as NaN, although every operand is finite."""
     where = np.flatnonzero(~np.isfinite(value))
@@ -353,21 +365,6 @@ def _overflowed(value: Array, operands: Operands) -> Array:
         elif not math.isfinite(operand):
             return where[:0]
     return where
-
-
-def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
-    """Change the operands that are arrays."""
-    return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
-
-
-def pick(operands: Operands, index: Any) -> Operands:
-    """Index the operands that are arrays."""
-    return changed(operands, lambda array: array[index])
-
-
-def cast(operands: Operands, dtype: Any) -> Operands:
-    """Round the operands that are arrays to a dtype."""
-    return changed(operands, lambda array: array.astype(dtype))
 
 
 # ---- what a device answers -------------------------------------------------------------------------------------------
@@ -388,9 +385,9 @@ def kernel(
         kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
         stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
     graphs = graphs_of(scheme, operands, form, stored)
-    if graphs.native is not None:
-        compute = graphs.dtype
-    root, shape = graphs.form(form), next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
+    compute = compute if graphs.native is None else graphs.dtype
+    root, operands = graphs.computed_in(graphs.form(form), operands)
+    shape = next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
     if math.prod(shape) <= block_size():
         return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
     result, narrow = np.empty(shape, compute), tables.narrow_of(operands, math.prod(shape))

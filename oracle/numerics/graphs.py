@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..model.call import Array
+from ..model.platforms import CANN, PLATFORMS
 from . import double_double
 from .envelopes import is_linear
 from .errorbounds import FLOAT64, NARROW, Arithmetic, Loss, larger, losses
@@ -28,7 +30,7 @@ from .expressions import (
 )
 from .expressions import operands as names_of
 from .facts import Facts
-from .programs import Values
+from .programs import Values, simulate
 
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
 COUNT = "n"  # the symbol of the mean's divisor
@@ -61,7 +63,8 @@ class Elementwise:
     other name is an order that no public kernel has and a right one may. Without forms, the formula's own order.
     ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
     ``unspecified``: by kernel as ``forms``, or ``""`` for all others, where its answer is not known (a condition of
-    some operands); where a kernel's order departs by more than a rounding, that follows from the order.
+    some operands), of what is stored in one dtype alone (``tbe_a2 bfloat16``) or in any; where a kernel's order departs
+    by more than a rounding, that follows from the order.
     """
 
     formula: Formula
@@ -115,7 +118,7 @@ class Graphs:
         self.orders = tuple(dict.fromkeys(orders))
         self.native = named(self.forms, soc) if own is not None and dtype in own.native else None
         self.departing = named(self.forms, soc) if own is not None and own.departs else None
-        condition = named(scheme.unspecified, soc)
+        condition = named({**scheme.unspecified, **_of_type(scheme.unspecified, dtype)}, soc)
         self.unspecified = None if condition is None else trace(condition, self._of(condition))
 
     def _graph(self, formula: Formula) -> Expression:
@@ -141,6 +144,25 @@ class Graphs:
         """Return the form of a SoC's kernel."""
         found = named(self.forms, kernel)
         return next(iter(self.forms.values())) if found is None else found
+
+    def computed_in(self, root: Expression, operands: Operands) -> tuple[Expression, Operands]:
+        """Return a graph that a kernel computes in a 16-bit type, and operands: what is made of the count alone is the
+        host's, which rounds it to the type once."""
+        if COUNT not in operands or self.native is None:
+            return root, operands
+        alone = [n for n in walk(root) if n.args and names_of(n) == (COUNT,)]
+        inner = {id(a) for n in alone for a in n.args}
+        made = {f"of {COUNT} {k}": n for k, n in enumerate(n for n in alone if id(n) not in inner)}
+        count = {COUNT: np.float64(operands[COUNT])}
+        numbers = {name: simulate(n, count, np.float64)[()] for name, n in made.items()}
+        return substitute(root, {n: symbol(name) for name, n in made.items()}), {**operands, **numbers}
+
+    def natively(self, operands: Operands) -> Array:
+        """Return what the SoC's kernel answers that computes in its operands' 16-bit type."""
+        assert self.native is not None
+        root, given = self.computed_in(self.native, operands)
+        rounded = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in given.items()}
+        return simulate(root, rounded, self.dtype, same_bits=True)
 
     @cached_property
     def evaluation(self) -> tuple[float, Expression]:
@@ -218,9 +240,28 @@ def _curved(node: Expression) -> bool:
     return any(n.op == "*" and all(names_of(a) for a in n.args) for n in walk(node))
 
 
+def _of_type(conditions: Mapping[str, Any], dtype: str) -> dict[str, Any]:
+    """Return the conditions of one dtype by the names of their kernels."""
+    split = {name.rpartition(" "): condition for name, condition in conditions.items()}
+    return {kernel: condition for (kernel, apart, kind), condition in split.items() if apart and kind == dtype}
+
+
+def is_public(name: str) -> bool:
+    """Whether an order is that of a SoC's kernel, or of a family of them."""
+    kernel = name.partition("@")[0]
+    return any(p.kernel == kernel or p.kernel.startswith(f"{kernel}_") for p in PLATFORMS.values())
+
+
 def named(forms: Mapping[str, Any], kernel: str) -> Any:
-    """Return what belongs to a SoC's kernel: by its name, its family's, or none; None if there is nothing."""
-    return next((forms[name] for name in (kernel, kernel.partition("_")[0], "") if name in forms), None)
+    """Return what belongs to a SoC's kernel, of a version of CANN where it has one (``950@9.1``): by its name, its
+    family's (``tbe_a2_a3``, ``tbe_a2``, ``tbe``), or none; None if there is nothing. ``950@9.1`` counts up to 9.1."""
+    name, _, cann = kernel.partition("@")
+    versions = CANN[CANN.index(cann) :] if cann else ()
+    while True:
+        found = next((key for key in (*(f"{name}@{v}" for v in versions), name) if key in forms), None)
+        if found is not None or not name:
+            return None if found is None else forms[found]
+        name = name.rpartition("_")[0]
 
 
 _graphs = lru_cache(maxsize=KEPT)(Graphs)
@@ -232,3 +273,18 @@ def graphs_of(scheme: Elementwise, operands: Operands, soc: str = "", dtype: str
     known = frozenset((name, value) for name, value in given.items() if isinstance(value, int))
     numbers = frozenset(name for name, value in operands.items() if not isinstance(value, np.ndarray))
     return _graphs(scheme, known, numbers, COUNT in operands, soc, dtype)
+
+
+def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
+    """Change the operands that are arrays."""
+    return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
+
+
+def pick(operands: Operands, index: Any) -> Operands:
+    """Index the operands that are arrays."""
+    return changed(operands, lambda array: array[index])
+
+
+def cast(operands: Operands, dtype: Any) -> Operands:
+    """Round the operands that are arrays to a dtype."""
+    return changed(operands, lambda array: array.astype(dtype))

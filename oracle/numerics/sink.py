@@ -9,8 +9,8 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .blocks import convert
-from .extremes import highest
+from .blocks import axis_last, convert
+from .extremes import highest, some
 from .proof import Exact, Refine, settle, store_between, store_close
 from .rounding import unify_nans, widen
 
@@ -48,13 +48,18 @@ class Sink:
             self.rounded_value |= not self.direct and len(self.formats) == 1  # float64 and complex outputs are wider
             self.coarser = kernel_type if self.rounded_value else dtype_of(out.dtype).name
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether what is proved can be written to the output itself."""
+        return bool(self.direct and self.out.flags.c_contiguous)
+
     def at(self, index: Index) -> Sink:
         """Return a sink that writes to a basic-slicing view of this one's arrays."""
         return self._over(lambda array: array[index])
 
     def moved(self, dim: int) -> Sink:
         """Return a sink over the arrays with ``dim`` moved last."""
-        return self if dim in (-1, self.out.ndim - 1) else self._over(lambda array: np.moveaxis(array, dim, -1))
+        return self if dim in (-1, self.out.ndim - 1) else self._over(lambda array: axis_last(array, dim))
 
     def _over(self, view: Callable[[Array], Array]) -> Sink:
         part = self._copy()
@@ -159,8 +164,9 @@ class Region:
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
-        self.in_place = sink.direct and sink.out.flags.c_contiguous
+        self.in_place = sink.is_in_place
         self.target = sink.out if self.in_place else np.empty(sink.out.shape, sink.kernel)
+        self.proved_finite = False  # what is not left is a number, and proved
         self.unproven: list[tuple[Array, ...]] = []  # of each block: flat indices in this part, values, ends
         self.overflowed: list[Array] = []  # flat indices of elements that float64 cannot hold
 
@@ -198,11 +204,17 @@ class Region:
 
     def finish(self, exact: Exact, refine: Refine | None = None) -> None:
         """Settle the unproven elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
+        where: Any = Ellipsis
         if self.unproven:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
             settle(where, (value, low, high), self.target, exact, None if refine is None else self._recorded(refine))
-        unify_nans(self.target)
+        if not self.proved_finite:
+            unify_nans(self.target)
+        elif self.unproven:
+            few = self.target.reshape(-1)[where]
+            unify_nans(few)
+            self.target.reshape(-1)[where] = few
         if self.overflowed and self.sink.judged:
             beyond = np.unravel_index(np.concatenate(self.overflowed), self.target.shape)
             self.sink.value[beyond] = widen(self.target[beyond])
@@ -238,6 +250,19 @@ def half_ulp(magnitude: Array, fmt: FloatFormat) -> Array:
     np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
     bits -= np.int64((fmt.mant + 1) << 52)
     return np.asarray(bits.view(np.float64))
+
+
+def is_halfway(value: Array, fmt: FloatFormat) -> Array:
+    """Whether float64 values lie exactly halfway between two numbers of a narrower format."""
+    dropped = 52 - fmt.mant
+    bits = np.ascontiguousarray(value).view(np.int64)
+    found = (bits & np.int64((1 << dropped) - 1)) == np.int64(1 << (dropped - 1))
+    subnormal = (np.abs(value) < fmt.tiny) & (value != 0)
+    if some(subnormal):  # subnormals are multiples of the quantum
+        small = np.flatnonzero(subnormal)
+        steps = value.reshape(-1)[small] / (fmt.quantum / 2)
+        found.reshape(-1)[small] = np.abs(steps) % 2 == 1
+    return np.asarray(found)
 
 
 def classes_differ(forms: list[Array]) -> Array:

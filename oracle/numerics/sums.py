@@ -18,10 +18,9 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures
 from .blocks import blocks
-from .elementwise import cast, changed, pick
 from .errorbounds import FLOAT32, SECOND_ORDER
 from .expressions import ZERO, is_rational
-from .graphs import COUNT, Elementwise, Graphs, Operands, graphs_of
+from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import program, simulate
 from .proof import U
 from .rounding import widen
@@ -76,7 +75,8 @@ def kernel(
     graphs = graphs_of(scheme, operands, form, dtype_of(stored).name)
     compute = stored if graphs.native is not None else compute
     with np.errstate(all="ignore"):
-        terms = simulate(graphs.form(form), cast(rows, compute), compute, flushing=flushing, same_bits=True)
+        root, given = graphs.computed_in(graphs.form(form), rows)
+        terms = simulate(root, cast(given, compute), compute, flushing=flushing, same_bits=True)
         return np.asarray(tree_sum(terms.astype(stored).astype(np.float32), -1)[..., 0])
 
 

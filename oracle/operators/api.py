@@ -28,6 +28,7 @@ from .registry import OPERATORS
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
+_FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # as nearly all operands have them
 COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
 
 
@@ -38,10 +39,9 @@ def operators() -> tuple[str, ...]:
 
 def operator(name: str) -> Operator:
     """Return an operator by its aclnn name; OracleError names the known ones."""
-    found = OPERATORS.get(name) if isinstance(name, str) else None
-    if found is None:
+    if not isinstance(name, str) or name not in OPERATORS:
         raise unknown("operator", name, OPERATORS)
-    return found
+    return OPERATORS[name]
 
 
 def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -> None:
@@ -182,13 +182,12 @@ def _accepted(op: str, soc: str, status: Status) -> None:
 
 def served(op: Operator, args: Arguments) -> None:
     """Refuse inputs the operator takes and no golden is made of. Raises OracleError."""
-    for parameter in op.parameters:
-        value = args.get(parameter.name)
-        if isinstance(value, (complex, np.complexfloating)):
+    for parameter in op.attributes:
+        if isinstance(args.get(parameter.name), (complex, np.complexfloating)):
             raise OracleError(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
     for parameter in op.operands:
         value = args.get(parameter.name)
-        if value is not None and dtype_of(value.dtype).name not in FLOATS:
+        if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
             raise OracleError(
                 f"{op.name}: {parameter.name} has dtype {value.dtype}, which the operator accepts and the golden does "
                 f"not serve; served: {', '.join(FLOATS)}"
@@ -249,9 +248,9 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     if isinstance(op.computes, Elementwise):
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
         if shape != op.output_shape(ready):
-            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.kernel)
+            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.form)
         else:
-            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.kernel, flushes=target.flushes)
+            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
     else:
         op.computes.evaluate(ready, target, part)
     return sink
@@ -328,7 +327,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     args = _ready(op, args)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = device_kernel(op, args, target.kernel, narrow if numerics == "native" else np.float32, flushing)
+    result = device_kernel(op, args, target.form, narrow if numerics == "native" else np.float32, flushing)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
@@ -342,12 +341,18 @@ def device_kernel(
     ``flushing``: operations whose subnormal float32 results become 0."""
     if isinstance(op.computes, Elementwise):
         operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
-        stored = op.host_type(args, next((p for p in PLATFORMS.values() if p.kernel == form), PLATFORMS[DEFAULT_SOC]))
+        stored = op.host_type(args, _platform_of(form))
         if shape != out:
             shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
             return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
     return op.computes.kernel(args, form, compute, flushing)
+
+
+def _platform_of(form: str) -> Platform:
+    """A platform whose kernels have a form."""
+    kernel, _, cann = form.partition("@")
+    return platform(next((p.soc for p in PLATFORMS.values() if p.kernel == kernel), DEFAULT_SOC), cann)
 
 
 def _saturated(values: Array, target: Platform, dtype: str) -> Array:

@@ -10,6 +10,9 @@ Document and source differ, and the source wins: integer inputs pass beside a fl
 bfloat16 passes on every product where the common dtype is float32, gradInput may have any dtype. Inputs that broadcast
 are cast to their common dtype, and the result is rounded to it before the cast to gradInput.
 
+Which order ascend910_93 computes in is not known (its name is none of those that the copies know): that of ascend910b
+and that of the copies' other products both count as right there.
+
 Special values follow the formula in IEEE float64. Unspecified: an infinite self, and one whose square overflows
 float32, for which ascend910 and PyTorch give NaN (0 * inf), the others gradOutput above and 0 * gradOutput below.
 """
@@ -56,6 +59,13 @@ def kernel_950(g: Expression, x: Expression) -> Expression:
     return g * (where(is_nan(z), 0, z) + d)
 
 
+def kernel_others(g: Expression, x: Expression) -> Expression:
+    """The order of products that the public copies do not name: 1 - s cancels above 0."""
+    q = x * x
+    d = 1 / (exp((-BETA + -(BETA * CUBIC) * q) * x) + 1)
+    return ((d - 1) * x * (-(3 * BETA * CUBIC) * q - BETA) + 1) * d * g
+
+
 def kernel_910(g: Expression, x: Expression) -> Expression:
     """By a hyperbolic tangent of its own, which loses the tail."""
     q = x * x
@@ -90,7 +100,15 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_950, "tbe_910": Form(kernel_910, departs=True)}),
+    computes=Elementwise(
+        formula,
+        {
+            "950": kernel_950,
+            "tbe_a2": kernel_950,
+            "tbe_a2_a3": Form(kernel_others, departs=True),
+            "tbe_910": Form(kernel_910, departs=True),
+        },
+    ),
     kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.7524614, 0.0)},
     kernel=KernelName("gelu_grad", INPUTS),

@@ -9,6 +9,9 @@ Document and source differ, and the source wins: there is no limit of rank; inte
 (not served by the golden), bfloat16 passes on every product where the common dtype is float32. Inputs that broadcast
 are cast to their common dtype, which gradInput must have.
 
+Which order ascend910_93 computes in is not known (its name is none of those that the copies know): that of ascend910b
+and that of the copies' other products both count as right there.
+
 Special values follow the formula in IEEE float64. Unspecified: an infinite self (NaN from 0 * inf, or gradOutput above
 and 0 * gradOutput below).
 """
@@ -50,6 +53,11 @@ def kernel_a2(g: Expression, x: Expression, approximate: Expression) -> Expressi
     a = where(a < 30, a, 30)
     r = erfc(a * (1 / sqrt(2))) * 0.5 - a * (exp(a * a * -0.5) * (1 / sqrt(2 * PI)))
     return where(approximate, gelu_backward.kernel_950(g, x), where(x < 0, r, 1 - r) * g)
+
+
+def kernel_others(g: Expression, x: Expression, approximate: Expression) -> Expression:
+    """The order of products that the public copies do not name."""
+    return where(approximate, gelu_backward.kernel_others(g, x), kernel_950(g, x, approximate))
 
 
 def kernel_910(g: Expression, x: Expression, approximate: Expression) -> Expression:
@@ -99,7 +107,15 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": kernel_950, "tbe_a2": kernel_a2, "tbe_910": Form(kernel_910, departs=True)}),
+    computes=Elementwise(
+        formula,
+        {
+            "950": kernel_950,
+            "tbe_a2": kernel_a2,
+            "tbe_a2_a3": Form(kernel_others, departs=True),
+            "tbe_910": Form(kernel_910, departs=True),
+        },
+    ),
     kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.7517916, 0.0)},
     kernel=KernelName("gelu_grad_v2", INPUTS, {"approximate": ("approximate", "none")}),

@@ -1,10 +1,11 @@
 """aclnnGluBackward: with self = [a | b] along dim and s = 1 / (1 + e^-b), out = [gradOut * s | gradOut * s * (1 - s) *
 a].
 
-Sources: document aclnnGluBackward; activation/glu_grad/op_api/aclnn_glu_backward.cpp (checks, dispatch); op_kernel/
-arch35 (ascend950). Before ascend950 the host chains operators: ga = g * s, gb = (a - a * s) * ga; float16 is cast to
-float32 first and back once, but bfloat16 is not, and every step rounds to it, so that gb is lost from b = 6.2 on. Such
-a result is right there and within the strict bound of those SoCs alone.
+Sources: document aclnnGluBackward; activation/glu_grad/op_api/aclnn_glu_backward.cpp (checks, dispatch);
+op_kernel/arch35 (ascend950). Before ascend950 the host chains operators: ga = g * s, gb = (a - a * s) * ga; float16 is
+cast to float32 first and back once, but bfloat16 is not, and every step rounds to it, so that gb is lost from b = 6.2
+on. Such a result is right there and within the strict bound of those SoCs alone. ascend950 has its own kernel since
+July 2026; up to CANN 9.1 it computes as they do.
 
 Document and source agree; the document's first line of the gradient leaves gradOut out. Nothing broadcasts, and out has
 self's dtype. float64 is accepted and not served by the golden.
@@ -63,6 +64,9 @@ def gates_tbe(g: Expression, a: Expression, b: Expression) -> Expression:
     return (a - a * s) * (g * s)
 
 
+CHAINED = Form(of_values, native=("bfloat16",)), Form(gates_tbe, native=("bfloat16",))
+
+
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "self", "gradOut", "out")
@@ -91,8 +95,8 @@ def even(shape: tuple[int, ...], dim: int) -> Check:
 class Glu:
     """The evaluation: two elementwise formulas, each on its half of the output."""
 
-    values = Elementwise(of_values, {"950": of_values, "tbe": Form(of_values, native=("bfloat16",))})
-    gates = Elementwise(of_gates, {"950": gates_950, "tbe": Form(gates_tbe, native=("bfloat16",)), "stable": of_gates})
+    values = Elementwise(of_values, {"950": of_values, "950@9.1": CHAINED[0], "tbe": CHAINED[0]})
+    gates = Elementwise(of_gates, {"950": gates_950, "950@9.1": CHAINED[1], "tbe": CHAINED[1], "stable": of_gates})
     formulas: ClassVar[tuple[Formula, ...]] = (of_values, of_gates)
 
     def halves(self, a: Arguments) -> list[tuple[Elementwise, tuple[Any, ...], dict[str, Array]]]:
@@ -108,7 +112,7 @@ class Glu:
         """Fill the sink, one half after the other."""
         for scheme, place, operands in self.halves(a):
             elementwise.evaluate(
-                scheme, operands, sink.at(place), rank=a["self"].ndim, soc=platform.kernel, flushes=platform.flushes
+                scheme, operands, sink.at(place), rank=a["self"].ndim, soc=platform.form, flushes=platform.flushes
             )
 
     def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:

@@ -62,6 +62,7 @@ def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     yield same_dtype(a, "gradOutput", "self")
     yield same_dtype(a, "gradInput", "self")
+    yield broadcast_together(a, INPUTS, "gradInput")
 
 
 OPERATOR = Operator(

@@ -4,10 +4,11 @@ Sources: document aclnnHardsigmoidBackward (which has no formula); activation/ha
 aclnn_hardsigmoid_backward.cpp (checks, promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE
 kernels. The factor is the real 1/6, which kernels hold as a float32.
 
-Shapes are equal; inputs are cast to their common dtype, and the result is rounded to it before the cast to out.
+Shapes are equal; inputs are cast to their common dtype, and the result is rounded to it before the cast to out, which
+may be of any type that it casts to (in the document of the inputs' alone).
 
 self = NaN gives 0, and so does everything masked, whatever the gradient is. ascend950 decides by self / 6 + 0.5,
-rounded, and answers 0 just inside +-3: there its result is unspecified. Kernels before ascend950 compute float16 in
+rounded twice, and answers 0 just below 3: there its result is unspecified. Kernels before ascend950 compute float16 in
 float16.
 """
 
@@ -46,8 +47,8 @@ def kernel_950(g: Expression, x: Expression) -> Expression:
 
 
 def edge(x: Expression) -> Expression:
-    """Where self / 6 + 0.5 may round to 0 or 1 although |self| < 3."""
-    return (abs(x) < 3) & (abs(x) > 3 - 2.0**-20)
+    """Where self / 6 + 0.5 rounds to 1 although self < 3: at one float32. Just above -3 none rounds to 0."""
+    return (x < 3) & (x > 3 - 2.0**-21)
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -63,12 +64,18 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, *INPUTS, "out")
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield dtype_in(a, "out", float_types(platform))
+
+
 OPERATOR = Operator(
     name="aclnnHardsigmoidBackward",
     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("out")),
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     source="activation/hard_sigmoid_grad/op_api/aclnn_hardsigmoid_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(
         formula,

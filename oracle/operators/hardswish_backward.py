@@ -2,7 +2,8 @@
 
 Sources: document aclnnHardswishBackward; activation/hard_swish_grad/op_host/op_api/aclnn_hardswish_backward.cpp
 (checks); op_kernel/arch35 (ascend950); public copies of the built-in TBE kernels. They agree, edges included (ascend950
-since May 2026); aclnnHardswishBackwardV2 and PyTorch count the edges out. 1/3 is the real number.
+since May 2026: up to CANN 9.0 the edges are unspecified there); aclnnHardswishBackwardV2 and PyTorch count the edges
+out. 1/3 is the real number.
 
 Shapes and dtypes are equal; rank 0 is accepted.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from ..model.dtypes import FORMATS
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, equal, is_nan, ratio, where
-from ..numerics.graphs import Elementwise
+from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
 from .operator import Aten, KernelName, MindSpore, Operator
 from .parameters import MAIN, SAME, output, tensor
@@ -25,6 +26,11 @@ from .parameters import MAIN, SAME, output, tensor
 def formula(g: Expression, x: Expression) -> Expression:
     """The document's formula, in the order of every kernel."""
     return g * where(x <= 3, where(x >= -3, x * ratio(1, 3) + 0.5, 0), 1)
+
+
+def edges_outside(g: Expression, x: Expression) -> Expression:
+    """ascend950 before May 2026."""
+    return g * where(x < 3, where(x > -3, x * ratio(1, 3) + 0.5, 0), 1)
 
 
 def quotient(g: Expression, x: Expression) -> Expression:
@@ -65,7 +71,7 @@ OPERATOR = Operator(
     empty=("gradOutput", "self"),
     computes=Elementwise(
         formula,
-        {"950": formula, "tbe": formula, "quotient": quotient},
+        {"950": formula, "950@9.0": Form(edges_outside, departs=True), "tbe": formula, "quotient": quotient},
         unspecified={"tbe": nowhere_told, "": middle},
     ),
     points={"x": (-3.0, -1.5, 3.0)},

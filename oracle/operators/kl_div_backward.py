@@ -7,7 +7,7 @@ golden. self gives a shape and a dtype; its values are never read.
 
 Document and source differ, and the source wins: out may be of any listed dtype self's casts to; reduction is never
 checked, and what is none of 0 to 3 acts as 0. Only where all inputs are float16 the kernel computes in float16 (before
-ascend950 step by step); otherwise all are cast to float32.
+ascend950 step by step), since February 2026 (after CANN 8.5); otherwise all are cast to float32.
 
 A target larger than self is accepted: out is then the sum of the terms that share an element of self. Special values
 follow the formula in IEEE float64: target 0 gives -0 for a positive gradient, and a target whose e^target overflows
@@ -34,6 +34,7 @@ from .checks import (
     dtype_in,
     ends_if_empty,
     float_types,
+    has_axes,
     in_range,
     max_rank,
     not_null,
@@ -81,8 +82,9 @@ def gradient_shape(grad: TensorSpec, common: tuple[int, ...]) -> Check:
 
 
 def kernel_type(a: Arguments, platform: Platform) -> str:
-    """float16 where all inputs are, else float32."""
-    return "float16" if all(str(a[name].dtype) == "float16" for name in INPUTS) else "float32"
+    """float16 where all inputs are, else float32; before CANN 9.0 always that."""
+    narrow = platform.since("9.0") and all(str(a[name].dtype) == "float16" for name in INPUTS)
+    return "float16" if narrow else "float32"
 
 
 def common(a: Mapping[str, Any]) -> tuple[int, ...]:
@@ -105,6 +107,7 @@ def autograd(aten: Any, t: Mapping[str, Any]) -> Any:
 
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
+    yield has_axes(a, *INPUTS, "out")
     yield same_dtype(a, "out", "self")
     yield in_range(a, "reduction", 0, 3)
 

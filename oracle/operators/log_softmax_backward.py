@@ -157,6 +157,7 @@ OPERATOR = Operator(
     source="activation/log_softmax_grad/op_api/aclnn_logsoftmax_backward.cpp",
     checks=checks,
     demands=demands,
+    changed=("master",),
     empty=("gradOutput", "output"),
     computes=LogSoftmax(),
     points={"y": (0.0, -87.34, 88.72)},

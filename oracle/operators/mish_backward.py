@@ -5,15 +5,16 @@ promotion); op_kernel/arch35 (ascend950); public copies of the built-in TBE kern
 
 Document and source differ, and the source wins: empty tensors succeed; self and gradOutput broadcast both ways. The
 three dtypes may all differ: inputs are cast to their common one, and the result is rounded to it before the cast to
-gradInput.
+gradInput. ascend310p refuses bfloat16, which the document says of ascend910 alone.
 
 Special values follow the formula in IEEE float64: an infinite self gives NaN. For self < -88.73 the kernels of
-ascend950 and PyTorch lose the term with s and return +e^self * gradOutput (0 on ascend950), others the right
-(1 + self) e^self, about -2e-37 and smaller: both count as right. An infinite gradient there is unspecified.
+ascend950 and PyTorch lose the term with s and return +e^self * gradOutput (0 on ascend950), others the right (1 + self)
+e^self, about -2e-37 and smaller: both count as right. An infinite gradient there is unspecified.
 """
 
 from __future__ import annotations
 
+from ..model.call import TensorSpec
 from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, log1p, tanh, where
 from ..numerics.graphs import Elementwise
@@ -30,6 +31,7 @@ from .checks import (
     is_empty,
     max_rank,
     not_null,
+    source_only,
 )
 from .operator import Aten, KernelName, MindSpore, Operator, differentiated
 from .parameters import MAIN, MUTUAL, output, tensor
@@ -78,11 +80,17 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield not_null(a, *TENSORS)
     yield can_cast(a, "self", "gradInput")
     for name in TENSORS:
-        yield dtype_in(a, name, float_types(platform))
+        made = dtype_in(a, name, float_types(platform))
+        yield source_only(made) if without_a_word(a[name], platform) else made
     for name in TENSORS:
         yield max_rank(a, name)
     yield broadcast_together(a, ("self", "gradOutput"), "gradInput")
     yield ends_if_empty(a, "self", "gradOutput", "gradInput")
+
+
+def without_a_word(tensor: TensorSpec, platform: Platform) -> bool:
+    """Whether only the host refuses a dtype: the document excepts ascend910 alone from bfloat16."""
+    return platform.soc == "ascend310p" and tensor.dtype_name == "bfloat16"
 
 
 def demands(a: Args, platform: Platform) -> Checks:

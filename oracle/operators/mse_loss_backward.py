@@ -5,7 +5,7 @@ op_kernel (ascend950, ascend910b, ascend310p); public copies of the built-in TBE
 a mean divides by the elements of self also where the output is larger. Nothing is ever summed.
 
 Inputs are of one dtype and broadcast with one another; the result is rounded to it before the cast to out, which may be
-of another. Rank 0 is accepted.
+of another. Rank 0 is accepted, against the document.
 
 Special values follow the formula in IEEE float64: equal infinities give NaN. Unspecified: elements whose doubled
 difference overflows float32 and whose result does not.
@@ -23,6 +23,7 @@ from .checks import (
     dtype_in,
     ends_if_empty,
     float_types,
+    has_axes,
     in_range,
     max_rank,
     not_null,
@@ -59,6 +60,11 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self", "gradOutput", "target")
 
 
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    yield has_axes(a, *INPUTS, "out")
+
+
 OPERATOR = Operator(
     name="aclnnMseLossBackward",
     parameters=(
@@ -71,6 +77,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p"),
     source="loss/mse_loss_grad_v2/op_host/op_api/aclnn_mse_loss_backward.cpp",
     checks=checks,
+    demands=demands,
     empty=INPUTS,
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
     points={"x": (0.0,)},

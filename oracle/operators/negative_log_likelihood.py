@@ -38,7 +38,7 @@ class Samples:
     """A call's operands, sample by sample: self (C), (N, C) or (N, C, H, W) gives 1, N or N * H * W samples.
 
     ``grad`` and ``target``: per sample, one gradient for all with stride 0. ``weight``: per class. ``total``: the
-    divisor, ONE without a mean.
+    divisor, ONE without a mean. ``narrow``: the SoC, if its host makes int32 of targets: one beyond is unspecified.
     """
 
     op: str
@@ -47,6 +47,7 @@ class Samples:
     weight: Array
     total: Any
     ignore: int
+    narrow: str = ""
 
     @property
     def count(self) -> int:
@@ -55,11 +56,18 @@ class Samples:
     def chosen(self, start: int, stop: int) -> tuple[Array, Array]:
         """Return the samples of [start, stop) that count, and their classes, as int64.
 
-        Raises OracleError for a target that is neither a class nor ignoreIndex.
+        Raises OracleError for a target that is neither a class nor ignoreIndex, or beyond what the host makes of it.
         """
         classes = self.weight.size
         chosen = self.target[start:stop].astype(np.int64)
         counts = chosen != self.ignore
+        if self.narrow and (beyond := chosen != chosen.astype(np.int32)).any():
+            row = int(np.argmax(beyond))
+            raise OracleError(
+                f"{self.op}: target[{start + row}] is {int(chosen[row])}, of which the host makes an int32 on "
+                f"{self.narrow}; whether it still counts as ignoreIndex ({self.ignore}) is unspecified, so there is no "
+                "golden"
+            )
         wrong = counts & ((chosen < 0) | (chosen >= classes))
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -71,8 +79,8 @@ class Samples:
         return rows + start, chosen[rows]
 
 
-def samples_of(op: str, a: Arguments) -> Samples:
-    """Return a call's operands sample by sample."""
+def samples_of(op: str, a: Arguments, narrow: str = "") -> Samples:
+    """Return a call's operands sample by sample. ``narrow``: as in Samples."""
     shape = a["self"].shape
     count = math.prod(shape[:1] + shape[2:]) if len(shape) > 1 else 1
     grad: Array = a["gradOutput"]
@@ -85,6 +93,7 @@ def samples_of(op: str, a: Arguments) -> Samples:
         a["weight"].reshape(-1),
         total if a["reduction"] == MEAN else ONE,
         a["ignoreIndex"],
+        narrow,
     )
 
 
@@ -173,18 +182,19 @@ QUOTIENT = symbol("g") / symbol("total")
 
 
 class NegativeLogLikelihood:
-    """The evaluation of an operator, by blocks of samples."""
+    """The evaluation of an operator, by blocks of samples. ``narrows``: a target beyond int32 is unspecified where the
+    host makes one of it, before ascend950."""
 
     formula = staticmethod(formula)
     # orders that right kernels may have
     forms: ClassVar = {"scaled_weight": scaled_weight, "reciprocal": reciprocal, "weight_first": weight_first}
 
-    def __init__(self, op: str) -> None:
-        self.op = op
+    def __init__(self, op: str, *, narrows: bool = False) -> None:
+        self.op, self.narrows = op, narrows
 
     def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
         """Zero the output, then a block of samples at a time: one proved value each, scattered to its class."""
-        samples = samples_of(self.op, a)
+        samples = samples_of(self.op, a, platform.soc if self.narrows and not platform.regbase else "")
         grad, weight = samples.grad, samples.weight
         total = samples.total if samples.total is ONE else float(samples.total)
         sink.clear()

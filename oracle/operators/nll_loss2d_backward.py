@@ -10,6 +10,7 @@ with any reduction but 0 (an invalid one too, which is refused last) gradOutput 
 Unlike the operator of one dimension less, out must have self's dtype.
 
 A target outside [0, C) that is not ignoreIndex is unspecified (undefined on ascend950): the golden refuses it.
+Before ascend950 the host makes int32 of targets: one beyond is refused there too, even where it is ignoreIndex.
 Special values follow -(gradOutput * weight) / totalWeight in IEEE float64: a zero product gives -0 for a positive
 gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are +0 whatever the operands hold.
 """
@@ -109,7 +110,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=NegativeLogLikelihood("aclnnNLLLoss2dBackward"),
+    computes=NegativeLogLikelihood("aclnnNLLLoss2dBackward", narrows=True),
     kernel_type=kernel_type,
     kernel=KernelName(
         "nll_loss_grad",

@@ -8,9 +8,9 @@ float32.
 Shapes and dtypes are equal; there is no limit of rank. int32 and int8 are accepted and not served by the golden.
 
 Special values follow the formula in IEEE float64; result = NaN takes the upper branch. result = 0 takes the lower
-branch on ascend950 (since July 2026) and in PyTorch and the upper one elsewhere, 1.758 against 1.051 times gradOutput,
-where it is unspecified; so is NaN on ascend910, whose comparison is not known. Kernels before ascend950 compute float16
-in float16.
+branch on ascend950 (since July 2026: after CANN 9.1) and in PyTorch and the upper one elsewhere, 1.758 against 1.051
+times gradOutput, where it is unspecified; so is NaN on ascend910, whose comparison is not known. Kernels before
+ascend950 compute float16 in float16.
 """
 
 from __future__ import annotations
@@ -83,7 +83,11 @@ OPERATOR = Operator(
     empty=("gradOutput", "result"),
     computes=Elementwise(
         formula,
-        {"950": formula, "tbe": Form(kernel_tbe, native=("float16",), departs=True)},
+        {
+            "950": formula,
+            "950@9.1": Form(kernel_tbe, departs=True),
+            "tbe": Form(kernel_tbe, native=("float16",), departs=True),
+        },
         unspecified={"tbe_910": lambda y: is_nan(y)},
     ),
     points={"y": (-1.7580993, 0.0)},

@@ -7,10 +7,11 @@ zero, for the host then runs ReluGrad.
 dtypes are equal on every product; int64 is accepted by ascend950 for a zero threshold. Integer inputs are not served by
 the golden. Document and source differ, and the source wins: null pointers are 161001, the shape of out is checked.
 
-self = NaN keeps gradOutput, a threshold that is NaN keeps all. A zero threshold multiplies by 0 or 1 on ascend950, so
-an infinite gradient is NaN there and 0 elsewhere: unspecified. Before ascend950 a clamped self stands for some
-comparisons: unspecified are NaN and 0 < self < 2^-126 at a zero threshold, and NaN always on ascend910. Kernels before
-ascend950 compare float16 with the threshold rounded to float16.
+self = NaN keeps gradOutput, a threshold that is NaN keeps all; on ascend950 since August 2026 only (ops-nn 3dec8c86e,
+after CANN 9.2), before which it gives 0 unless the threshold is zero, and is unspecified. A zero threshold multiplies
+by 0 or 1 on ascend950, so an infinite gradient is NaN there and 0 elsewhere: unspecified. Before ascend950 a clamped
+self stands for some comparisons: unspecified are, at a zero threshold, NaN and 0 < self < 2^-126 in bfloat16, and NaN
+always on ascend910. Kernels before ascend950 compare float16 with the threshold rounded to float16.
 """
 
 from __future__ import annotations
@@ -46,6 +47,11 @@ def formula(g: Expression, x: Expression, t: Expression) -> Expression:
 
 def kernel_950(g: Expression, x: Expression, t: Expression) -> Expression:
     return where(abs(t) <= ZERO, g * where(x <= 0, 0, 1), where(x <= t, 0, g))
+
+
+def kernel_950_until_9_2(g: Expression, x: Expression, t: Expression) -> Expression:
+    """By the opposite comparison, which NaN fails."""
+    return where(abs(t) <= ZERO, g * where(x <= 0, 0, 1), where(x > t, g, 0))
 
 
 def kernel_910(g: Expression, x: Expression, t: Expression) -> Expression:
@@ -99,10 +105,11 @@ OPERATOR = Operator(
         formula,
         {
             "950": kernel_950,
+            "950@9.2": Form(kernel_950_until_9_2, departs=True),
             "tbe_a2": Form(formula, native=("float16",)),
             "tbe_910": Form(kernel_910, native=("float16",), departs=True),
         },
-        unspecified={"tbe_a2": unknown},
+        unspecified={"tbe_a2 bfloat16": unknown},
     ),
     points={"x": (0.0, 1.0)},
     kernel=KernelName("threshold_grad_v2_d", ("gradOutput", "self"), {"threshold": ("threshold", 0.0)}),

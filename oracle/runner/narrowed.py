@@ -89,7 +89,7 @@ def _foretold(found: Findings) -> Iterator[tuple[str, Array]]:
         if given not in ("float32", kind):
             continue
         try:
-            made = public(op, target.kernel, DTYPES[kind].numpy)({**call.inputs, **call.attrs}, target)
+            made = public(op, target.form, DTYPES[kind].numpy)({**call.inputs, **call.attrs}, target)
         except OracleError:
             continue
         foretold = store_result(made.astype(np.float32), call, found.output or op.output)

@@ -21,7 +21,7 @@ from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
 from oracle.numerics.errorbounds import SECOND_ORDER
-from oracle.numerics.expressions import expm1, symbol, text
+from oracle.numerics.expressions import exp, expm1, minimum, symbol, text
 from oracle.numerics.programs import UFUNCS, program
 from oracle.numerics.rounding import round_rational
 from oracle.operators import OPERATORS, references, validate, writes
@@ -31,6 +31,7 @@ compiled = pytest.importorskip(
     "oracle.numerics.compiled", reason="the extra `fast` (numba) is not installed", exc_type=ImportError
 )
 from oracle.numerics import compiled_judged  # noqa: E402
+from oracle.numerics import compiled_rounding as rounding  # noqa: E402
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 SIZE = 1 << 17
@@ -114,16 +115,23 @@ def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
         assert all(np.isnan(run(a, b)[at[op]]) for op in ("min", "max"))
 
 
-def test_what_stands_for_expm1_in_a_slack_is_no_less():
+def test_what_stands_for_steps_of_a_slack_is_no_less():
     e = symbol("e")
-    root = expm1(e) * 2
-    cheap = compiled.cheap(root, e)
-    assert "expm1" not in text(cheap)
-    assert compiled.cheap(root, root) is root  # a value's own is computed anyway
-    for error in (0.0, 1e-300, 1e-16, 0.1, 0.999, 1.0, 1.5, 700.0, np.nan):
-        with np.errstate(over="ignore"):
-            (least,), (found,) = (program(g)({"e": np.float64(error)}, (1,)) for g in (root, cheap))
-        assert not found * SECOND_ORDER < least
+    error = abs(e)
+    for root in (
+        expm1(error) * 2,
+        minimum(error, error * error) * 3,
+        error / (1 + exp(e)),
+        1 / (1 + error / (1 + error)),
+    ):
+        cheap = compiled.cheap(root, e)
+        assert "expm1" not in text(cheap)
+        assert "min" not in text(cheap)
+        assert compiled.cheap(root, root) is root  # a value's own is computed anyway
+        for value in (0.0, 1e-300, -1e-16, 0.1, 0.999, 1.0, -1.5, 700.0, np.nan):
+            with np.errstate(over="ignore"):
+                (least,), (found,) = (program(g)({"e": np.float64(value)}, (1,)) for g in (root, cheap))
+            assert not found * SECOND_ORDER < least
 
 
 @pytest.mark.skipif("ACLNN_TEST_ENGINES" not in os.environ, reason="compiles for minutes; ACLNN_TEST_ENGINES=1")
@@ -189,23 +197,46 @@ def test_exp_is_within_its_bound():
 @settings(max_examples=300, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1e-6), st.sampled_from(list(TYPES)))
 @example(1.0, 5.4377604581636665e-08, "float32")  # the midpoint below a power of two lies twice as close
-def test_what_the_encoder_does_not_doubt_is_right_in_the_whole_interval(value, share, name):
-    slack = abs(value) * share
-    code, doubt = compiled.encoder(name)(value, slack)
-    if doubt:
-        return
-    got = np.asarray(code).astype(np.uint32 if name == "float32" else np.uint16).view(TYPES[name])
-    for end in (mpq(value) - mpq(slack), mpq(value), mpq(value) + mpq(slack)):
-        assert float(got) == round_rational(end, FORMATS[name])
+@example(1 + 2.0**-8, 2.0**-50, "bfloat16")
+@example(2.0**-25 * 3, 2.0**-50, "float16")
+def test_what_a_test_does_not_doubt_is_right_in_the_whole_interval(value, share, name):
+    for encode, least in ((rounding.encoder(name), 0.0), (rounding.quick(name), 2.0**-52)):
+        slack = abs(value) * (share + least)
+        code, doubt = encode(value, slack)
+        if doubt:
+            continue
+        got = np.asarray(code).astype(np.uint32 if name == "float32" else np.uint16).view(TYPES[name])
+        for end in (mpq(value) - mpq(slack), mpq(value), mpq(value) + mpq(slack)):
+            assert float(got) == round_rational(end, FORMATS[name])
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_midpoints_overflow_and_special_values_are_doubted(name):
     fmt = FORMATS[name]
     middle = 1 + 2.0 ** -(fmt.mant + 1)
-    for value in (middle, -middle, fmt.quantum / 2, 3 * fmt.quantum / 2, fmt.overflow, np.inf, -np.inf, np.nan):
-        assert compiled.encoder(name)(value, abs(value) * 1e-15)[1]
-    assert not compiled.encoder(name)(np.nextafter(middle, 2), 0.0)[1]
+    for encode in (rounding.encoder(name), rounding.quick(name)):
+        for value in (middle, -middle, fmt.quantum / 2, 3 * fmt.quantum / 2, fmt.overflow, np.inf, -np.inf, np.nan):
+            assert encode(value, abs(value) * 1e-15)[1]
+        assert encode(1e-300, 2e-300)[1]  # which zero is not known
+        assert not encode(0.0, 0.0)[1]
+        assert not encode(-0.0, 0.0)[1]
+        assert encode(-0.0, 0.0)[0] & 0xFFFF == (0 if name == "float32" else 0x8000)
+    assert not rounding.encoder(name)(np.nextafter(middle, 2), 0.0)[1]
+
+
+def test_without_the_processors_own_conversion_float16_has_the_same_bits():
+    codes = np.arange(1 << 16, dtype=np.uint16)
+    finite = codes[np.isfinite(codes.view(np.float16))].view(np.int16)
+    by_bits = rounding.njit(rounding._load_float16_by_bits)
+    assert all(by_bits(finite, i) == finite[i].view(np.float16) for i in range(0, finite.size, 7))
+    near = codes[::5].view(np.float16).astype(np.float32).view(np.uint32)
+    beside = np.concatenate([near + np.uint32(step) for step in (0, 1, 0x1000, 0xFFF, 0x1001, 0x1800)])
+    for single in beside.view(np.float32):
+        code, doubt = rounding._narrow_float16_by_bits(single)
+        other, also = rounding._narrow_float16(single)
+        assert doubt or int(code) & 0xFFFF == int(np.float16(single).view(np.uint16)), single
+        assert also or int(other) & 0xFFFF == int(np.float16(single).view(np.uint16)), single
+        assert also >= doubt  # a doubt for too much is the quick one's
 
 
 class TestChoice:

@@ -47,6 +47,16 @@ def test_mishs_document_broadcasts_one_way_promotes_and_knows_no_empty_tensors()
     assert authority(f32(0, 3), f32(0, 3), f32(0, 3)) == SOURCE
 
 
+def test_mishs_document_excepts_ascend910_alone_from_bfloat16() -> None:
+    narrow, wide = TensorSpec((3,), "bfloat16"), f32(3)
+    for soc, authority in (("ascend910", DOCUMENT), ("ascend310p", SOURCE)):
+        for given in ((narrow, wide, wide), (wide, narrow, wide), (wide, wide, narrow)):
+            call = dict(zip(("gradOutput", "self", "gradInput"), given, strict=True))
+            assert refused_by("aclnnMishBackward", soc, **call) == authority
+    other = TensorSpec((3,), "int32")
+    assert refused_by("aclnnMishBackward", "ascend310p", gradOutput=other, self=wide, gradInput=wide) == DOCUMENT
+
+
 def test_log_softmaxs_document_allows_dim_to_be_the_rank_and_types_that_differ() -> None:
     def authority(soc: str = SOC, y: TensorSpec | None = None, dim: int = 0, kind: str = "float32") -> str:
         x = TensorSpec((2, 3), kind)
@@ -87,3 +97,24 @@ def test_the_mean_squared_errors_document_lists_no_type_of_out() -> None:
     assert refused_by("aclnnMseLossBackward", **given, out=double) == SOURCE
     twice = dict.fromkeys(("gradOutput", "self", "target", "out"), double)
     assert refused_by("aclnnMseLossBackward", reduction=0, **twice) == DOCUMENT
+
+
+def test_the_documents_lists_of_types_and_ranks_are_theirs() -> None:
+    f64, i32 = TensorSpec((3,), "float64"), TensorSpec((3,), "int32")
+    l1 = "aclnnL1LossBackward"
+    for (g, x, out), authority in (
+        ((f16(3), f32(3), f16(3)), DOCUMENT),  # which promotes
+        ((f32(3), f32(3), f64), SOURCE),
+        ((i32, f32(3), f32(3)), SOURCE),
+        ((f32(), f32(), f32()), SOURCE),
+    ):
+        assert accepted_by(l1, gradOutput=g, self=x, target=x, reduction=0, gradInput=out) == authority
+    for out, authority in ((f16(3), DOCUMENT), (f64, SOURCE)):
+        assert accepted_by("aclnnHardsigmoidBackward", gradOutput=f32(3), self=f32(3), out=out) == authority
+    for shape, authority in (((3,), DOCUMENT), ((), SOURCE)):
+        same = dict.fromkeys(("gradOutput", "self", "target", "out"), f32(*shape))
+        assert accepted_by("aclnnMseLossBackward", reduction=0, **same) == authority
+        assert accepted_by("aclnnKlDivBackward", reduction=0, logTarget=False, **same) == authority
+    for out, authority in ((f32(0, 4), DOCUMENT), (f32(7), SOURCE)):
+        given = {"gradOutput": f32(0, 4), "self": f32(1, 4), "lambd": 0.5, "gradInput": out}
+        assert accepted_by("aclnnHardshrinkBackward", **given) == authority

@@ -82,3 +82,14 @@ def test_a_sum_of_nothing_has_no_golden() -> None:
     one, none = np.ones(1, np.float32), np.ones((0, 1), np.float32)
     with pytest.raises(oracle.OracleError, match="the sum of no terms"):
         oracle.golden(NAME, gradOutput=none, self=one, target=none, reduction=0, logTarget=False)
+
+
+def test_a_float16_kernel_gets_the_means_factor_from_the_host() -> None:
+    for count, factor in ((20000, 1 / 20000), (70000, 1 / 70000), (1 << 22, 2.0**-22)):
+        half = np.ones(count, np.float16)
+        call = Call(
+            op="aclnnKlDivBackward", soc="ascend910b", attrs={"reduction": 1, "logTarget": False},
+            inputs={"gradOutput": half * np.float16(60000), "self": half, "target": half}, outputs={"out": half.copy()},
+        )  # fmt: skip
+        wanted = np.float16(-60000) * np.float16(factor)  # of count alone float16 would make an infinity, and 0 of that
+        assert (compute(call) == wanted).all(), count

@@ -80,3 +80,18 @@ def test_refusals_name_the_rule(change: dict[str, Any], problem: str) -> None:
     status = oracle.validate(NAME, **{**given, **change})
     assert status.name == "ACLNN_ERR_PARAM_INVALID"
     assert problem in status.reason
+
+
+def test_a_target_beyond_int32_is_ignored_on_ascend950_alone_and_elsewhere_unspecified() -> None:
+    beyond = 2**32 + 2
+    one = np.ones(1, np.float32)
+    call = {
+        "gradOutput": one, "self": np.ones((1, 3, 1, 2), np.float32), "target": np.array([[[beyond, 1]]]),
+        "weight": np.ones(3, np.float32), "reduction": 2, "ignoreIndex": beyond, "totalWeight": one,
+    }  # fmt: skip
+    for soc in ("ascend910b", "ascend910_93", "ascend910"):
+        with pytest.raises(oracle.OracleError, match=rf"target\[0\] is {beyond}.*int32 on {soc}.*unspecified"):
+            oracle.golden("aclnnNLLLoss2dBackward", soc=soc, **call)
+    assert oracle.golden("aclnnNLLLoss2dBackward", soc="ascend950", **call)["out"].reshape(-1).tolist() == [
+        0, 0, 0, -1, 0, 0,
+    ]  # fmt: skip

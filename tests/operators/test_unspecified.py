@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from oracle import Call
+from oracle.model.dtypes import DTYPES
 from oracle.model.platforms import PLATFORMS
 from oracle.operators.api import operator, reference
 
@@ -67,5 +68,25 @@ def test_what_ascend910_makes_of_nan_is_not_known_where_it_clamps_or_its_compari
         assert unspecified("aclnnPreluBackward", soc, weight=[2], **x) == wanted, soc
         assert unspecified("aclnnPreluBackward", soc, output="gradWeight", weight=[2], **x) == wanted[:1], soc
         assert unspecified("aclnnLeakyReluBackward", soc, {"negativeSlope": 0.1, "selfIsResult": False}, **x) == wanted
-        assert unspecified("aclnnThresholdBackward", soc, {"threshold": 1.0}, **x) == wanted, soc
+        masked = [soc in ("ascend910", "ascend950"), False]  # the latter in every release
+        assert unspecified("aclnnThresholdBackward", soc, {"threshold": 1.0}, **x) == masked, soc
         assert unspecified("aclnnHardtanhBackward", soc, {"min": 0.0, "max": 2.0}, **x) == wanted, soc
+
+
+def test_a_clamped_self_stands_for_thresholds_comparison_in_bfloat16_alone() -> None:
+    x = np.array([NAN, 1e-39, 1], np.float32)
+    for kind, wanted in (("float32", [False] * 3), ("bfloat16", [True, True, False])):
+        dtype = DTYPES[kind].numpy
+        call = Call(
+            op="aclnnThresholdBackward", soc="ascend910b", attrs={"threshold": 0.0},
+            inputs={"gradOutput": np.ones(3, dtype), "self": x.astype(dtype)}, outputs={"out": np.empty(3, dtype)},
+        )  # fmt: skip
+        assert reference(call).unspecified.tolist() == wanted, kind
+
+
+def test_ascend950_rounds_one_number_to_hardsigmoids_edge() -> None:
+    below = np.nextafter(np.float32(3), np.float32(0))
+    x = [below, np.nextafter(below, np.float32(0)), -below, 3, -3]
+    for soc in PLATFORMS:
+        found = unspecified("aclnnHardsigmoidBackward", soc, gradOutput=np.ones(5), self=x)
+        assert found == [soc == "ascend950", *[False] * 4], soc

@@ -1,0 +1,185 @@
+"""Operands and results of compiled loops: bits widened to float64, and float64 rounded to codes, with a proof.
+
+A quick test, which a loop over vectors makes, settles nearly every element; a close one, on single elements, most of
+the rest. What neither settles is left to the NumPy road. docs/proof.md derives both.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+from typing import Any
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from ..model.dtypes import FORMATS
+
+njit = numba.njit
+i32, i64, u32, u64, f32, f64 = np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64
+
+# Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
+CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
+OUT = {4: np.uint32, 2: np.uint16}
+LARGEST_HALF = int(np.float32(65504.0).view(np.int32))  # float16's largest number
+
+
+def load(operand, i):
+    """Element i of an operand as float64; a number stands for itself."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(load)
+def _load(operand, i):
+    if not isinstance(operand, types.Array):
+        return lambda operand, i: operand
+    half = _load_float16 if CONVERTS_HALF else _load_float16_by_bits
+    return {types.uint32: _load_float32, types.uint16: _load_bfloat16, types.int16: half}[operand.dtype]
+
+
+def _load_float32(operand, i):
+    return f64(u32(operand[i]).view(f32))
+
+
+def _load_bfloat16(operand, i):
+    return f64(u32(u32(operand[i]) << u32(16)).view(f32))
+
+
+def _load_float16(operand, i):
+    return f64(widened(operand[i]))
+
+
+def _load_float16_by_bits(operand, i):
+    code = i32(operand[i])
+    magnitude = i32(code & i32(0x7FFF))
+    shifted = i32(magnitude << i32(13))
+    normal = i32(shifted + i32(112 << 23)).view(f32)
+    subnormal = f32(i32(shifted + i32(113 << 23)).view(f32) - f32(2.0**-14))
+    value = subnormal if magnitude < i32(1 << 10) else normal
+    value = f32(np.nan) if magnitude >= i32(31 << 10) else value  # not finite: left to the other road
+    return f64(-value if code < i32(0) else value)
+
+
+@intrinsic
+def widened(context, code):
+    """float16's bits as float32, by the processor's own conversion."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.int16), generate
+
+
+@intrinsic
+def narrowed(context, single):
+    """A float32 number rounded to float16's bits, by the processor's own conversion."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(builder.fptrunc(arguments[0], ir.HalfType()), ir.IntType(16))
+
+    return types.int16(types.float32), generate
+
+
+# Else LLVM calls a library, element by element.
+CONVERTS_HALF = platform.machine() in ("aarch64", "arm64") or bool(llvmlite.binding.get_host_cpu_features().get("f16c"))
+
+
+@functools.cache
+def encoder(dtype: str) -> Any:
+    """Return encode(value, slack) -> (code of the rounded value, whether [value - slack, value + slack] leaves doubt):
+    the close test.
+
+    Adding 2^(e + 52 - mant), e the exponent but at least emin, rounds to the format and leaves the significand in the
+    last bits. In doubt: a midpoint within ``slack`` (twice counted, for below a power of two midpoints lie twice as
+    close), overflow, and whatever is not finite.
+    """
+    fmt = FORMATS[dtype]
+    places = 52 - fmt.mant
+    least, magic_step, half_step = i64((1023 + fmt.emin) << 52), i64(places << 52), i64((fmt.mant + 1) << 52)
+    largest = i64((1023 + 1 - fmt.emin) << 52)  # the exponent of the largest finite number
+    infinity = i64((3 - 2 * fmt.emin) << fmt.mant)  # the code after its own
+    sign = i64(1 << (31 if dtype == "float32" else 15))
+
+    @njit(error_model="numpy")
+    def encode(value, slack):
+        bits = f64(value).view(i64)
+        size = abs(value)
+        exponent = max(bits & i64(0x7FF << 52), least)
+        magic_bits = i64(exponent + magic_step)
+        magic = magic_bits.view(f64)
+        shifted = size + magic
+        rest = abs(size - (shifted - magic))
+        half = i64(exponent - half_step).view(f64)
+        code = ((exponent - least) >> places) + (f64(shifted).view(i64) - magic_bits)
+        doubt = (not (rest + (slack + slack) < half)) | (code >= infinity) | (exponent > largest)  # NaN is not less
+        return code | ((bits >> i64(63)) & sign), doubt | ((size <= slack) & (slack > 0.0))
+
+    return encode
+
+
+@functools.cache
+def quick(dtype: str) -> Any:
+    """Return encode(value, slack), whose code is right and proved where it leaves no doubt: the quick test, for slacks
+    that include 2u of the value.
+
+    Both ends are rounded to float32, which leaves doubt unless they agree; then float32 to the type.
+    """
+    narrow = narrower(dtype)
+
+    @njit(error_model="numpy")
+    def encode(value, slack):
+        low, high = f32(value - slack), f32(value + slack)
+        code, near = narrow(low)
+        return code, near | (f32(high - low) != f32(0.0)) | (abs(value) < slack)  # infinity less itself is NaN
+
+    return encode
+
+
+def narrower(dtype: str) -> Any:
+    """Return narrow(single) -> (code, doubt) of a number that float32 rounds to this one.
+
+    To float32 there is nothing to do. A midpoint of a narrower type is a float32 number itself: only if it is this one
+    is there a doubt, and where this one is not finite there.
+    """
+    half = _narrow_float16 if CONVERTS_HALF else _narrow_float16_by_bits
+    return {"float32": _same, "bfloat16": _narrow_bfloat16, "float16": half}[dtype]
+
+
+@njit(error_model="numpy")
+def _same(single):
+    return f32(single).view(u32), False
+
+
+@njit(error_model="numpy")
+def _narrow_bfloat16(single):
+    bits = f32(single).view(i32)
+    size = i32(bits & i32(0x7FFFFFFF))
+    code = i32(i32(size + i32(0x8000)) >> i32(16))
+    halfway = i32(size & i32(0xFFFF)) == i32(0x8000)
+    return u32(code | i32(i32(bits >> i32(16)) & i32(0x8000))), halfway | (size > i32(0x7F7F0000))
+
+
+@njit(error_model="numpy")
+def _narrow_float16(single):
+    code = narrowed(single)
+    size = i32(f32(single).view(i32) & i32(0x7FFFFFFF))
+    halfway = i32(size & i32(0x1FFF)) == i32(0x1000)
+    halfway |= abs(f32(single - widened(code))) == f32(2.0**-25)  # among subnormals
+    return code, halfway | (size > i32(LARGEST_HALF))
+
+
+@njit(error_model="numpy")
+def _narrow_float16_by_bits(single):
+    bits = f32(single).view(i32)
+    size = i32(bits & i32(0x7FFFFFFF))
+    exponent = max(i32(size & i32(0xFF << 23)), i32(113 << 23))  # subnormals have the smallest normal's
+    magic = i32(exponent + i32(13 << 23))  # to which added, a number is rounded to float16
+    shifted = f32(size.view(f32) + magic.view(f32))
+    rest = abs(f32(size.view(f32) - f32(shifted - magic.view(f32))))
+    half = i32(exponent - i32(11 << 23)).view(f32)
+    code = i32(i32(i32(exponent - i32(113 << 23)) >> i32(13)) + i32(shifted.view(i32) - magic))
+    return np.int16(code | i32(i32(bits >> i32(16)) & i32(0x8000))), (rest == half) | (size > i32(LARGEST_HALF))
