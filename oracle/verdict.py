@@ -86,11 +86,10 @@ def compare(reference: Reference, actual: Array, *, saturates: bool = False) -> 
     flat = _Flat.of(reference, actual)
     result = Comparison(kernel_share=None if flat.lost is None else 0.0)
     scratch = np.empty(min(BLOCK, flat.size))
-    with np.errstate(all="ignore"):
-        for start in range(0, flat.size, BLOCK):
-            block = flat if flat.size <= BLOCK else flat.block(slice(start, min(start + BLOCK, flat.size)))
-            if not _plain(block, scratch[: block.size], result):
-                _special(block, start, flat.size, saturates, result)
+    for start in range(0, flat.size, BLOCK):
+        block = flat if flat.size <= BLOCK else flat.block(slice(start, min(start + BLOCK, flat.size)))
+        if not _plain(block, scratch[: block.size], result):
+            _special(block, start, flat.size, saturates, result)
     return result
 
 

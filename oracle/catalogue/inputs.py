@@ -9,7 +9,7 @@ import numpy as np
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
-from ..numerics.codes import code, codes
+from ..numerics.codes import code, codes, has_nan
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.rounding import round_to, unify_nans
 from .case import Case, TensorPlan
@@ -45,11 +45,10 @@ def spec_of_plan(plan: TensorPlan) -> TensorSpec:
 def _input(case: Case, name: str, plan: TensorPlan, seed: int) -> Any:
     if plan.spec_only or plan.data is None:
         return spec_of_plan(plan)
-    return make_buffer(plan, case.id, name, seed).view
+    return _made(plan, case.id, name, seed).view
 
 
-@ieee_arithmetic
-def make_buffer(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
+def _made(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
     """Return a planned tensor with its data inside its guarded buffer."""
     buffer = allocate(plan.shape, plan.dtype, plan.view)
     if DTYPES[plan.dtype].kind in ("float", "narrow"):
@@ -59,6 +58,9 @@ def make_buffer(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
     target = buffer.view if stored == plan.shape else _once(buffer.view, stored)
     target[...] = values.reshape(stored)
     return buffer
+
+
+make_buffer = ieee_arithmetic(_made)
 
 
 def make_values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, name: str, seed: int) -> Array:
@@ -92,13 +94,17 @@ def outliers(values: Array, factor: float, dtype: str, stream: Stream) -> Array:
     return values
 
 
+_ROUNDED = frozenset(("float16", "bfloat16", "float32", "float64"))
+
+
 def store(values: Array, dtype: str) -> Array:
     """Store float64 or int64 values in a dtype: floats rounded once, integers only where they fit."""
     row = DTYPES[dtype]
-    if row.name in ("float16", "bfloat16", "float32", "float64"):
+    if row.name in _ROUNDED:
         values = values.astype(np.float64, copy=False)
-        rounded = round_to(values, dtype)
-        unify_nans(rounded)
+        rounded = round_to(values, row)
+        if has_nan(values):
+            unify_nans(rounded)
         return rounded
     with np.errstate(over="ignore", invalid="ignore"):
         stored = values.astype(row.numpy)

@@ -129,13 +129,13 @@ def dtype_of(value: object) -> DType:
     if isinstance(value, DType):
         return value
     if isinstance(value, str):
-        if value in DTYPES:
-            return DTYPES[value]
+        found = DTYPES.get(value)
     else:
-        found = find(value)
-        if found is not None:
-            return found
-    raise unknown("dtype", value, DTYPES)
+        found = _BY_NUMPY.get(value) if isinstance(value, np.dtype) else None
+        found = found or find(value)
+    if found is None:
+        raise unknown("dtype", value, DTYPES)
+    return found
 
 
 def find(value: object) -> DType | None:

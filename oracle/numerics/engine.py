@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import threading
 from types import ModuleType
 
 from ..model.errors import OracleError
+from ..model.variables import Variable
 from .sink import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
-_VARIABLE = "ACLNN_ORACLE_ENGINE"
+_VARIABLE = Variable("ACLNN_ORACLE_ENGINE")
 WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many
 LARGE = 1 << 18  # elements of a call
 
@@ -26,11 +26,12 @@ _done = 0
 def compiled_engine(sink: Sink) -> ModuleType | None:
     """Return the compiled engine where it is to be used."""
     global _done
-    choice = os.environ.get(_VARIABLE, "auto")
+    text = _VARIABLE.text()
+    choice = "auto" if text is None else text
     if choice not in ENGINES:
-        raise OracleError(f"environment variable {_VARIABLE}={choice!r} must be one of {', '.join(ENGINES)}")
+        raise OracleError(f"environment variable {_VARIABLE.name}={choice!r} must be one of {', '.join(ENGINES)}")
     if choice == "compiled" and not installed():
-        raise OracleError(f"{_VARIABLE}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
+        raise OracleError(f"{_VARIABLE.name}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
     if choice == "numpy":
         return None
     if choice == "auto":
@@ -47,7 +48,7 @@ def compiled_engine(sink: Sink) -> ModuleType | None:
 
 def insisted() -> bool:
     """Whether the compiled engine was asked for by name, whatever compiling costs."""
-    return os.environ.get(_VARIABLE) == "compiled"
+    return _VARIABLE.text() == "compiled"
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import dtype_of
-from .blocks import Index, Lane, block_size, blocks, pool_for, region_size, run_blocks
+from .blocks import Index, Lane, axis_last, block_size, blocks, pool_for, region_size, run_blocks
 from .engine import compiled_engine
 from .extremes import highest_of_rows, lowest_of_rows
 from .fractions64 import two_sum
@@ -50,7 +50,7 @@ def evaluate(
     scheme: RowScheme, grad: Array, output: Array, axis: int, sink: Sink, made: type[Rows] | None = None
 ) -> None:
     """Fill the sink by blocks of whole rows, of the class ``made``."""
-    grad, output = (np.moveaxis(t, axis, -1) for t in (grad, output))
+    grad, output = axis_last(grad, axis), axis_last(output, axis)
     sink = sink.moved(axis)
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
@@ -254,7 +254,7 @@ def run_sum(values: Array) -> Array:
 
 def tree_sum(terms: Array, axis: int) -> Array:
     """Sums along an axis, kept, as a device makes them: a binary tree in the terms' own type."""
-    terms = np.moveaxis(terms, axis, -1)
+    terms = axis_last(terms, axis)
     while terms.shape[-1] > 1:
         half = terms.shape[-1] // 2
         pairs = terms[..., :half] + terms[..., half : 2 * half]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .blocks import apart, convert
+from .blocks import apart, axis_last, convert
 from .extremes import highest, some
 from .proof import Exact, Refine, settle, store_between, store_close
 from .rounding import unify_nans, widen
@@ -60,7 +60,7 @@ class Sink:
 
     def moved(self, dim: int) -> Sink:
         """Return a sink over the arrays with ``dim`` moved last."""
-        return self if dim in (-1, self.out.ndim - 1) else self._over(lambda array: np.moveaxis(array, dim, -1))
+        return self if dim in (-1, self.out.ndim - 1) else self._over(lambda array: axis_last(array, dim))
 
     def _over(self, view: Callable[[Array], Array]) -> Sink:
         part = self._copy()

@@ -28,6 +28,7 @@ from .registry import OPERATORS
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
+_FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # as nearly all operands have them
 COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
 
 
@@ -38,10 +39,9 @@ def operators() -> tuple[str, ...]:
 
 def operator(name: str) -> Operator:
     """Return an operator by its aclnn name; OracleError names the known ones."""
-    found = OPERATORS.get(name) if isinstance(name, str) else None
-    if found is None:
+    if not isinstance(name, str) or name not in OPERATORS:
         raise unknown("operator", name, OPERATORS)
-    return found
+    return OPERATORS[name]
 
 
 def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -> None:
@@ -182,13 +182,12 @@ def _accepted(op: str, soc: str, status: Status) -> None:
 
 def served(op: Operator, args: Arguments) -> None:
     """Refuse inputs the operator takes and no golden is made of. Raises OracleError."""
-    for parameter in op.parameters:
-        value = args.get(parameter.name)
-        if isinstance(value, (complex, np.complexfloating)):
+    for parameter in op.attributes:
+        if isinstance(args.get(parameter.name), (complex, np.complexfloating)):
             raise OracleError(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
     for parameter in op.operands:
         value = args.get(parameter.name)
-        if value is not None and dtype_of(value.dtype).name not in FLOATS:
+        if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
             raise OracleError(
                 f"{op.name}: {parameter.name} has dtype {value.dtype}, which the operator accepts and the golden does "
                 f"not serve; served: {', '.join(FLOATS)}"

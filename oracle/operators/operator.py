@@ -213,6 +213,10 @@ class Operator:
         """The input whose shape and dtype the output has by default."""
         return next(p.name for p in self.parameters if p.role is MAIN)
 
+    @cached_property
+    def attributes(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == "attr")
+
     def attribute(self, role: str) -> Parameter | None:
         """Return the attribute of a role (``axis``, ``reduction``, ``ignore index``), if there is one."""
         return next((p for p in self.parameters if p.kind == "attr" and p.role == role), None)
@@ -259,7 +263,7 @@ class Operator:
 
     @cached_property
     def _attribute_roles(self) -> tuple[tuple[str, str], ...]:
-        return tuple((str(p.role), p.name) for p in self.parameters if p.kind == "attr")
+        return tuple((str(p.role), p.name) for p in self.attributes)
 
     def shape_of(self, name: str, main: Shape, attributes: Attributes) -> Shape:
         """Return a shape that an input has beside a main operand of a shape."""

@@ -36,6 +36,9 @@ class Registry(Mapping[str, Operator]):
     def __getitem__(self, name: str) -> Operator:
         return (self._found if self._loaded else self._all())[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in (self._found if self._loaded else self._all())
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
 

@@ -20,6 +20,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import Platform
 from ..numerics import rows
+from ..numerics.blocks import axis_last
 from ..numerics.extremes import highest, lowest_of_rows, some
 from ..numerics.rows import RowScheme
 from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
@@ -136,9 +137,9 @@ class Softmax:
         """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device. Products
         and sums are not flushed anywhere."""
         written = FORMS["950" if form.startswith("950") else "tbe"]
-        g, y = (np.moveaxis(np.atleast_1d(a[name]), a["dim"], -1) for name in ("gradOutput", "output"))
+        g, y = (axis_last(np.atleast_1d(a[name]), a["dim"]) for name in ("gradOutput", "output"))
         result = np.empty(a["output"].shape, compute)
-        target = np.moveaxis(np.atleast_1d(result), a["dim"], -1)
+        target = axis_last(np.atleast_1d(result), a["dim"])
         with np.errstate(all="ignore"):
             for block in rows.blocks_of(g.shape):
                 some_g, some_y = g[block].astype(compute), y[block].astype(compute)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -29,19 +29,21 @@ from .repeat import differences, is_repeated
 Device = Callable[[], AbstractContextManager[None]]  # around every call into a backend
 
 
-@dataclass
 class Stopwatch:
-    """Seconds spent, by the name of a record's field."""
+    """Seconds spent, by the name of a record's field: ``with watch("golden_s"):``, one at a time."""
 
-    seconds: dict[str, float] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
 
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+    def __call__(self, name: str) -> Stopwatch:
+        self._name = name
+        return self
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds[self._name] = self.seconds.get(self._name, 0.0) + time.perf_counter() - self._started
 
 
 @dataclass(frozen=True)

@@ -138,10 +138,9 @@ def scan(sample: Sample, rows: list[Row], inf_narrow: bool, narrowed_error: bool
     found = Scan(rows, form, inf_narrow, [0] * len(rows), [0] * len(rows))
     # Below this error a finite actual proves that the golden stays finite when narrowed.
     fast_below = form.overflow - form.max if inf_narrow else math.inf
-    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        for block in blocks(sample):
-            g = quantize(block.golden, form) if narrowed_error else block.golden
-            found.block(block.start, g, block.actual, fast_below)
+    for block in blocks(sample):
+        g = quantize(block.golden, form) if narrowed_error else block.golden
+        found.block(block.start, g, block.actual, fast_below)
     return found
 
 
