@@ -56,13 +56,16 @@ class ByClass:
         said = _attributes_of(variant.over(whole) for variant in chain(*axes, [Layer({}, ())]))
         self._beside = [k for k, name in enumerate(shown, 2) if name in said or name == self._axis]
 
-    def rows(self, planned: Callable[[Row], Sequence[Case]]) -> Iterator[Row]:
-        """Yield rows in which any two or three classes and values meet. ``planned``: the cases of a row."""
+    def rows(self, planned: Callable[[Row], Sequence[Case]], refusing: bool = False) -> Iterator[Row]:
+        """Yield rows in which any two or three classes and values meet. ``planned``: the cases of a row, none where
+        it is ``refusing`` and refuses it."""
         free, together = self._free, (1, *self._beside)
         plain = (0,) * len(free)
         joint = [_with(plain, together, whole) for whole in product(*(range(len(free[k])) for k in together))]
         if self._beside and self._operator.attribute("ignore index") is not None:
             joint = [row for row in joint if not any(ignores_in_vain(self._operator, c) for c in planned(row))]
+        if refusing and self._beside:
+            joint = [row for row in joint if planned(row)]
         if self._along:
             joint = self._of_each_label(joint)
         labels = [self._label(row) for row in joint]
@@ -80,6 +83,11 @@ class ByClass:
         found += [(0, k, *(0 for _ in others[1:])) for k in self._rare_threes(joint, {row[1] for row in found})]
         for dtype, label, *rest in found:
             yield _with(joint[label], others, (dtype, *rest))
+
+    def variants_of(self, row: Row) -> list[Layer]:
+        """Return a row's variants."""
+        first = len(row) - len(self._variants)
+        return [self._free[k][row[k]] for k in range(first, len(row))]
 
     def _rare_twos(self, row: Row) -> list[str]:
         """Whether a shape has each two of the classes that no smaller shape has, which all else has to meet too."""

@@ -24,7 +24,7 @@ from .layers import Draft, Layer, Reader
 from .layout import parse
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, shapes_in
-from .telling import Telling
+from .telling import Telling, telling_alone
 from .turns import Turns, Values, as_layer, combinations
 from .written import check_format, expectations, listed, platforms, stand_in
 
@@ -203,6 +203,9 @@ class Expander:
             yield from self.covered_where_accepted(free, axes, cache(planned))
             return
         if by:
+            if self.from_class:
+                free[2:] = telling_alone(self.operator, free, len(axes), planned)
+                axes = free[len(free) - len(axes) :]
             yield from self.covered_by_class(self.in_classes(whole, cover, free, shown, axes), family, planned)
             return
         for row in covering([len(axis) for axis in free], STRENGTHS[cover]):
@@ -212,7 +215,10 @@ class Expander:
         self, by: by_class.ByClass, family: Layer, planned: Callable[..., list[Case]]
     ) -> Iterator[Case]:
         """Yield the cases of rows in which classes meet; those that ``each_dtype`` is written for in its tier."""
-        rows = list(by.rows(planned))
+        rows = list(by.rows(planned, self.from_class))
+        if self.from_class:
+            telling = Telling(self.operator)
+            rows = [row for row in rows if any(telling(case, by.variants_of(row)) for case in planned(row))]
         earlier = family.keys.get("each_dtype")
         few = by.with_each_dtype(rows) if earlier else ()
         for row in rows:

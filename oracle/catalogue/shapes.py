@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 
 from ..model.errors import OracleError, unknown
-from ..model.shape_classes import small_shapes
+from ..model.shape_classes import few_shapes, small_shapes
 from . import sizes
 from .generators import size_of
 
@@ -32,7 +32,7 @@ def main_shapes(axis: list[Any]) -> Iterator[Shape]:
         if isinstance(item, dict) and "sizes" in item:
             yield from sizes.shapes(item["sizes"])
         elif isinstance(item, dict) and "classes" in item:
-            yield from small_shapes(*item["classes"], item.get("count", ""))
+            yield from _of_classes(item)
         elif isinstance(item, dict):
             yield from product(*(_lengths(entry) for entry in item["product"]))
         else:
@@ -48,8 +48,13 @@ def _shapes_of(item: Any) -> int:
     if "sizes" in item:
         return len(sizes.shapes(item["sizes"]))
     if "classes" in item:
-        return len(small_shapes(*item["classes"], item.get("count", "")))
+        return len(_of_classes(item))
     return math.prod(len(_lengths(entry)) for entry in item["product"])
+
+
+def _of_classes(item: dict[str, Any]) -> tuple[Shape, ...]:
+    least, most = item["classes"]
+    return few_shapes(least, most) if "few" in item else small_shapes(least, most, item.get("count", ""))
 
 
 def _lengths(entry: Any) -> list[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,25 @@ class Telling:
             found = references(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
             self._leaves[chosen] = any(map(_tells, found.values()))
         return self._leaves.get(chosen, True)
+
+
+def telling_alone(
+    operator: Operator, free: Sequence[Sequence[Any]], variants: int, planned: Callable[[tuple[int, ...]], list[Case]]
+) -> list[list[Any]]:
+    """Return those values of each attribute and axis of variants (of ``free``, the last so many) that the plain call of
+    the last shape may have, where all products accept it that take the plain call, and it tells something."""
+    telling, plain = Telling(operator), (0, len(free[1]) - 1, *(0 for _ in free[2:]))
+    usual = {case.soc for case in planned(plain)}
+    found = []
+    for k, axis in enumerate(free[2:], 2):
+        kept = []
+        for i, value in enumerate(axis):
+            parts = [value] if k >= len(free) - variants else []
+            cases = planned((*plain[:k], i, *plain[k + 1 :]))
+            if any(telling(case, parts) and {case.soc} == usual for case in cases):
+                kept.append(value)
+        found.append(kept or list(axis[:1]))
+    return found
 
 
 def _is_one_value(plan: TensorPlan) -> bool:

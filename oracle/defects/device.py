@@ -54,7 +54,7 @@ def everything(shape: tuple[int, ...]) -> Array | None:
 
 def kernel_type(call: Call, arguments: Arguments) -> str:
     """What the host rounds to before the cast to the output."""
-    return operator(call.op).host_type(arguments, platform(call.soc))
+    return operator(call.op).host_type(arguments, platform(call.soc, call.cann))
 
 
 def write_in_place(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
@@ -112,7 +112,7 @@ class Device:
 
     def result(self, call: Call, given: Array) -> Array:
         """Read, compute, round to the kernel type, cast to the output's type."""
-        target = platform(call.soc)
+        target = platform(call.soc, call.cann)
         arguments: dict[str, Any] = dict(call.attrs)
         for name, value in call.inputs.items():
             arguments[name] = None if value is None else self.read(name, value, call)
@@ -147,7 +147,9 @@ def store_result(values: Array, call: Call, output: str) -> Array:
     """Return what a right device makes of a kernel's values: rounded to the kernel type, cast to the output's."""
     given = call.outputs[output]
     with np.errstate(all="ignore"):
-        return _stored(store, values, kernel_type(call, {**call.attrs, **call.inputs}), given, platform(call.soc))
+        return _stored(
+            store, values, kernel_type(call, {**call.attrs, **call.inputs}), given, platform(call.soc, call.cann)
+        )
 
 
 def _has_memory(call: Call) -> bool:

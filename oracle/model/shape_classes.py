@@ -86,6 +86,20 @@ def small_shapes(least: int, most: int, count: str = "") -> tuple[Shape, ...]:
 
 
 @cache
+def few_shapes(least: int, most: int) -> tuple[Shape, ...]:
+    """Return few of the small shapes, in which any two classes meet that meet in one: in turn that which adds most."""
+    shapes = [shape for shape in small_shapes(least, most) if OTHER not in classes(shape)]
+    met = [set(combinations(zip(FACTORS, classes(shape), strict=True), 2)) for shape in shapes]
+    left = set().union(*met)
+    found = []
+    while left:
+        best = max(range(len(met)), key=lambda k: (len(met[k] & left), -math.prod(shapes[k])))
+        found.append(shapes[best])
+        left -= met[best]
+    return tuple(found)
+
+
+@cache
 def only_in_large(shapes: tuple[Shape, ...]) -> tuple[Together, ...]:
     """Return the twos and threes of classes, the count aside, that some of the shapes have and no shape of a smaller
     class of :data:`LARGE`: none where the shapes are not all of one such class."""

@@ -92,16 +92,27 @@ def axis_last(array: Array, axis: int) -> Array:
 _LOCAL = threading.local()
 PASS = 1 << 15  # elements that are converted at once
 _WORTH_ALIGNING = 1 << 12  # bytes: a loop over fewer costs less than where they lie takes to be asked
+_MARGIN = 1 << 13  # bytes: 1024 float64 numbers, a chunk of the compiled loops
 _CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     """Return an uninitialised array that begins at a cache line."""
+    return _placed(shape, dtype, 0)
+
+
+def apart(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+    """Return an uninitialised array with nothing just before and behind it: before a compiled loop takes several
+    elements at once it asks whether arrays overlap, and counts what follows an array's end as its own."""
+    return _placed(shape, dtype, _MARGIN)
+
+
+def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < _WORTH_ALIGNING:
         return np.empty(shape, dtype)
-    raw: Array = np.empty(size + _CACHE_LINE, np.uint8)
-    start = -raw.ctypes.data % _CACHE_LINE
+    raw: Array = np.empty(margin + size + _CACHE_LINE + margin, np.uint8)
+    start = margin + (-raw.ctypes.data - margin) % _CACHE_LINE
     found: Array = raw[start : start + size].view(dtype)
     return found.reshape(shape)
 

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import functools
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .blocks import apart
 from .compiled import SCOPE, are_numbers, operand_codes, statements
-from .compiled_rounding import CODES, OUT, encoder, f64, i64, load, njit, u64
+from .compiled_rounding import CODES, OUT, f64, i64, load, njit, quick, u64
 from .engine import insisted
 from .envelopes import SHIFT, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
 from .expressions import ZERO, Expression, constant, walk
 from .functions import FAST, LN2_HI, LN2_LO, LOG2_E, PARTS, _powers
 from .graphs import DEPARTURE, VANISHING, Graphs, Operands
-from .machine_code import is_ready, keep
+from .machine_code import is_ready, keep, vectors_of
 from .ranges import largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import Region
@@ -33,6 +35,7 @@ WIDER = 1 + 2.0**-20  # a slack that no rounding makes narrower than the NumPy r
 KNOWN = ("+", "-", "*", "/", "neg", "abs", "where", "min", "max", "<", "<=", "==", "!=", "and", "or", "not", "sign",
          "sqrt", "exp")  # fmt: skip  # operations that have the same bits here as there
 POWERS = _powers()
+LANES = 8  # elements of a vector: LLVM's guess, 4, takes twice as long where exp looks up
 CHUNK = 1024  # elements whose look-ups are made at once
 PAYS = 1 << 26  # elements by one loop, whose evaluation by NumPy costs what compiling it does: seconds
 _ASKED: dict[tuple[str, str], int] = {}
@@ -105,12 +108,14 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
         twice=sink.rounded_value,
         ties=graphs.may_be_exact,
     )
-    left = np.empty(region.target.size, np.bool_)
+    left = apart((region.target.size,), np.bool_)
     target = region.target.reshape(-1).view(OUT[region.target.itemsize])
     run, arguments = _loop(loop, dtype), (given, tables, numbers, target, *(a.reshape(-1) for a in filled), left)
-    if not _pays(loop, dtype, left.size) and not is_ready(run, arguments):
+    ready = is_ready(run, arguments)
+    if not _pays(loop, dtype, left.size) and not ready:
         return None
-    run(*arguments)
+    with nullcontext() if ready else vectors_of(LANES):
+        run(*arguments)
     where = np.flatnonzero(left)
     return None if FEW * where.size > left.size else where
 
@@ -147,7 +152,7 @@ def _pays(loop: str, dtype: str, size: int) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _loop(loop: str, dtype: str) -> Any:
-    scope: dict[str, Any] = {**SCOPE, "encode": encoder(dtype), "exp": exp, "__name__": __name__}
+    scope: dict[str, Any] = {**SCOPE, "quick": quick(dtype), "exp": exp, "__name__": __name__}
     scope |= {"f32": np.float32, "u32": np.uint32, "i64": i64, "f64": f64, "load": load, "njit": njit}
     exec(loop, scope)
     return keep(scope["run"], f"judged {dtype}\n{loop}")
@@ -214,7 +219,7 @@ def source(
             f"            bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
             "            values[i] = v",
             "            kernel[i] = error",
-            "            out[i], unsure = encode(v, slack)",
+            "            out[i], unsure = quick(v, slack)",
             f"            left[i] = {' | '.join(odd)}",
         ]
     )

@@ -53,20 +53,29 @@ def evaluate(
     engine = compiled_engine(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
-    if engine is not None and not sink.judged and sink.is_in_place:
-        work.compiled_together(engine, sink)
-        return
+    doubts = [np.empty(0, np.intp)]  # where compiled passes leave something: settled together if that is possible
 
     def fill(index: Index) -> None:
-        part = work.at(index)
-        region = sink.region(index)
+        part, region = work.at(index), sink.region(index)
         with np.errstate(all="ignore"):
-            if engine is None or not part.compiled(engine, region):
+            left = None if engine is None else part.passed(engine, region)
+            if left is None:
                 for block in blocks(region.target.shape, block_size()):
                     part.put(block, region)
-            region.finish(part.exact, part.refine if graphs.has_second_look else None)
+            elif region.in_place:
+                doubts.append(left + (region.target.ctypes.data - sink.out.ctypes.data) // sink.out.itemsize)
+                return
+            else:
+                part.leave(left, region)
+            part.finish(region)
 
     run_blocks(blocks(sink.out.shape, region_size()), fill)
+    left = np.concatenate(doubts)
+    with np.errstate(all="ignore"):
+        for start in range(0, left.size, AT_ONCE):
+            region = sink.region((Ellipsis,))
+            work.leave(left[start : start + AT_ONCE], region)
+            work.finish(region)
 
 
 @dataclass(frozen=True)
@@ -303,38 +312,26 @@ class _Work:
 
     # ---- the compiled engine ----
 
-    def compiled(self, engine: Any, region: Region) -> bool:
-        """Fill a region in one compiled pass, what that leaves in doubt by NumPy. False: nothing is done, for the
-        engine does not know a bound."""
+    def passed(self, engine: Any, region: Region) -> Array | None:
+        """Make a compiled pass over a region; return the flat indices of what it leaves, None where it does nothing,
+        for the engine does not know a bound."""
+        found: Array | None
         if region.sink.judged:
-            where = engine.judged(self.graphs, self.operands, self.device, self.mean, region)
-            if where is not None and where.size:
-                self._judged(where, region)
-            return where is not None
-        self._leave(engine.elementwise(self.graphs, self.operands, region.target), region)
-        return True
+            found = engine.judged(self.graphs, self.operands, self.device, self.mean, region)
+        else:
+            found = engine.elementwise(self.graphs, self.operands, region.target)
+        return found
 
-    def compiled_together(self, engine: Any, sink: Sink) -> None:
-        """Fill a contiguous sink by compiled passes over its parts, whose doubts are settled together."""
-        target, doubts = sink.out, []
+    def finish(self, region: Region) -> None:
+        """Settle what a region leaves in doubt."""
+        region.finish(self.exact, self.refine if self.graphs.has_second_look else None)
 
-        def fill(index: Index) -> None:
-            part = self.at(index)
-            where = engine.elementwise(part.graphs, part.operands, target[index])
-            doubts.append(where + (target[index].ctypes.data - target.ctypes.data) // target.itemsize)
-
-        with np.errstate(all="ignore"):
-            run_blocks(blocks(target.shape, region_size()), fill)
-            left = np.concatenate([np.empty(0, np.intp), *doubts])
-            for start in range(0, left.size, AT_ONCE):
-                region = sink.region((Ellipsis,))
-                self._leave(left[start : start + AT_ONCE], region)
-                region.finish(self.exact, self.refine if self.graphs.has_second_look else None)
-
-    def _leave(self, where: Array, region: Region) -> None:
+    def leave(self, where: Array, region: Region) -> None:
         """Leave elements that a compiled pass did not prove to be settled by NumPy."""
         region.proved_finite = True
-        if where.size:
+        if where.size and region.sink.judged:
+            self._judged(where, region)
+        elif where.size:
             few = pick(self.operands, np.unravel_index(where, region.target.shape))
             value, slack = self._enclosed(few, where.shape)
             beyond = _overflowed(value, few)
@@ -347,7 +344,7 @@ class _Work:
         at = np.unravel_index(where, region.target.shape)
         work, few = self.of(pick(self.operands, at)), Region(region.sink.vector(where.size))
         work.put((Ellipsis,), few)
-        few.finish(work.exact, work.refine if self.graphs.has_second_look else None)
+        work.finish(few)
         region.target[at] = few.target
         for name in ("value", "bound", "lost", "unspecified", "exact"):
             getattr(region.sink, name)[at] = getattr(few.sink, name)

@@ -166,9 +166,9 @@ class Graphs:
 
     @cached_property
     def evaluation(self) -> tuple[float, Expression]:
-        """What the float64 evaluation may lose: relative, and absolute."""
+        """What the float64 evaluation may lose: relative (with 2u for the rounding of an interval's ends), absolute."""
         (lost,) = losses([self.value], FLOAT64, self.facts)
-        return lost.relative, lost.running(abs(self.value))
+        return 0.0 if lost.is_zero else lost.relative + 2 * FLOAT64.unit, lost.running(abs(self.value))
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def bound(self, arithmetic: Arithmetic) -> Loss:

@@ -11,11 +11,13 @@ import hashlib
 import pickle
 import platform
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import llvmlite
+import llvmlite.binding
 import numba
 import numpy as np
 from numba.core.caching import NullCache
@@ -54,6 +56,16 @@ def is_ready(loop: Any, operands: tuple[Any, ...]) -> bool:
         return True
     kept = getattr(loop, "_cache", None)
     return isinstance(kept, _Kept) and kept.path(types, loop.targetctx) is not None
+
+
+@contextmanager
+def vectors_of(lanes: int) -> Iterator[None]:
+    """While this lasts, loops are compiled for vectors of so many elements, which changes no result."""
+    llvmlite.binding.set_option("", f"--force-vector-width={lanes}")
+    try:
+        yield
+    finally:
+        llvmlite.binding.set_option("", "--force-vector-width=0")
 
 
 def folder() -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
-from .blocks import axis_last, convert
+from .blocks import apart, axis_last, convert
 from .extremes import highest, some
 from .proof import Exact, Refine, settle, store_between, store_close
 from .rounding import unify_nans, widen
@@ -25,19 +25,20 @@ class Sink:
 
     ``out``: the output array. ``kernel_type``: the type the host rounds to before the cast to ``out``. ``value``,
     ``bound``, ``unspecified``: what a verdict needs beside the golden, filled only when ``judged``; ``lost``: the part
-    of the bound that is the kernel's, the rest is the host's rounding.
+    of the bound that is the kernel's, the rest is the host's rounding. ``filled``: whether every element of these is
+    written by the evaluation, so that they need not be zero before.
     """
 
-    def __init__(self, out: Array, kernel_type: str, *, judged: bool = False) -> None:
+    def __init__(self, out: Array, kernel_type: str, *, judged: bool = False, filled: bool = False) -> None:
         self.out = out
         self.kernel = DTYPES[kernel_type].numpy
         self.direct = out.dtype == self.kernel
         self.judged = judged
         self.zeros: Array | None = None  # elements that must be exactly zero, where the operator says so
         if judged:
-            self.value = np.zeros(out.shape)
-            self.bound = np.zeros(out.shape)
-            self.lost = np.zeros(out.shape)
+            self.value, self.bound, self.lost = (apart(out.shape) for _ in range(3))
+            for array in () if filled else (self.value, self.bound, self.lost):
+                array[...] = 0.0
             self.unspecified = np.zeros(out.shape, bool)
             self.exact = np.zeros(out.shape, bool)
             self.formats = [FORMATS[kernel_type]]

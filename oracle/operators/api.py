@@ -15,7 +15,7 @@ from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import elementwise, sums
-from ..numerics.blocks import convert
+from ..numerics.blocks import apart, convert
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.extremes import some
 from ..numerics.graphs import Elementwise
@@ -243,11 +243,12 @@ def writes(call: Call) -> bool:
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
     ready = _ready(op, args)
-    sink = Sink(out, op.host_type(ready, target), judged=judged)
+    term_by_term = isinstance(op.computes, Elementwise) and op.terms_shape(ready) == op.output_shape(ready)
+    sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
     part = sink.at((None,)) if out.ndim == 0 else sink
     if isinstance(op.computes, Elementwise):
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
-        if shape != op.output_shape(ready):
+        if not term_by_term:
             sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.form)
         else:
             elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
@@ -286,7 +287,7 @@ def reference(call: Call, output: str = "") -> Reference:
         return Reference(none, np.empty(0), np.empty(0), written=False)
     served(op, args)
     defined(op, {**args, op.output: spec})
-    out = _empty(op, spec)
+    out = apart(spec.shape, _empty(op, spec).dtype)
     sink = _evaluate(op, args, target, out, judged=True)
     exact = sink.exact if some(sink.exact) else None
     masks = sink.unspecified, sink.zeros, exact

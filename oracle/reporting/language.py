@@ -123,6 +123,7 @@ class Language:
             return self.say(value)
         return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
+    @lru_cache(maxsize=4096)  # noqa: B019  a part is met again in every larger one: exponentially often
     def phrase(self, text: str) -> str:
         """Translate what a record says, by parts where the whole is not known; "" where nothing of it is."""
         form = self.phrases.get(shape(text))

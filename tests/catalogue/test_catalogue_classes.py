@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from oracle.catalogue.reading import Document
 from oracle.catalogue.schema import validate as follows_the_schema
 from oracle.catalogue.sizes import sets
 from oracle.catalogue.templates import made_for, templates
+from oracle.model.dtypes import FLOATS
 from oracle.model.errors import OracleError
+from oracle.model.shape_classes import FACTORS, classes
 from oracle.operators import OPERATORS, validate
 from oracle.operators.operator import Operator
 from oracle.operators.parameters import MAIN, choice, flag, number, output, tensor
@@ -145,6 +148,20 @@ def test_rows_that_are_refused_or_leave_nothing_give_their_pairs_to_others() -> 
     shapes = {shape for shape, _ in met}
     assert len(shapes) == 24
     assert met == {(shape, alpha) for shape in shapes for alpha in (1.0, -0.5, 0.0)}
+
+
+def test_few_standard_cases_of_a_lean_operator_hold_every_dtype_beside_every_class_of_shapes() -> None:
+    """The full tier holds every two classes; what is refused, or leaves nothing of the formula, is in neither."""
+    cases = [c for c in load(default_dir() / "elu_backward.yaml", tier="standard") if c.family == "shapes_by_class"]
+    assert all(case.computes("ascend910b") for case in cases)
+    assert not any(case.attrs["isResult"] and case.attrs["alpha"] < 0 for case in cases)
+    few = [case for case in cases if case.tier == "standard"]
+    told = {case.id: [*enumerate(classes(case.output.shape)), case.output.view] for case in cases}  # type: ignore[union-attr]
+    every = {one for case in cases for one in told[case.id]}
+    assert {(case.dtype, one) for case in few for one in told[case.id]} == set(product(FLOATS, every))
+    assert len(few) <= 40 < len(cases)
+    kinds = [set(FACTORS[name]) for name in ("last axis", "leading axis", "axes")]
+    assert all({(k, name) for name in names} <= every for k, names in zip((1, 2, 4), kinds, strict=True))
 
 
 def test_a_view_of_one_element_says_nothing_and_gives_its_pairs_to_others() -> None:

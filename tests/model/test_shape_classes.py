@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import pytest
 
-from oracle.model.shape_classes import FACTORS, LARGE, OTHER, classes, only_in_large, small_shapes
+from oracle.model.shape_classes import FACTORS, LARGE, OTHER, classes, few_shapes, only_in_large, small_shapes
 
 KINDS = tuple(FACTORS)
 
@@ -74,3 +74,15 @@ def test_large_shapes_have_classes_together_that_no_smaller_shape_has():
     assert long_rows in only_in_large(small_shapes(2, 4, "above 65536"))
     assert long_rows not in only_in_large(small_shapes(2, 4, "above 2^20"))
     assert only_in_large(small_shapes(2, 4)) == ()
+
+
+@pytest.mark.parametrize("most", [2, 8])
+def test_few_shapes_have_every_two_classes_that_small_shapes_have(most):
+    def twos(shapes):
+        told = [zip(KINDS, classes(shape), strict=True) for shape in shapes if OTHER not in classes(shape)]
+        return {two for each in told for two in combinations(each, 2)}
+
+    few = few_shapes(2, most)
+    assert twos(few) == twos(small_shapes(2, most))
+    assert len(few) < 70
+    assert OTHER not in {name for shape in few for name in classes(shape)}

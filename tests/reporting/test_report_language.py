@@ -124,3 +124,10 @@ def test_markdown_in_chinese_has_the_same_tables_and_commands(tmp_path: Path) ->
 
 def test_a_text_reads_as_its_english_in_a_traceback() -> None:
     assert repr(Text("{a} b", params={"a": 1})) == "<Text '1 b'>"
+
+
+def test_a_long_reason_is_translated_by_parts_in_no_time() -> None:
+    parts = [f"step {word}: file: line" for word in "abcdefghijklmnopqrstuvwxyz"]
+    began = CHINESE.phrase.cache_info().misses
+    assert CHINESE.phrase("; ".join(parts)) == ""
+    assert CHINESE.phrase.cache_info().misses - began < 2000  # each part once, and each rest

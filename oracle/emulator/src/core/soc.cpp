@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace emu {
 namespace {
@@ -34,18 +35,21 @@ const Soc& soc() {
               text("ACLNN_EMULATOR_SOC is '%s'; known: %s", getenv("ACLNN_EMULATOR_SOC"), known.c_str())};
 }
 
-bool follows_master() {
-  static const bool master = [] {
+bool follows(const char* version) {
+  static const char* const kVersions[] = {"8.5", "9.0", "9.1", "9.2", "master"};
+  auto place = [](const char* name) {
+    size_t k = 0;
+    while (k < std::size(kVersions) && strcmp(name, kVersions[k]) != 0) k++;
+    return k;
+  };
+  static const size_t followed = [&] {
     const char* asked = getenv("ACLNN_EMULATOR_CANN");
-    if (asked == nullptr || *asked == '\0') return false;
-    for (const char* release : {"8.5", "9.0", "9.1", "9.2"}) {
-      if (strcmp(asked, release) == 0) return false;
-    }
-    if (strcmp(asked, "master") == 0) return true;
+    size_t found = place(asked == nullptr || *asked == '\0' ? "9.2" : asked);
+    if (found < std::size(kVersions)) return found;
     throw Error{ACL_ERROR_INVALID_PARAM,
                 text("ACLNN_EMULATOR_CANN is '%s'; known: 8.5, 9.0, 9.1, 9.2, master", asked)};
   }();
-  return master;
+  return followed >= place(version);
 }
 
 }  // namespace emu

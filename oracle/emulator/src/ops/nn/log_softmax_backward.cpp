@@ -40,7 +40,7 @@ EMU_C aclnnStatus aclnnLogSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradO
     op.attribute("dim", dim);
     Tensor out = op.output("out", out_);
     op.require_present({y, g, out});
-    bool checked_when_empty = soc().regbase && follows_master();  // in no release
+    bool checked_when_empty = soc().regbase && follows("master");  // in no release
     if (!checked_when_empty && (g.empty() || y.empty())) return;
     check_arguments(g, y, out, dim);
     if (g.empty()) return;

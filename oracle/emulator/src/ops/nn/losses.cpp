@@ -78,7 +78,7 @@ EMU_FIRST_PHASE(aclnnMseLoss, const aclTensor* self, const aclTensor* target, in
   check_supported_floats({x, t, out});
   check_reduction(reduction);
   check_ranks({x, t});
-  if (follows_master()) check_same_shape(x, t);  // a release broadcasts
+  if (follows("master")) check_same_shape(x, t);  // a release broadcasts
   Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
   reduction == kNone ? check_shape(out, loss.shape) : check_scalar(out);
   if (is_empty(op, x, t, reduction, out)) return;

@@ -56,7 +56,7 @@ EMU_C aclnnStatus aclnnSoftmaxBackwardGetWorkspaceSize(const aclTensor* gradOutp
     op.attribute("dim", dim);
     Tensor out = op.output("out", out_);
     op.require_present({g, y, out});
-    bool checked_when_empty = soc().regbase && follows_master();  // in no release
+    bool checked_when_empty = soc().regbase && follows("master");  // in no release
     if (!checked_when_empty && (g.empty() || y.empty())) return;
     check_arguments(g, y, out, dim);
     if (g.empty()) return;
