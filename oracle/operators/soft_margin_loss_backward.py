@@ -12,7 +12,7 @@ an empty self ends a call early. reduction is never checked; beyond 0 to 2 the h
 Special values follow the formula in IEEE float64. Where e overflows float32 (self * target < -88.72) ascend950, the
 official golden and PyTorch answer NaN or an infinity, the exact value is near -target * gradOutput: unspecified. Before
 ascend950 a mean's factor is multiplied last, so that what overflows without it is unspecified; ascend950 multiplies the
-gradient by it first (since August 2026).
+gradient by it first since August 2026 (ops-nn 8e6b992ef, after CANN 9.2): that releases overflow there is their defect.
 """
 
 from __future__ import annotations
