@@ -10,18 +10,19 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import llvmlite.binding
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import dtype_of
-from .compiled_rounding import CODES, OUT, encoder, f64, i64, load, njit, quick
+from ..model.dtypes import FORMATS, dtype_of
+from .compiled_rounding import CODES, EXACTLY, OUT, encoder, f64, i64, load, njit, quick
 from .enclosures import constant_value
 from .errorbounds import FLOAT64, SECOND_ORDER, losses, over, plus, times
-from .expressions import ONE, ZERO, Expression, constant, operation, walk, where
-from .facts import Facts
+from .expressions import ONE, ZERO, Expression, constant, is_rational, operation, walk, where
+from .facts import Facts, constant_bits
 from .graphs import KEPT
 from .machine_code import keep
 from .proof import U
@@ -128,8 +129,8 @@ GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of 
 @functools.cache
 def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], dtype: str) -> tuple[Any, Any]:
     """The loop over all elements with the quick test, and for 16 bits the one over some with the close test."""
-    scope: dict[str, Any] = {**SCOPE, "njit": njit, "load": load, "np": np, "__name__": __name__}
-    scope |= {"quick": quick(dtype), "encode": encoder(dtype)}
+    scope: dict[str, Any] = {**SCOPE, **EXACTLY, "njit": njit, "load": load, "np": np, "__name__": __name__}
+    scope |= {"quick": quick(dtype), "encode": encoder(dtype), "most": FORMATS[dtype].max}
     loops = source(value, slack, names)
     found = []
     for name, loop in zip(("run", "again"), loops if dtype != "float32" else loops[:1], strict=False):
@@ -167,10 +168,30 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> tupl
         "        i = where[k]",
         *body,
         "        out[i], unsure = encode(v, slack)",
-        "        left[k] = unsure",
+        f"        left[k] = unsure & (not ({exactly(value, names)} & (abs(v) <= most)))",
         "    return left",
     ]
     return "\n".join(run), "\n".join(again)
+
+
+def exactly(value: Expression, names: tuple[str, ...]) -> str:
+    """Return the condition, in a loop, that no step of a formula's value is rounded: then a tie is one."""
+    words = words_of({name: f"p{k}" for k, name in enumerate(names)}, value)
+    checks = []
+    for node in walk(value):
+        if node.is_constant and not (isinstance(node.value, Fraction) and constant_bits(node.value) <= FLOAT64.digits):
+            return "False"
+        if node.op in ROUNDED:
+            checks.append(f"{ROUNDED[node.op].format(*(words[id(a)] for a in node.args))}")
+    return "(" + (" & ".join(checks) or "True") + ")" if is_rational(value) else "False"
+
+
+ROUNDED = {
+    "+": "sum_is_exact({0}, {1})",
+    "-": "sum_is_exact({0}, -{1})",
+    "*": "product_is_exact({0}, {1})",
+    "/": "quotient_is_exact({0}, {1})",
+}
 
 
 def are_numbers(names: tuple[str, ...]) -> str:
@@ -180,17 +201,22 @@ def are_numbers(names: tuple[str, ...]) -> str:
 
 def statements(symbols: Mapping[str, str], *roots: Expression) -> tuple[list[str], list[str]]:
     """Return Python that computes graphs, operands under the given names, and the names of the results."""
-    lines: list[str] = []
-    words: dict[int, str] = {}
-    for k, node in enumerate(walk(*roots)):
-        if node.is_constant:
-            words[id(node)] = repr(constant_value(node))
-        elif node.op == "symbol":
-            words[id(node)] = symbols[str(node.value)]
-        else:
-            words[id(node)] = f"t{k}"
-            lines.append(f"t{k} = {_written(node.op, [words[id(a)] for a in node.args])}")
+    words = words_of(symbols, *roots)
+    computed = [node for node in walk(*roots) if not (node.is_constant or node.op == "symbol")]
+    lines = [f"{words[id(node)]} = {_written(node.op, [words[id(a)] for a in node.args])}" for node in computed]
     return lines, [words[id(root)] for root in roots]
+
+
+def words_of(symbols: Mapping[str, str], *roots: Expression) -> dict[int, str]:
+    """Return what the nodes of graphs are called in such Python, by id."""
+    return {
+        id(node): repr(constant_value(node))
+        if node.is_constant
+        else symbols[str(node.value)]
+        if node.op == "symbol"
+        else f"t{k}"
+        for k, node in enumerate(walk(*roots))
+    }
 
 
 _WORDS = {

@@ -25,6 +25,7 @@ i32, i64, u32, u64, f32, f64 = np.int32, np.int64, np.uint32, np.uint64, np.floa
 # Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
 CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
 OUT = {4: np.uint32, 2: np.uint16}
+SPLITTER = 2.0**27 + 1
 LARGEST_HALF = int(np.float32(65504.0).view(np.int32))  # float16's largest number
 
 
@@ -86,6 +87,39 @@ def narrowed(context, single):
 
 # Else LLVM calls a library, element by element.
 CONVERTS_HALF = platform.machine() in ("aarch64", "arm64") or bool(llvmlite.binding.get_host_cpu_features().get("f16c"))
+
+
+@njit(error_model="numpy")
+def two_sum(a, b):
+    """a + b as its rounded value and the rest."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+@njit(error_model="numpy")
+def sum_is_exact(a, b):
+    return two_sum(a, b)[1] == 0.0
+
+
+@njit(error_model="numpy")
+def product_is_exact(a, b):
+    """Whether a * b is not rounded (Dekker's product; False too where its parts may overflow or underflow)."""
+    p = a * b
+    x, y = a * SPLITTER, b * SPLITTER
+    a_high, b_high = x - (x - a), y - (y - b)
+    a_low, b_low = a - a_high, b - b_high
+    rest = ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return (rest == 0.0) & ((abs(p) > 2.0**-900) | (a == 0.0) | (b == 0.0))
+
+
+@njit(error_model="numpy")
+def quotient_is_exact(a, b):
+    q = a / b
+    return product_is_exact(q, b) & (q * b == a)
+
+
+EXACTLY = {f.__name__: f for f in (sum_is_exact, product_is_exact, quotient_is_exact)}
 
 
 @functools.cache

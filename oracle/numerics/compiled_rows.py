@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import dtype_of
-from .compiled_rounding import OUT, encoder, f32, load, narrower, njit, u32
+from .compiled_rounding import OUT, encoder, f32, load, narrower, njit, two_sum, u32
 from .expressions import text, trace
 from .machine_code import keep
 from .proof import U
@@ -56,18 +56,11 @@ def _sums(g, y):
 
 
 @njit(error_model="numpy")
-def _two_sum(a, b):
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-@njit(error_model="numpy")
 def _sum_in_two(g, y):
     """The sum of a row's terms, exact products, in two parts: each addition's own error is added up too."""
     high = low = 0.0
     for i in range(g.size):
-        high, rest = _two_sum(high, load(g, i) * load(y, i))
+        high, rest = two_sum(high, load(g, i) * load(y, i))
         low += rest
     return high, low
 
@@ -111,7 +104,7 @@ def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
                     if not known:
                         high, low = _sum_in_two(g, y)
                         known = True
-                    d, rest = _two_sum(g_i, -high)
+                    d, rest = two_sum(g_i, -high)
                     v = y_i * (d + (rest - low))
                     less = U * U * (4.0 * out.size * out.size * size + 4 * (abs(g_i) + abs(high)))
                     code, unsure = closely(v, 1.01 * (abs(y_i) * less + 4 * U * abs(v)))

@@ -134,6 +134,19 @@ def test_what_stands_for_steps_of_a_slack_is_no_less():
             assert not found * SECOND_ORDER < least
 
 
+@given(*[st.floats(width=32, allow_nan=False, allow_infinity=False)] * 2, st.booleans())
+@example(2.0**-149, 2.0**-149, True)
+def test_what_is_taken_for_exact_is(a, b, few):
+    if few:  # digits, so that quotients and sums are exact too
+        a, b = (float(np.float32(x).astype(ml_dtypes.bfloat16)) for x in (a, b))
+        a, b = (x if np.isfinite(x) else 1.0 for x in (a, b))
+    assert not rounding.sum_is_exact(a, b) or mpq(a + b) == mpq(a) + mpq(b)
+    assert not rounding.product_is_exact(a, b) or mpq(a * b) == mpq(a) * mpq(b)
+    if b:
+        assert not rounding.quotient_is_exact(a, b) or mpq(a / b) * mpq(b) == mpq(a)
+    assert rounding.product_is_exact(a, b) or abs(a * b) < 2.0**-250  # two float32 numbers
+
+
 @pytest.mark.skipif("ACLNN_TEST_ENGINES" not in os.environ, reason="compiles for minutes; ACLNN_TEST_ENGINES=1")
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("op", OPERATORS)
