@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..model.platforms import CANN, NEWEST
@@ -71,7 +72,7 @@ class Case:
         """Whether a SoC refuses the call, under whatever version of CANN."""
         return any(self.expected(soc, cann) != SUCCESS.name for cann in CANN)
 
-    @property
+    @cached_property
     def asks_status(self) -> bool:
         """Whether the case has no data: it asks what GetWorkspaceSize answers, and nothing is computed if accepted."""
         return any(plan is not None and plan.spec_only for plan in (*self.inputs.values(), *self.outputs.values()))

@@ -11,7 +11,7 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
 from ..numerics.codes import code, codes, has_nan
 from ..numerics.environment import ieee_arithmetic
-from ..numerics.rounding import round_to, unify_nans
+from ..numerics.rounding import rounded_once, unify_nans
 from .case import Case, TensorPlan
 from .generators import GENERATORS, size_of
 from .layout import Buffer, allocate, arrange, describe
@@ -54,16 +54,13 @@ def _made(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
     if DTYPES[plan.dtype].kind in ("float", "narrow"):
         codes(buffer.base).fill(code(buffer.base.dtype, np.nan))  # ml_dtypes would fill one by one
     stored = stored_shape(plan.shape, plan.view)
-    values = make_values(plan.data or {}, stored, plan.dtype, case_id, name, seed)
+    values = _values(plan.data or {}, stored, plan.dtype, case_id, name, seed)
     target = buffer.view if stored == plan.shape else _once(buffer.view, stored)
     target[...] = values.reshape(stored)
     return buffer
 
 
-make_buffer = ieee_arithmetic(_made)
-
-
-def make_values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, name: str, seed: int) -> Array:
+def _values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, name: str, seed: int) -> Array:
     """Return generated values as a contiguous array of the dtype."""
     stream = Stream(seed, case_id, data.get("stream") or name)
     parameters = {k: v for k, v in data.items() if k not in _MODIFIERS}
@@ -80,6 +77,9 @@ def make_values(data: Any, shape: tuple[int, ...], dtype: str, case_id: str, nam
                 raise OracleError(f"spot {index} lies outside a tensor of {size} elements")
             stored[index] = store(np.asarray([value], np.int64 if isinstance(value, int) else np.float64), dtype)[0]
     return stored.reshape(shape)
+
+
+make_buffer, make_values = ieee_arithmetic(_made), ieee_arithmetic(_values)
 
 
 def outliers(values: Array, factor: float, dtype: str, stream: Stream) -> Array:
@@ -102,7 +102,7 @@ def store(values: Array, dtype: str) -> Array:
     row = DTYPES[dtype]
     if row.name in _ROUNDED:
         values = values.astype(np.float64, copy=False)
-        rounded = round_to(values, row)
+        rounded = rounded_once(values, row)
         if has_nan(values):
             unify_nans(rounded)
         return rounded

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .call import Array
@@ -30,12 +28,12 @@ def address(array: Array) -> int:
 
 def owner_of(view: Array) -> Array:
     """Return the array that owns the memory a view looks into."""
-    while True:
-        base: Any = view.base
+    while (base := view.base) is not None:
         base = base if isinstance(base, np.ndarray) else getattr(base, "base", None)  # as_strided puts a holder between
         if not isinstance(base, np.ndarray):
-            return view
+            break
         view = base
+    return view
 
 
 def memory_of(view: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ..model.call import Array
-from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from ..model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
 from .codes import has_nan
 from .extremes import highest, lowest, some
 
@@ -55,19 +55,22 @@ def round_to(values: Array, dtype: Any) -> Array:
 
     NaN stays NaN (payload unspecified), overflow gives an infinity, the sign of zero is kept.
     """
-    values = np.asarray(values, np.float64)
-    row = dtype_of(dtype)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        if row.name == "float32":
-            return np.asarray(values.astype(np.float32))
-        if row.name == "float64":
-            return np.array(values)
-        rounded = np.empty(values.shape, row.numpy)
-        given, target = values.reshape(-1), rounded.reshape(-1)
-        for start in range(0, given.size, BLOCK):
-            part = slice(start, start + BLOCK)
-            target[part] = _narrowed(given[part], row.name)
-        return rounded
+        return rounded_once(np.asarray(values, np.float64), dtype_of(dtype))
+
+
+def rounded_once(values: Array, row: DType) -> Array:
+    """The same, for callers inside :func:`.environment.ieee_arithmetic`, where NumPy is silent."""
+    if row.name == "float32":
+        return np.asarray(values.astype(np.float32))
+    if row.name == "float64":
+        return np.array(values)
+    rounded = np.empty(values.shape, row.numpy)
+    given, target = values.reshape(-1), rounded.reshape(-1)
+    for start in range(0, given.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        target[part] = _narrowed(given[part], row.name)
+    return rounded
 
 
 def _narrowed(values: Array, dtype: str) -> Array:

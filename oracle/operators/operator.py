@@ -206,6 +206,8 @@ class Operator:
 
     def of(self, output: str) -> Operator:
         """Return the operator as it would be if it had one of its outputs alone."""
+        if output == self.output:
+            return self
         return next(each for each in self.each if each.output == output)
 
     @cached_property

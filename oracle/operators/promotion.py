@@ -35,8 +35,7 @@ def promoted_type(*names: str) -> Callable[[Mapping[str, Any], Platform], str]:
     """Return an operator's ``kernel_type``: the common dtype of these inputs, in this order, where they are given."""
 
     def kernel_type(a: Mapping[str, Any], platform: Platform) -> str:
-        given = (a.get(name) for name in names)
-        return str(promoted(*(dtype_of(t.dtype).name for t in given if t is not None)))
+        return str(promoted(*[dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]))
 
     return kernel_type
 

@@ -45,6 +45,8 @@ class Judged:
     @property
     def worst(self) -> str:
         """The output that uses most of its budget, "" where no values were judged."""
+        if len(self.values) == 1:
+            return next(iter(self.values))
         return max(self.values, key=lambda name: self.values[name].compared.budget_used, default="")
 
     @property
@@ -95,10 +97,10 @@ def judge_outputs(
 
 def _of_all(told: Mapping[str, Judgement], worst: str) -> Judgement:
     """A layer of all outputs: what it says of the first that fails, or of the worst; the reasons of all that fail."""
+    if len(told) == 1:
+        return told[worst]
     failed = {name: judgement for name, judgement in told.items() if not judgement.passed}
     deciding = next(iter(failed.values()), told[worst])
-    if len(told) == 1:
-        return deciding
     return replace(deciding, reason="; ".join(f"{name}: {judgement.reason}" for name, judgement in failed.items()))
 
 

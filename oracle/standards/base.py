@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -166,6 +167,10 @@ class Standard:
     options: Mapping[str, Option] = field(default_factory=dict)
     third: bool = False
 
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        return {name: option.default for name, option in self.options.items()}
+
     def judge(self, golden: Any, actual: Any, dtype: Any, third: Any, options: Mapping[str, Any]) -> Verdict:
         """Check the arguments and apply the rule; see ``oracle.standards.judge``."""
         kind = self._output_type(dtype)
@@ -194,7 +199,7 @@ class Standard:
 
     def settings(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option's value, checked and converted; OracleError for an unknown option or a wrong value."""
-        settings = {name: option.default for name, option in self.options.items()}
+        settings = dict(self._defaults)
         for name, value in options.items():
             if name not in self.options:
                 raise unknown(f"option of standard {self.name!r}:", name, self.options or "none, it takes no option")

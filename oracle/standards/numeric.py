@@ -11,7 +11,6 @@ import numpy as np
 
 from ..model.dtypes import FloatFormat
 from ..model.errors import OracleError
-from ..numerics.rounding import widen
 from .base import Array, Sample
 
 BLOCK = 1 << 15  # elements: the scratch of a block stays in the L2 cache
@@ -86,7 +85,7 @@ def blocks(sample: Sample) -> Iterator[Block]:
 
 def as_float64(values: Array) -> Array:
     """Return the values as float64: themselves, or an exact copy."""
-    return values if values.dtype == np.float64 else widen(values)
+    return values if values.dtype == np.float64 else values.astype(np.float64)
 
 
 def flat(array: Array) -> Any:
