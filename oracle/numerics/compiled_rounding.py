@@ -85,8 +85,14 @@ def narrowed(context, single):
     return types.int16(types.float32), generate
 
 
-# Else LLVM calls a library, element by element.
-CONVERTS_HALF = platform.machine() in ("aarch64", "arm64") or bool(llvmlite.binding.get_host_cpu_features().get("f16c"))
+def converts_half() -> bool:
+    """Whether the processor that is compiled for converts float16; LLVM else calls a library that may not be there."""
+    if numba.config.CPU_NAME or numba.config.CPU_FEATURES:
+        return "+f16c" in (numba.config.CPU_FEATURES or "")
+    return platform.machine() in ("aarch64", "arm64") or bool(llvmlite.binding.get_host_cpu_features().get("f16c"))
+
+
+CONVERTS_HALF = converts_half()
 
 
 @njit(error_model="numpy")
