@@ -53,7 +53,7 @@ def evaluate(
     engine = compiled_engine(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
-    doubts = [np.empty(0, np.intp)]  # where compiled passes leave something: settled together if that is possible
+    doubts: list[Array] = []  # where compiled passes leave something: settled together if that is possible
 
     def fill(index: Index) -> None:
         part, region = work.at(index), sink.region(index)
@@ -70,12 +70,8 @@ def evaluate(
             part.finish(region)
 
     run_blocks(blocks(sink.out.shape, region_size()), fill)
-    left = np.concatenate(doubts)
-    with np.errstate(all="ignore"):
-        for start in range(0, left.size, AT_ONCE):
-            region = sink.region((Ellipsis,))
-            work.leave(left[start : start + AT_ONCE], region)
-            work.finish(region)
+    if doubts:
+        work.settle(np.concatenate(doubts), sink)
 
 
 @dataclass(frozen=True)
@@ -321,6 +317,14 @@ class _Work:
         else:
             found = engine.elementwise(self.graphs, self.operands, region.target)
         return found
+
+    def settle(self, left: Array, sink: Sink) -> None:
+        """Settle what compiled passes left, by flat indices in the sink."""
+        with np.errstate(all="ignore"):
+            for start in range(0, left.size, AT_ONCE):
+                region = sink.region((Ellipsis,))
+                self.leave(left[start : start + AT_ONCE], region)
+                self.finish(region)
 
     def finish(self, region: Region) -> None:
         """Settle what a region leaves in doubt."""
