@@ -22,7 +22,7 @@ from .share import Answer, Hit, Share, balanced
 from .trial import run
 
 PER_SHARE = 300  # wrong kernels that share a case's data and reference, at least
-PER_PROCESS = 6  # shares, so that none waits long for the last of another
+PER_PROCESS = 4  # shares, so that none waits long for the last of another
 Progress = Callable[[str, int, int], None]  # (what ended, done, all)
 
 
