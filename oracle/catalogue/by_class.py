@@ -13,6 +13,7 @@ from itertools import chain, combinations, product
 from typing import Any
 
 from ..model import axis_classes, shape_classes
+from ..model.covers import few_that_cover
 from ..model.errors import OracleError
 from ..operators.operator import Operator
 from . import attributes
@@ -95,27 +96,20 @@ class ByClass:
         return [str(two in held) for two in self._rare if len(two) == 2]
 
     def _rare_threes(self, joint: Sequence[Row], taken: Iterable[int]) -> Iterator[int]:
-        """Yield the rows of shapes with three classes that no smaller shape has, and none of the rows taken."""
+        """Yield rows of shapes that have three classes which no smaller shape has, and none of the rows taken."""
         met = [set(shape_classes.beside_the_count(self._free[1][row[1]])).intersection(self._rare) for row in joint]
-        left = set().union(*met).difference(*(met[k] for k in taken))
-        while left:
-            best = max(range(len(met)), key=lambda k: (len(met[k] & left), -k))
-            yield best
-            left -= met[best]
+        return few_that_cover(met, taken)
 
     def with_each_dtype(self, rows: Sequence[Row]) -> set[Row]:
         """Return few of the rows, in which a dtype meets every class and value that it meets in all: in turn that one
         in which most of them meet, and of these most two classes and values."""
         met = [{(row[0], each) for each in self._told(row)} for row in rows]
         twos = [set(combinations(self._told(row), 2)) for row in rows]
-        left = set().union(*met)
         chosen: set[Row] = set()
         seen: set[tuple[Any, ...]] = set()
-        while left:
-            best = max(range(len(rows)), key=lambda k: (len(met[k] & left), len(twos[k] - seen), -k))
+        for best in few_that_cover(met, rank=lambda k: (len(twos[k] - seen), -k)):
             chosen.add(rows[best])
-            left -= met[best]
-            seen |= twos[best]
+            seen.update(twos[best])
         return chosen
 
     def _told(self, row: Row) -> list[tuple[int, Any]]:

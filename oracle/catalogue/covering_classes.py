@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import combinations, cycle
 
+from ..model.covers import few_that_cover
 from .covering import Missing, Row, lengthened
 
 Label = tuple[int, ...]  # a class of each kind
@@ -88,13 +89,7 @@ class _Labels:
         """Return labels in which any classes meet that meet in one: in turn the one that adds most, the earlier among
         equals."""
         met = [set(combinations(enumerate(label), strength)) for label in self._labels]
-        left = set().union(*met)
-        found = []
-        while left:
-            best = max(range(len(met)), key=lambda k: (len(met[k] & left), -k))
-            found.append(self._labels[best])
-            left -= met[best]
-        return found
+        return [self._labels[k] for k in few_that_cover(met)]
 
     def in_turn(self, rows: Sequence[Row]) -> Iterator[int]:
         """Yield for every row a label that goes with it: those of rows that have the same take turns."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import combinations, product, takewhile
 
+from .covers import few_that_cover
+
 Shape = tuple[int, ...]
 Together = tuple[tuple[str, str], ...]  # some of its classes, each with its kind
 OTHER = "otherwise"  # no class of its kind
@@ -90,13 +92,7 @@ def few_shapes(least: int, most: int) -> tuple[Shape, ...]:
     """Return few of the small shapes, in which any two classes meet that meet in one: in turn that which adds most."""
     shapes = [shape for shape in small_shapes(least, most) if OTHER not in classes(shape)]
     met = [set(combinations(zip(FACTORS, classes(shape), strict=True), 2)) for shape in shapes]
-    left = set().union(*met)
-    found = []
-    while left:
-        best = max(range(len(met)), key=lambda k: (len(met[k] & left), -math.prod(shapes[k])))
-        found.append(shapes[best])
-        left -= met[best]
-    return tuple(found)
+    return tuple(shapes[k] for k in few_that_cover(met, rank=lambda k: -math.prod(shapes[k])))
 
 
 @cache
