@@ -48,6 +48,7 @@ _SUPPORTED = frozenset(
         "not",
     )
 )
+NEAR = 2.0**-30  # relative, and less than half a unit of every format: what is so near a format's number rounds to it
 _HALVINGS, _TERMS = 9, 9  # e^r from r / 512: the remainder of nine terms is below 2^-112
 
 
@@ -69,13 +70,15 @@ def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: An
 
 def beside(high: Array, low: Array, error: Array, fmt: FloatFormat, slack: Any) -> tuple[Array, Array, Array]:
     """Return value and interval of numbers known as pairs: a single number beside the midpoint where its side is told,
-    else the value with the error ``slack``."""
+    the format's own number where nothing else is near, else the value with the error ``slack``."""
     middle = quantize(high, fmt.with_ties)
     beyond = (high - middle) + low  # both are multiples of the same small unit: the difference is exact
     told = np.abs(beyond) > error + np.abs(beyond) * 2.0**-50
     value = np.where(told, np.nextafter(middle, np.copysign(np.inf, beyond)), high)
-    slack = np.where(told, 0.0, slack)
-    return value, value - slack, value + slack
+    near = ~told & (np.abs(beyond) + error < np.abs(middle) * NEAR) & (quantize(middle, fmt) == middle)
+    slack = np.where(told | near, 0.0, slack)
+    around = np.where(near, middle, value)
+    return value, around - slack, around + slack
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
-from . import double_double, enclosures, fractions64, tables
+from . import double_double, enclosures, fractions64, outward, tables
 from .blocks import Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, table
@@ -160,9 +160,7 @@ class _Work:
             found = fractions64.refined(value, exact, self.dtype, slack)
         else:
             found = double_double.refined(self.graphs.value, few, self.dtype, slack)
-        beyond = ~np.isfinite(found[0])  # overflows float64 too: settled exactly
-        middle, low, high = (np.where(beyond, e, f) for e, f in zip((0.0, -np.inf, np.inf), found, strict=True))
-        return middle, low, high
+        return outward.overflowed(self.graphs.value, few, found)
 
     # ---- the strict bound ----
 

@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import gmpy2
 from gmpy2 import mpfr, mpq
@@ -29,12 +29,13 @@ class Undefined(ArithmeticError):
 
 
 class Interval:
-    """Two MPFR numbers around a real one."""
+    """Two MPFR numbers around a real one. ``above``, ``below``: whether it is known to differ from the lower and from
+    the upper end."""
 
-    __slots__ = ("high", "low")
+    __slots__ = ("above", "below", "high", "low")
 
-    def __init__(self, low: mpfr, high: mpfr) -> None:
-        self.low, self.high = low, high
+    def __init__(self, low: mpfr, high: mpfr, above: bool = False, below: bool = False) -> None:
+        self.low, self.high, self.above, self.below = low, high, above, below
 
     @property
     def is_point(self) -> bool:
@@ -47,8 +48,17 @@ class Interval:
         return bool(one_sign and gmpy2.is_finite(self.low) and gmpy2.is_finite(self.high))
 
 
+class Ends(NamedTuple):
+    """Two rationals around a real number; ``above``, ``below`` as of an :class:`Interval`."""
+
+    low: mpq
+    high: mpq
+    above: bool = False
+    below: bool = False
+
+
 def exact(root: Expression, operands: Mapping[str, float]) -> Any:
-    """Return the value: an mpq, or an iterator of enclosures (low, high) that shrink forever.
+    """Return the value: an mpq, or an iterator of enclosures (:class:`Ends`) that shrink forever.
 
     An operand that is infinite or NaN may only decide comparisons, or vanish (x / inf). Raises :class:`Undefined` where
     the formula has no value.
@@ -59,20 +69,21 @@ def exact(root: Expression, operands: Mapping[str, float]) -> Any:
     return mpq(0) if first.is_point and first.low == 0 else _enclosures(root, operands, first)
 
 
-def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval) -> Iterator[tuple[mpq, mpq]]:
+def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval) -> Iterator[Ends]:
     precision = FIRST
     while True:
         low, high = _rational(found.low, upwards=False), _rational(found.high, upwards=True)
         if low < 0 < high and high - low <= 2 * _LEAST:
-            low = mpq(0)  # beyond MPFR's exponents the sign is not known; every format rounds to zero
-        yield low, high
+            yield Ends(mpq(0), high)  # beyond MPFR's exponents the sign is not known; every format rounds to zero
+        else:
+            yield Ends(low, high, found.above, found.below)
         if precision == LAST:
             break
         precision *= 2
         found = enclose(root, operands, precision)
     # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.
     inwards = (high - low) / 2**64
-    yield low + inwards, high - inwards
+    yield Ends(low + inwards, high - inwards)
     raise OracleError(f"{root} at {dict(operands)}: {LAST} bits do not tell what it rounds to")
 
 
@@ -213,10 +224,16 @@ def _constant(node: Expression, precision: int) -> Interval:
             low = gmpy2.const_pi()
         with gmpy2.context(up):
             high = gmpy2.const_pi()
-        return Interval(low, high)
+        return _between(low, high)
     assert isinstance(node.value, Fraction)
     value = mpq(node.value.numerator, node.value.denominator)
-    return Interval(_round(value, down), _round(value, up))
+    return _between(_round(value, down), _round(value, up))
+
+
+def _between(low: mpfr, high: mpfr, above: bool = False, below: bool = False) -> Interval:
+    """Return an interval of two results: the value differs from an end that was rounded, or made of ends that theirs
+    differ from."""
+    return Interval(low, high, above or low.rc != 0, below or high.rc != 0)
 
 
 def _round(value: mpq, context: Any) -> mpfr:
@@ -230,17 +247,22 @@ def _corners(operation: str) -> Callable[[list[Interval], Any, Any], Interval]:
     def apply(args: list[Interval], down: Any, up: Any) -> Interval:
         a, b = args
         if a.has_sign and b.has_sign:
-            first, last = (b.low, b.high) if operation == "mul" else (b.high, b.low)
-            near, far = (a.high, a.low) if b.low < 0 else (a.low, a.high)
-            if a.low < 0:
-                first, last = last, first
-            return Interval(getattr(down, operation)(near, first), getattr(up, operation)(far, last))
+            (near, one), (far, other) = _turned(a, b.low < 0)
+            (first, two), (last, three) = _turned(b, (a.low < 0) is (operation == "mul"))
+            low, high = getattr(down, operation)(near, first), getattr(up, operation)(far, last)
+            return _between(low, high, one or two, other or three)
         pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
         lows = [_known(getattr(down, operation)(x, y), operation, "-inf") for x, y in pairs]
         highs = [_known(getattr(up, operation)(x, y), operation, "inf") for x, y in pairs]
         return Interval(min(lows), max(highs))
 
     return apply
+
+
+def _turned(a: Interval, turned: bool) -> tuple[tuple[mpfr, bool], tuple[mpfr, bool]]:
+    """Return both ends, each with whether the value differs from it, the upper one first if they are to be turned."""
+    low, high = (a.low, a.above), (a.high, a.below)
+    return (high, low) if turned else (low, high)
 
 
 def _known(result: mpfr, operation: str, end: str) -> mpfr:
@@ -262,10 +284,10 @@ def _divide(args: list[Interval], down: Any, up: Any) -> Interval:
 
 def _square(a: Interval, down: Any, up: Any) -> Interval:
     if a.low >= 0:
-        return Interval(down.mul(a.low, a.low), up.mul(a.high, a.high))
+        return _between(down.mul(a.low, a.low), up.mul(a.high, a.high), a.above, a.below)
     if a.high <= 0:
-        return Interval(down.mul(a.high, a.high), up.mul(a.low, a.low))
-    largest = max(-a.low, a.high)
+        return _between(down.mul(a.high, a.high), up.mul(a.low, a.low), a.below, a.above)
+    largest = max(up.minus(a.low), a.high)
     return Interval(mpfr(0), up.mul(largest, largest))
 
 
@@ -277,16 +299,22 @@ def _rising(function: str) -> Callable[[list[Interval], Any, Any], Interval]:
         low, high = getattr(down, function)(a.low), getattr(up, function)(a.high)
         if gmpy2.is_nan(low) or gmpy2.is_nan(high):
             raise Undefined(f"{function} of [{a.low}, {a.high}]")
-        return Interval(low, high)
+        return _between(low, high, a.above, a.below)
 
     return apply
+
+
+def _negative(a: Interval, down: Any, up: Any) -> Interval:
+    """Without loss: Python's own minus would round to the precision of the context that is current."""
+    return _between(down.minus(a.high), up.minus(a.low), a.below, a.above)
 
 
 def _absolute(args: list[Interval], down: Any, up: Any) -> Interval:
     (a,) = args
     if a.low >= 0:
         return a
-    return Interval(-a.high, -a.low) if a.high <= 0 else Interval(mpfr(0), max(-a.low, a.high))
+    negative = _negative(a, down, up)
+    return negative if a.high <= 0 else Interval(mpfr(0), max(negative.high, a.high))
 
 
 def _sign(args: list[Interval], down: Any, up: Any) -> Interval:
@@ -294,18 +322,30 @@ def _sign(args: list[Interval], down: Any, up: Any) -> Interval:
     return Interval(mpfr((a.low > 0) - (a.low < 0)), mpfr((a.high > 0) - (a.high < 0)))
 
 
+def _add(args: list[Interval], down: Any, up: Any) -> Interval:
+    a, b = args
+    return _between(down.add(a.low, b.low), up.add(a.high, b.high), a.above or b.above, a.below or b.below)
+
+
+def _subtract(args: list[Interval], down: Any, up: Any) -> Interval:
+    a, b = args
+    return _between(down.sub(a.low, b.high), up.sub(a.high, b.low), a.above or b.below, a.below or b.above)
+
+
 OPERATIONS: dict[str, Callable[[list[Interval], Any, Any], Interval]] = {
-    "+": lambda args, down, up: Interval(down.add(args[0].low, args[1].low), up.add(args[0].high, args[1].high)),
-    "-": lambda args, down, up: Interval(down.sub(args[0].low, args[1].high), up.sub(args[0].high, args[1].low)),
+    "+": _add,
+    "-": _subtract,
     "*": _corners("mul"),
     "/": _divide,
-    "neg": lambda args, down, up: Interval(-args[0].high, -args[0].low),
+    "neg": lambda args, down, up: _negative(args[0], down, up),
     "abs": _absolute,
     "sign": _sign,
     "min": lambda args, down, up: Interval(min(a.low for a in args), min(a.high for a in args)),
     "max": lambda args, down, up: Interval(max(a.low for a in args), max(a.high for a in args)),
     **{name: _rising(name) for name in ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf")},
-    "erfc": lambda args, down, up: Interval(down.erfc(args[0].high), up.erfc(args[0].low)),
+    "erfc": lambda args, down, up: _between(
+        down.erfc(args[0].high), up.erfc(args[0].low), args[0].below, args[0].above
+    ),
 }
 
 

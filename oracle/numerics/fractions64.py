@@ -19,6 +19,7 @@ from .expressions import Expression, is_irrational_step, walk
 from .rounding import quantize
 
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
+TINY = 2.0**-900  # what Dekker's product loses of more does not underflow
 
 
 def two_sum(a: Any, b: Any) -> tuple[Array, Array]:
@@ -39,6 +40,13 @@ def two_product(a: Any, b: Any) -> tuple[Array, Array]:
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
+def exact_product(a: Any, b: Any) -> tuple[Array, Array]:
+    """The float64 product, and where it may not be exact: it rounded, or came so near underflow that what it lost may
+    have vanished."""
+    p, lost = two_product(a, b)
+    return p, (lost != 0) | ((np.abs(p) < TINY) & (a != 0) & (b != 0))
+
+
 class Fraction64:
     """Arrays num / den, den positive or zero; ``inexact`` marks elements on which some operation rounded."""
 
@@ -48,20 +56,20 @@ class Fraction64:
         self.num, self.den, self.inexact = num, den, inexact
 
     def __mul__(self, other: Fraction64) -> Fraction64:
-        num, lost = two_product(self.num, other.num)
-        den, lost_too = two_product(self.den, other.den)
-        return Fraction64(num, den, self.inexact | other.inexact | (lost != 0) | (lost_too != 0))
+        num, lost = exact_product(self.num, other.num)
+        den, lost_too = exact_product(self.den, other.den)
+        return Fraction64(num, den, self.inexact | other.inexact | lost | lost_too)
 
     def __truediv__(self, other: Fraction64) -> Fraction64:
         sign = np.where(np.signbit(other.num), -1.0, 1.0)
         return self * Fraction64(other.den * sign, other.num * sign, other.inexact)
 
     def __add__(self, other: Fraction64) -> Fraction64:
-        one, lost = two_product(self.num, other.den)
-        two, lost_too = two_product(other.num, self.den)
+        one, lost = exact_product(self.num, other.den)
+        two, lost_too = exact_product(other.num, self.den)
         num, lost_sum = two_sum(one, two)
-        den, lost_den = two_product(self.den, other.den)
-        lost = (lost != 0) | (lost_too != 0) | (lost_sum != 0) | (lost_den != 0)
+        den, lost_den = exact_product(self.den, other.den)
+        lost = lost | lost_too | (lost_sum != 0) | lost_den
         return Fraction64(num, den, self.inexact | other.inexact | lost)
 
     def __sub__(self, other: Fraction64) -> Fraction64:
@@ -75,10 +83,10 @@ class Fraction64:
 
     def less(self, other: Fraction64, *, or_equal: bool = False) -> Fraction64:
         """A comparison: ``num`` is a condition, inexact where an operand is."""
-        one, lost = two_product(self.num, other.den)
-        two, lost_too = two_product(other.num, self.den)
+        one, lost = exact_product(self.num, other.den)
+        two, lost_too = exact_product(other.num, self.den)
         holds = one <= two if or_equal else one < two
-        return Fraction64(holds, 1.0, self.inexact | other.inexact | (lost != 0) | (lost_too != 0))
+        return Fraction64(holds, 1.0, self.inexact | other.inexact | lost | lost_too)
 
     def choose(self, condition: Fraction64, other: Fraction64) -> Fraction64:
         """This one where the condition holds, else the other."""
@@ -136,13 +144,14 @@ def _constant(value: Fraction | str | None) -> Fraction64:
 
 
 def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
-    """Return value and interval with every exact tie of a dtype made certain; the others keep their error ``slack``."""
+    """Return value and interval with every exact tie of a dtype made certain, and every zero that float64 gave too,
+    whose sign is then the right one; the others keep their error ``slack``."""
     fmt = FORMATS[dtype_of(dtype).name]
     middle = quantize(value, fmt.with_ties)
-    scaled, lost = two_product(middle, exact.den)
+    scaled, lost = exact_product(middle, exact.den)
     # Far from float64's ends Dekker's products are exact; elsewhere nothing is claimed.
-    safe = (np.abs(exact.num) < 2.0**900) & (np.abs(scaled) > 2.0**-900)
-    tie = (exact.num == scaled) & (lost == 0) & ~np.asarray(exact.inexact) & safe
+    safe = (np.abs(exact.num) < 2.0**900) & ((exact.num != 0) | ((value == 0) & (exact.den != 0)))
+    tie = (exact.num == scaled) & ~lost & ~np.asarray(exact.inexact) & safe
     slack = np.where(tie, 0.0, slack)
     value = np.where(tie, middle, value)
     return value, value - slack, value + slack

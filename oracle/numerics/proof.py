@@ -24,11 +24,12 @@ Exact = Callable[[tuple[int, ...]], Any]  # a float (exact zero), an mpq, or an 
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
 
 
-def round_enclosures(enclosures: Iterator[tuple[Any, Any]], fmt: FloatFormat) -> float:
-    """Round a number known by ever narrower rational enclosures; both ends of the last one round alike."""
-    for low, high in enclosures:
-        rounded = round_rational(low, fmt)
-        if rounded == round_rational(high, fmt) and not (rounded == 0 and low < 0 < high):
+def round_enclosures(enclosures: Iterator[Any], fmt: FloatFormat) -> float:
+    """Round a number known by ever narrower enclosures (``Ends``); both ends of the last one round alike. A midpoint
+    that the number is known to differ from counts as what lies beside it."""
+    for low, high, above, below in enclosures:
+        rounded = round_rational(low, fmt, above)
+        if rounded == round_rational(high, fmt, -below) and not (rounded == 0 and low < 0 < high):
             return -0.0 if rounded == 0 and high <= 0 else rounded
     raise AssertionError("an enclosure iterator ended before it settled the rounding")  # pragma: no cover
 

@@ -141,8 +141,9 @@ def widen(values: Array) -> Array:
         return np.asarray(values.astype(np.float64))
 
 
-def round_rational(exact: Any, fmt: FloatFormat) -> float:
-    """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0."""
+def round_rational(exact: Any, fmt: FloatFormat, beyond: int = 0) -> float:
+    """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0. ``beyond``:
+    1 and -1 for a number that is larger or smaller than the rational by less than any other: no tie."""
     if exact == 0:
         return 0.0
     sign, magnitude = (-1.0, -exact) if exact < 0 else (1.0, exact)
@@ -153,7 +154,9 @@ def round_rational(exact: Any, fmt: FloatFormat) -> float:
     scaled = magnitude / mpq(2) ** unit
     whole, rest = gmpy2.f_divmod(scaled.numerator, scaled.denominator)
     twice = 2 * rest
-    if twice > scaled.denominator or (twice == scaled.denominator and whole % 2):
+    if twice == scaled.denominator:
+        whole += beyond * sign > 0 if beyond else whole % 2
+    elif twice > scaled.denominator:
         whole += 1
     if whole.bit_length() + unit > 1024 or whole * mpq(2) ** unit > mpq(fmt.max):
         return sign * np.inf

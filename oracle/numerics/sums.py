@@ -156,11 +156,12 @@ class _Rows:
         """The formula's value in float64."""
         return program(self.graphs.value)(part, shape)[0]
 
-    def _enclosed(self, given: list[dict[str, float]]) -> Iterator[tuple[Any, Any]]:
+    def _enclosed(self, given: list[dict[str, float]]) -> Iterator[enclosures.Ends]:
         precision = enclosures.FIRST
         while precision <= enclosures.LAST:
             found = [enclosures.enclose(self.graphs.value, term, precision) for term in given]
-            yield sum((mpq(e.low) for e in found), mpq(0)), sum((mpq(e.high) for e in found), mpq(0))
+            low, high = sum((mpq(e.low) for e in found), mpq(0)), sum((mpq(e.high) for e in found), mpq(0))
+            yield enclosures.Ends(low, high)
             precision *= 2
 
     def freedom(self) -> tuple[Array, Array]:

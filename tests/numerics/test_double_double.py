@@ -101,3 +101,16 @@ def test_ties_are_not_decided():
     _, low, high = refined(trace(lambda g, x: g / (1 + exp(x))), {"g": g, "x": np.zeros(1)}, ml_dtypes.bfloat16, g / 8)
     assert low < high
     assert double_double.supports(trace(lambda g, x: g / (1 + exp(x))))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_what_vanishes_beside_a_number_of_the_format_leaves_that_number(dtype):
+    fmt = FORMATS[dtype]
+    root = trace(lambda g, x: g - exp(x))
+    own, tie = 1 + 2.0**-fmt.mant, 1 + 2.0 ** -(fmt.mant + 1)
+    g = np.array([own, -own, 1.0, tie, fmt.tiny, fmt.max])
+    kind = {"bfloat16": ml_dtypes.bfloat16}.get(dtype, dtype)
+    _, low, high = refined(root, {"g": g, "x": np.full(6, -300.0)}, np.dtype(kind), np.inf)
+    settled = low == high
+    assert settled.tolist() == [True, True, True, False, True, True]
+    np.testing.assert_array_equal(low[settled], g[settled])

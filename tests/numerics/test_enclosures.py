@@ -11,11 +11,13 @@ from gmpy2 import mpfr, mpq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
-from oracle.numerics.enclosures import OPERATIONS, Interval, Undefined, enclose, exact, round_constant
+from oracle.numerics.enclosures import OPERATIONS, Ends, Interval, Undefined, enclose, exact, round_constant
 from oracle.numerics.expressions import (
     PI,
     erf,
+    erfc,
     exp,
     expm1,
     log,
@@ -29,6 +31,7 @@ from oracle.numerics.expressions import (
     tanh,
     where,
 )
+from oracle.numerics.proof import round_enclosures
 
 x, y = symbol("x"), symbol("y")
 SINGLE = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -61,18 +64,21 @@ def test_enclosures_hold_the_value_and_shrink(name, value):
     with gmpy2.context(precision=2000):
         expected = mpq(truth(mpfr(value)))
     found = exact(root, {"x": value})
-    ends = [(found, found)] if isinstance(found, type(mpq())) else list(islice(found, 3))
-    for low, high in ends:
+    ends = [Ends(found, found)] if isinstance(found, type(mpq())) else list(islice(found, 3))
+    for low, high, above, below in ends:
         assert low <= expected + abs(expected) / mpq(2) ** 1900
         assert high >= expected - abs(expected) / mpq(2) ** 1900
-    widths = [high - low for low, high in ends]
+        if abs(value) < 8:  # else 2000 bits do not tell erf from 1
+            assert not (above and low == expected)
+            assert not (below and high == expected)
+    widths = [e.high - e.low for e in ends]
     assert all(later <= earlier / 2**100 for earlier, later in pairwise(widths))
 
 
 @pytest.mark.parametrize("root", [exp(x), exp(-x) * y, tanh(x), 1 / (1 + exp(-x)), log(1 + exp(-x)) - 1])
 @pytest.mark.parametrize("value", [3.0e38, -3.0e38, 2.0**-149])
 def test_values_beyond_every_format_have_ends_that_are_small_to_write_down(root, value):
-    low, high = next(exact(root, {"x": value, "y": 1.0}))
+    low, high, *_ = next(exact(root, {"x": value, "y": 1.0}))
     assert low <= high
     assert max(low.numerator.bit_length(), high.denominator.bit_length()) < 1 << 14
 
@@ -108,6 +114,38 @@ def test_constants_are_rounded_once(dtype):
         truth = gmpy2.sqrt(2 / gmpy2.const_pi())
     with gmpy2.context(precision=widths[dtype]):
         assert round_constant(sqrt(2 / PI), dtype) == float(+truth)
+
+
+BESIDE = {
+    "below": [y - exp(x), y / (1 + exp(x)), -(exp(x) - y), abs(exp(x) - y), -exp(x) * y + y, y * erfc(x) - y],
+    "above": [y + exp(x), y * (1 + exp(x)), exp(x * y) + y, (y + exp(x)) * (1 + exp(x)), y - (exp(x) - 1) * exp(x)],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("side", BESIDE)
+def test_a_value_beside_a_midpoint_is_told_from_it_without_the_bits_that_hold_both(dtype, side):
+    """e^-200 beside a number takes 300 bits to see, and none to know of."""
+    fmt = FORMATS[dtype]
+    tie = 1 + 2.0 ** -(fmt.mant + 1)
+    for root in BESIDE[side]:
+        first = next(exact(root, {"x": -200.0, "y": tie}))
+        assert first.low <= tie <= first.high
+        assert round_enclosures(iter([first]), fmt) == (1 if side == "below" else 1 + 2.0**-fmt.mant)
+
+
+def test_what_touches_a_number_may_be_that_number():
+    """The ends of min(1, e^x / e^x) meet the value: it is 1, and known to be nothing else."""
+    first = next(exact(minimum(1, exp(x) / exp(x)), {"x": 1.0}))
+    assert first.high == 1
+    assert not first.below
+
+
+def test_a_sign_loses_no_bits():
+    """Python's minus rounds to the precision of the current context, 53 bits."""
+    positive, negative = (enclose(root, {"x": 1.0}, 128) for root in (exp(x), -exp(x)))
+    assert mpq(negative.low) == -mpq(positive.high)
+    assert mpq(negative.high) == -mpq(positive.low)
 
 
 def test_products_and_quotients_are_the_hull_of_their_corners():

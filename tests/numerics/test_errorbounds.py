@@ -76,7 +76,7 @@ def distance(computed, root, names, values) -> float:
     found = exact(root, dict(zip(names, values, strict=True)))
     if isinstance(found, type(mpq())):
         return float(abs(mpq(float(computed)) - found))
-    low, high = next(found)
+    low, high, *_ = next(found)
     return float(max(abs(mpq(float(computed)) - low), abs(mpq(float(computed)) - high)))
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.model.dtypes import FORMATS
+from oracle.numerics.enclosures import Ends
 from oracle.numerics.fractions64 import Fraction64, refined, two_product, two_sum
 from oracle.numerics.proof import round_enclosures, settle, store
 from oracle.numerics.rounding import round_rational, round_to
@@ -113,7 +114,7 @@ def test_enclosures_are_asked_until_both_ends_round_alike():
     def shrink():
         for bits in (8, 20, 60, 200):
             asked.append(bits)
-            yield mpq(1) + mpq(1, 2**12) - mpq(1, 2**bits), mpq(1) + mpq(1, 2**12)
+            yield Ends(mpq(1) + mpq(1, 2**12) - mpq(1, 2**bits), mpq(1) + mpq(1, 2**12))
 
     assert round_enclosures(shrink(), FORMATS["float16"]) == 1.0
     assert asked == [8, 20] or asked == [8, 20, 60]
@@ -122,7 +123,7 @@ def test_enclosures_are_asked_until_both_ends_round_alike():
 @pytest.mark.parametrize("name", TYPES)
 def test_settle_takes_rationals_zeros_and_enclosures(name):
     target = np.ones(4, TYPES[name])
-    answers = {0: mpq(1, 3), 1: -0.0, 2: iter([(mpq(0), mpq(1)), (mpq(1, 5), mpq(1, 5))]), 3: mpq(-1, 10**60)}
+    answers = {0: mpq(1, 3), 1: -0.0, 2: iter([Ends(mpq(0), mpq(1)), Ends(mpq(1, 5), mpq(1, 5))]), 3: mpq(-1, 10**60)}
     unknown = (np.zeros(4), -np.ones(4), np.ones(4))
     settle(np.arange(4), unknown, target, lambda i: answers[i[0]])
     expected = round_to(np.array([1 / 3, -0.0, 0.2, -0.0]), name)
@@ -151,3 +152,22 @@ def test_exact_fractions_recognise_ties_and_only_ties(a, b, count):
         assert Fraction(float(got[0])) == number
     else:
         assert low[0] <= number <= high[0] or high[0] <= number <= low[0]
+
+
+def zero_of(a: float, b: float) -> tuple[np.ndarray, Fraction64]:
+    """a b - b a in float64 and as a fraction."""
+    one, other = Fraction64(np.array([a])), Fraction64(np.array([b]))
+    return np.array([a]) * b - np.array([b]) * a, one * other - other * one
+
+
+def test_zeros_are_told_with_the_sign_that_float64_gave_them():
+    for sign in (1.0, -1.0):
+        got, low, high = refined(sign * zero_of(3.0, 0.7)[0], zero_of(3.0, 0.5)[1], np.float32, np.array([1e-16]))
+        assert got[0] == low[0] == high[0] == 0
+        assert np.signbit(got[0]) == (sign < 0)
+
+
+@pytest.mark.parametrize(("value", "a"), [(1e-17, 3.0), (0.0, 1e-200)])
+def test_a_zero_that_float64_did_not_give_or_whose_parts_nearly_underflow_is_not_told(value, a):
+    _, low, high = refined(np.array([value]), zero_of(a, a)[1], np.float32, np.array([1e-16]))
+    assert low[0] < 0 < high[0]
