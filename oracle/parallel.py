@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 from .model.errors import OracleError
 from .model.kept import code_digest
+from .numerics.heap import keep_freed
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -178,6 +179,7 @@ def _processes(jobs: int) -> Iterator[Executor]:
 def alone() -> None:
     """A process among several leaves Ctrl-C to its parent and computes on one thread: the others have theirs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed()
     os.environ["ACLNN_ORACLE_THREADS"] = "1"
 
 

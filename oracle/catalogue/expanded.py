@@ -7,12 +7,11 @@ cannot be written or is damaged is no error: the file is expanded again.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import io
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,18 +48,6 @@ def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]
             store(path, _packed(cases, name))
             shrink(folder.glob("*.cases"), MOST, cost=lambda status: 1)
     return cases
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Make many lasting objects without the garbage collector looking through them again and again."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _packed(cases: Sequence[Case], name: str) -> bytes:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..model import limits
+from ..model.collector import collector_paused
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
 from ..numerics.environment import ieee_arithmetic
@@ -17,7 +18,7 @@ from ..operators import OPERATORS, Operator
 from .case import HUGE, TIERS, Case
 from .ecosystem import Volume
 from .expand import expand
-from .expanded import cases_of, collector_paused
+from .expanded import cases_of
 from .reading import display, parsed
 from .schema import validate
 from .sizes import FILE

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from ..model.collector import collector_paused
 from ..model.errors import OracleError
 from .codec import from_json
 from .fields import Fields, Number, parse_object
@@ -90,6 +91,7 @@ class Record:
         return " · ".join(part for part in (self.header.backend, self.header.soc) if part)
 
 
+@collector_paused()
 def read(path: str | Path, *, more: Sequence[str] = (), salvage: bool = False) -> Record:
     """Read a run record. Raises OracleError (with file and line) for anything that is not one.
 

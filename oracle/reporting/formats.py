@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from ..model.collector import collector_paused
 from ..model.errors import OracleError
 from ..record.reader import Record
 from .language import ENGLISH, Language
@@ -58,6 +59,7 @@ def format_of(path: Path) -> str:
     raise OracleError(f"{path}: no report format has the suffix {path.suffix!r}; known: {known()}")
 
 
+@collector_paused()
 def write(records: Sequence[Record], path: Path, name: str | None = None, language: Language = ENGLISH) -> None:
     """Write a report in the named format, or the one its suffix asks for."""
     text = RENDERERS[name or format_of(path)].render(records, language)

@@ -12,6 +12,7 @@ import pytest
 from ..backends import require_known
 from ..model.errors import OracleError, unknown
 from ..model.kept import code_digest
+from ..numerics.heap import keep_freed
 from ..reporting.formats import format_of
 from ..reporting.language import LANGUAGES, Language
 from ..reporting.save import require_other
@@ -24,6 +25,7 @@ from .settings import settings_of
 
 def start(config: pytest.Config) -> Run:
     """Return the run. Raises OracleError for a wrong option: at once, because collecting takes seconds."""
+    keep_freed()
     given = vars(config.option)
     told: dict[str, Any] | None = getattr(config, "workerinput", {}).get(PROPERTY)
     settings = settings_of(given)
