@@ -25,8 +25,10 @@ from .programs import program
 from .rounding import quantize
 
 Pair = tuple[Any, Any]
-# + and * lose less than 2^-102, a quotient less than 2^-99, e^x less than 2^-90 (reduction 2^-96, doublings 2^-94).
-ARITHMETIC = Arithmetic(2.0**-102, 106, 0.0, {"/": 8, "exp": 2.0**12})
+# + and * lose less than 2^-102, a quotient less than 2^-99, e^x less than 2^-90 (reduction 2^-96, doublings 2^-94), erf
+# of up to 1 less than 2^-98 (its series: e units of terms whose sum is at least 0.74, two products), erfc, which is at
+# least 0.15 there, less than 2^-95.
+ARITHMETIC = Arithmetic(2.0**-102, 106, 0.0, {"/": 8, "exp": 2.0**12, "erf": 16, "erfc": 128})
 _SUPPORTED = frozenset(
     (
         "symbol",
@@ -49,13 +51,15 @@ _SUPPORTED = frozenset(
     )
 )
 NEAR = 2.0**-30  # relative, and less than half a unit of every format: what is so near a format's number rounds to it
+_ERROR_FUNCTIONS = frozenset(("erf", "erfc"))  # of arguments of up to 1, else NaN
 _HALVINGS, _TERMS = 9, 9  # e^r from r / 512: the remainder of nine terms is below 2^-112
 
 
 @lru_cache(maxsize=256)
-def supports(root: Expression) -> bool:
-    """Whether a graph is made of arithmetic, choices and e^x alone."""
-    return all(node.is_constant or node.op in _SUPPORTED for node in walk(root))
+def supports(root: Expression, *, everywhere: bool = False) -> bool:
+    """Whether a graph is made of arithmetic, choices, e^x and, unless it is to have a value ``everywhere``, erf."""
+    known = _SUPPORTED if everywhere else _SUPPORTED | _ERROR_FUNCTIONS
+    return all(node.is_constant or node.op in known for node in walk(root))
 
 
 def refined(root: Expression, operands: Mapping[str, Any], dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
@@ -108,11 +112,9 @@ def evaluate(root: Expression, operands: Mapping[str, Any]) -> Pair:
 
 
 @lru_cache(maxsize=1024)
-def _constant(node: Expression) -> tuple[float, float]:
+def _constant(node: Expression) -> Pair:
     low, _ = constant_interval(node)
-    exact = Fraction(int(low.numerator), int(low.denominator))
-    high = float(exact)
-    return high, float(exact - Fraction(high))
+    return _exactly(Fraction(int(low.numerator), int(low.denominator)))
 
 
 def _short(a: Any, b: Any) -> Pair:
@@ -155,10 +157,14 @@ _LN2 = (
     float.fromhex("0x1.abc9e3b39803fp-56"),
     float.fromhex("0x1.7b57a079a1934p-111"),
 )
-_FACTORIALS: list[Pair] = []
-for _n in range(1, _TERMS + 1):
-    _exact = Fraction(1, math.factorial(_n))
-    _FACTORIALS.append((float(_exact), float(_exact - Fraction(float(_exact)))))
+
+
+def _exactly(value: Fraction) -> Pair:
+    high = float(value)
+    return high, float(value - Fraction(high))
+
+
+_FACTORIALS = [_exactly(Fraction(1, math.factorial(n))) for n in range(1, _TERMS + 1)]
 
 
 def exponential(a: Pair) -> Pair:
@@ -183,6 +189,21 @@ def exponential(a: Pair) -> Pair:
     return np.ldexp(high, power), np.ldexp(low, power)
 
 
+_ERF_SERIES = [_exactly(Fraction((-1) ** n, math.factorial(n) * (2 * n + 1))) for n in range(30)]  # in a^2
+_ERF_FACTOR = (float.fromhex("0x1.20dd750429b6dp+0"), float.fromhex("0x1.1ae3a914fed80p-56"))  # 2 / sqrt(pi)
+
+
+def error_function(a: Pair) -> Pair:
+    """erf a for |a| up to 1, by its series: what is left out is below 2^-112; NaN beyond."""
+    inside = np.abs(a[0]) <= 1
+    a = np.where(inside, a[0], np.nan), np.where(inside, a[1], np.nan)
+    square = multiply(a, a)
+    total = _ERF_SERIES[-1]
+    for coefficient in reversed(_ERF_SERIES[:-1]):
+        total = add(multiply(total, square), coefficient)
+    return multiply(multiply(total, a), _ERF_FACTOR)
+
+
 def _less(a: Pair, b: Pair) -> Pair:
     return (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1])), 0.0
 
@@ -203,6 +224,8 @@ _OPERATIONS: dict[str, Any] = {
     "neg": negate,
     "abs": lambda a: _where(_less(a, (0.0, 0.0)), negate(a), a),
     "exp": exponential,
+    "erf": error_function,
+    "erfc": lambda a: add((1.0, 0.0), negate(error_function(a))),
     "min": lambda a, b: _where(_less(a, b), a, b),
     "max": lambda a, b: _where(_less(a, b), b, a),
     "where": _where,

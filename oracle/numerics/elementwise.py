@@ -326,7 +326,7 @@ class _Work:
 
     def finish(self, region: Region) -> None:
         """Settle what a region leaves in doubt."""
-        region.finish(self.exact, self.refine if self.graphs.has_second_look else None)
+        region.finish(self.exact, self.refine, self.graphs.second_look)
 
     def leave(self, where: Array, region: Region) -> None:
         """Leave elements that a compiled pass did not prove to be settled by NumPy."""

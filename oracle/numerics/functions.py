@@ -57,7 +57,7 @@ def polynomial(series: tuple[Array, ...], x: Array) -> Array:
     return total
 
 
-def _function(compute: Callable[[Array], Array]) -> Callable[..., Any]:
+def vectorized(compute: Callable[[Array], Array]) -> Callable[..., Any]:
     """Make a function of float64 vectors one of arrays and numbers of any float type, with a place for the result."""
 
     def function(x: Any, out: Array | None = None) -> Any:
@@ -80,7 +80,7 @@ def _function(compute: Callable[[Array], Array]) -> Callable[..., Any]:
 def _exp(x: Array) -> Array:
     """e^x: x = k ln 2 / 128 + r, a power from a table times e^r by its series. Within 2 ULP."""
     if highest(x) <= FAST and lowest(x) >= -FAST:  # NaN is neither
-        k, mantissa = _split(x)
+        k, mantissa = power_and_rest(x)
         k >>= 7
         k <<= 52
         bits = mantissa.view(np.int64)
@@ -89,13 +89,14 @@ def _exp(x: Array) -> Array:
     result = np.where(np.isnan(x), x, 0.0)
     result[x > 0] = np.inf
     near = np.abs(x) < 800
-    k, mantissa = _split(x[near])
+    k, mantissa = power_and_rest(x[near])
     result[near] = np.ldexp(mantissa, k >> 7)
     return result
 
 
-def _split(x: Array) -> tuple[Array, Array]:
-    """Return k and 2^(k / 128 - floor(k / 128)) e^r of x = k ln 2 / 128 + r."""
+def power_and_rest(x: Array, less: Array | None = None) -> tuple[Array, Array]:
+    """Return k and 2^(k / 128 - floor(k / 128)) e^(r - less) of x = k ln 2 / 128 + r, for |x| < 900 and a small
+    ``less``."""
     k = x * (LOG2_E * PARTS)
     np.rint(k, out=k)
     place = k.astype(np.int64)
@@ -103,6 +104,8 @@ def _split(x: Array) -> tuple[Array, Array]:
     r += x
     k *= LN2_LO / PARTS
     r -= k
+    if less is not None:
+        r -= less
     p = np.multiply(r, 1 / 120, out=k)
     for c in (1 / 24, 1 / 6, 0.5, 1.0):
         p += c
@@ -175,4 +178,4 @@ def _tanh(x: Array) -> Array:
     return np.asarray(e / (e + 2.0))
 
 
-exp, log, log1p, expm1, tanh = map(_function, (_exp, _log, _log1p, _expm1, _tanh))
+exp, log, log1p, expm1, tanh = map(vectorized, (_exp, _log, _log1p, _expm1, _tanh))

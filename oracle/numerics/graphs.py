@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -36,6 +37,7 @@ Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by 
 COUNT = "n"  # the symbol of the mean's divisor
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
 VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
+ERROR_FUNCTIONS = 50  # elements that MPFR settles in the time that pairs of numbers take for a formula with erf
 KEPT = 1024  # graphs of a process, and what follows from them
 
 
@@ -226,8 +228,11 @@ class Graphs:
         return found
 
     @cached_property
-    def has_second_look(self) -> bool:
-        return is_rational(self.value) or double_double.supports(self.value)
+    def second_look(self) -> float:
+        """From how many elements on a second look at doubtful ones is taken; infinity if there is none."""
+        if is_rational(self.value) or double_double.supports(self.value, everywhere=True):
+            return 1
+        return ERROR_FUNCTIONS if double_double.supports(self.value) else math.inf
 
     @cached_property
     def may_be_exact(self) -> bool:

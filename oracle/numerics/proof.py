@@ -137,16 +137,22 @@ def _narrow_half(single: Array, bits: Array, code: Array, odd: Array, work: Arra
 
 
 def settle(
-    where: Array, ends: tuple[Array, Array, Array], target: Array, exact: Exact, refine: Refine | None = None
+    where: Array,
+    ends: tuple[Array, Array, Array],
+    target: Array,
+    exact: Exact,
+    refine: Refine | None = None,
+    least: float = 1,
 ) -> None:
     """Store the correctly rounded value of some elements of a contiguous ``target``, given by flat indices.
 
-    ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves with a tighter
-    interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the exact value as a rational, a float
-    for an exact (signed) zero, or an iterator of rational enclosures that shrink forever.
+    ends: their value and interval, as for ``store``. ``refine(indices)`` re-evaluates what that leaves, ``least``
+    elements at least, with a tighter interval; indices are a tuple of arrays, one per axis. ``exact(index)`` gives the
+    exact value as a rational, a float for an exact (signed) zero, or an iterator of rational enclosures that shrink
+    forever.
     """
     where = where[_store_at(where, ends, target)]
-    if where.size and refine is not None:
+    if where.size >= least and refine is not None:
         where = where[_store_at(where, refine(np.unravel_index(where, target.shape)), target)]
     fmt = FORMATS[dtype_of(target.dtype).name]
     for index in zip(*np.unravel_index(where, target.shape), strict=True):

@@ -203,13 +203,15 @@ class Region:
         """Return the flat index at which a block of this part begins."""
         return (block.ctypes.data - self.target.ctypes.data) // block.itemsize
 
-    def finish(self, exact: Exact, refine: Refine | None = None) -> None:
-        """Settle the unproven elements (``exact`` and ``refine`` answer for this part) and apply the host's cast."""
+    def finish(self, exact: Exact, refine: Refine | None = None, least: float = 1) -> None:
+        """Settle the unproven elements (``exact`` and ``refine`` answer for this part; ``refine`` is asked
+        for ``least`` at least) and apply the host's cast."""
         where: Any = Ellipsis
         if self.unproven:
             where, *ends = (np.concatenate(parts) for parts in zip(*self.unproven, strict=True))
             value, low, high = ends
-            settle(where, (value, low, high), self.target, exact, None if refine is None else self._recorded(refine))
+            recorded = None if refine is None else self._recorded(refine)
+            settle(where, (value, low, high), self.target, exact, recorded, least)
         if not self.proved_finite:
             unify_nans(self.target)
         elif self.unproven:

@@ -120,7 +120,7 @@ class _Rows:
 
     def refined(self, where: Array) -> tuple[Array, Array, Array]:
         """The sums of some rows from pairs of float64 numbers."""
-        if not double_double.supports(self.graphs.value):
+        if not double_double.supports(self.graphs.value, everywhere=True):
             value, slack = self.total[where], self.slack[where]
             return value, value - slack, value + slack
         high, low = np.array(self.pairs(where)).T

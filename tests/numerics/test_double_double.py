@@ -14,7 +14,7 @@ from oracle.model.dtypes import FORMATS
 from oracle.numerics import double_double
 from oracle.numerics.double_double import add, divide, exponential, multiply, refined, supports
 from oracle.numerics.enclosures import exact
-from oracle.numerics.expressions import erf, exp, symbol, trace, where
+from oracle.numerics.expressions import erf, erfc, exp, symbol, tanh, trace, where
 from oracle.numerics.proof import round_enclosures
 from oracle.numerics.rounding import round_rational, round_to
 
@@ -72,7 +72,24 @@ def test_e_to_the_x_of_huge_arguments_is_infinite_or_zero():
 
 def test_formulas_with_other_functions_are_left_to_mpfr():
     assert supports(trace(lambda g, x: where(x < 0, g / (1 + exp(x)), g * exp(-x))))
-    assert not supports(erf(x))
+    assert not supports(tanh(x))
+    assert supports(erfc(x) * exp(x) - erf(x))
+    assert not supports(erf(x), everywhere=True)
+
+
+@pytest.mark.parametrize("function", [erf, erfc])
+@given(high=st.floats(min_value=-0.999, max_value=0.999).filter(lambda v: abs(v) > 1e-200), low=st.floats(-0.9, 0.9))
+def test_erf_keeps_the_bits_that_are_claimed(function, high, low):
+    a = pair_of(high, low)
+    found = double_double.evaluate(function(symbol("h") + symbol("l")), {"h": a[0], "l": a[1]})
+    truth = next(exact(function(symbol("h") + symbol("l")), {"h": float(a[0]), "l": float(a[1])}))[0]
+    units = 2.0**-102 * double_double.ARITHMETIC.accuracy[function.__name__]
+    assert abs(value_of(found) - truth) <= abs(truth) * mpq(units)
+
+
+def test_erf_of_more_than_one_is_not_known():
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(double_double.error_function((np.array([1.0 + 2.0**-52, -3.0, np.inf]), np.zeros(3)))[0]).all()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

@@ -8,7 +8,6 @@ import pytest
 from oracle import Call
 from oracle.numerics.errorbounds import FLOAT32
 from oracle.numerics.graphs import Elementwise
-from oracle.numerics.special import erf, erfc
 from oracle.operators.api import compute, reference
 from oracle.operators.registry import OPERATORS
 
@@ -93,15 +92,3 @@ def test_what_follows_from_a_graph_is_kept_beside_that_of_all_others() -> None:
     assert len(graphs) > 9
     assert all(each.bound(FLOAT32) is lost for each, (lost, _) in zip(graphs, found, strict=True))
     assert all(each.smooth(FLOAT32) is smooth for each, (_, smooth) in zip(graphs, found, strict=True))
-
-
-def test_error_functions_are_accurate_in_their_tails() -> None:
-    gmpy2 = pytest.importorskip("gmpy2")
-    x = np.concatenate([np.linspace(-7, 26, 4000), [0.0, 1e-300]])
-    for function, units in ((erf, 8), (erfc, 16)):
-        with gmpy2.context(precision=120):
-            exact = [getattr(gmpy2, function.__name__)(gmpy2.mpfr(v)) for v in x.tolist()]
-            lost = [
-                abs((gmpy2.mpfr(a) - b) / b) if b else abs(a) for a, b in zip(function(x).tolist(), exact, strict=True)
-            ]
-        assert max(lost) < units * 2.0**-53
