@@ -11,8 +11,8 @@ import pytest
 
 from ..backends import require_known
 from ..model.errors import OracleError, unknown
+from ..model.heap import keep_freed
 from ..model.kept import code_digest
-from ..numerics.heap import keep_freed
 from ..reporting.formats import format_of
 from ..reporting.language import LANGUAGES, Language
 from ..reporting.save import require_other
