@@ -305,6 +305,7 @@ def operands(*roots: Expression) -> tuple[str, ...]:
     return tuple(str(n.value) for n in walk(*roots) if n.op == "symbol")
 
 
+@lru_cache(maxsize=4096)
 def is_rational(root: Expression) -> bool:
     """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
     return not any(map(is_irrational_step, walk(root)))

@@ -43,7 +43,7 @@ def store(value: Array, low: Array, high: Array, target: Array) -> Array:
     """
     fmt = FORMATS[dtype_of(target.dtype).name]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        one, other = quantize(low, fmt), quantize(high, fmt)
+        one, other = quantize(np.concatenate((low, high)), fmt).reshape(2, -1)  # a call of few elements costs its steps
         settled = (one == other) & (np.signbit(one) == np.signbit(other))
         plain = ~np.isfinite(value) | ((low == 0) & (high == 0))  # special values and exact zeros
         convert(np.where(plain, value, one).astype(np.float32), target)

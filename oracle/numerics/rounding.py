@@ -6,11 +6,10 @@ NumPy's float64 -> float16 is correct but scalar. Both are replaced here; ``wide
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import gmpy2
 import numpy as np
-from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
@@ -146,18 +145,19 @@ def round_rational(exact: Any, fmt: FloatFormat, beyond: int = 0) -> float:
     1 and -1 for a number that is larger or smaller than the rational by less than any other: no tie."""
     if exact == 0:
         return 0.0
-    sign, magnitude = (-1.0, -exact) if exact < 0 else (1.0, exact)
-    exponent = gmpy2.bit_length(magnitude.numerator) - gmpy2.bit_length(magnitude.denominator)
-    if magnitude < mpq(2) ** exponent:
+    sign = -1.0 if exact < 0 else 1.0
+    top, bottom = abs(exact.numerator), exact.denominator
+    exponent = top.bit_length() - bottom.bit_length()
+    if top << max(-exponent, 0) < bottom << max(exponent, 0):
         exponent -= 1  # now 2^exponent <= magnitude < 2^(exponent + 1)
     unit = max(exponent, fmt.emin) - fmt.mant
-    scaled = magnitude / mpq(2) ** unit
-    whole, rest = gmpy2.f_divmod(scaled.numerator, scaled.denominator)
-    twice = 2 * rest
-    if twice == scaled.denominator:
+    divisor = bottom << max(unit, 0)
+    whole, rest = divmod(top << max(-unit, 0), divisor)
+    if 2 * rest == divisor:
         whole += beyond * sign > 0 if beyond else whole % 2
-    elif twice > scaled.denominator:
+    elif 2 * rest > divisor:
         whole += 1
-    if whole.bit_length() + unit > 1024 or whole * mpq(2) ** unit > mpq(fmt.max):
+    if whole.bit_length() + unit > 1024:
         return sign * np.inf
-    return sign * float(whole) * 2.0**unit if unit > -1000 else sign * float(mpq(whole) * mpq(2) ** unit)
+    rounded = math.ldexp(whole, unit)
+    return sign * (np.inf if rounded > fmt.max else rounded)
