@@ -176,16 +176,16 @@ class CatalogueFile(pytest.File):
             yield item
 
 
-_MARKERS: pytest.StashKey[set[str]] = pytest.StashKey()
+_MARKERS: pytest.StashKey[dict[str, pytest.MarkDecorator]] = pytest.StashKey()
 
 
-def _known_marker(config: pytest.Config, name: str) -> str:
-    """Make a marker known once: under --strict-markers pytest refuses others."""
-    known = config.stash.setdefault(_MARKERS, set())
+def _known_marker(config: pytest.Config, name: str) -> pytest.MarkDecorator:
+    """Return a marker, made known once: under --strict-markers pytest refuses others, and looks each one up."""
+    known = config.stash.setdefault(_MARKERS, {})
     if name not in known:
-        known.add(name)
         config.addinivalue_line("markers", f"{name}: cases of this operator, dtype, family or tier (aclnn-oracle)")
-    return name
+        known[name] = getattr(pytest.mark, name)
+    return known[name]
 
 
 def _names_a_case(config: pytest.Config, path: Path) -> bool:
@@ -315,6 +315,17 @@ def pytest_configure_node(node: Any) -> None:
     """Tell the workers what the controller knows of the run."""
     if _RUN in node.config.stash:
         node.workerinput[PROPERTY] = node.config.stash[_RUN].for_worker(node)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Let the garbage collector rest while a run's cases are collected: they all last."""
+    if _RUN not in session.config.stash:
+        return (yield)
+    from .model.collector import collector_paused
+
+    with collector_paused():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -81,8 +81,10 @@ def interleaved(things: Sequence[T], group: Callable[[Any], str], apart: Callabl
     for number, thing in enumerate(things):
         groups.setdefault(group(thing), []).append(number)
     for first, numbers in enumerate(groups.values()):
-        for kind in (False, True):
-            own = [number for number in numbers if apart(things[number]) is kind]
+        kinds: dict[bool, list[int]] = {False: [], True: []}
+        for number in numbers:
+            kinds[apart(things[number])].append(number)
+        for own in kinds.values():
             places.update((number, (first, (k + 0.5) / len(own))) for k, number in enumerate(own))
     return [things[number] for number in sorted(places, key=places.__getitem__)]
 
