@@ -32,7 +32,7 @@ Ranges = tuple[tuple[str, Range], ...]
 
 
 def ranges_of(operands: Mapping[str, Any]) -> Ranges | None:
-    """Return a range of few digits around each operand's values; None where some are infinite, NaN or huge."""
+    """Return a range between powers of two around each operand's values; None where some are infinite, NaN or huge."""
     found = []
     for name, value in operands.items():
         low, high = (lowest(value), highest(value)) if isinstance(value, np.ndarray) else (value, value)
@@ -91,9 +91,9 @@ def _by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> dict[Expression,
 
 
 def _outwards(value: float) -> float:
-    """A bound of few digits that is not below a value."""
+    """A power of two, or 0, that is not below a value (if that is negative, the one above it)."""
     mantissa, exponent = math.frexp(value)
-    return math.ldexp(math.ceil(mantissa * 8) / 8, exponent)
+    return math.ldexp(math.ceil(mantissa * 2) / 2, exponent)
 
 
 @lru_cache(maxsize=1 << 14)
