@@ -32,7 +32,7 @@ Ranges = tuple[tuple[str, Range], ...]
 
 
 def ranges_of(operands: Mapping[str, Any]) -> Ranges | None:
-    """Return a range between powers of two around each operand's values; None where some are infinite, NaN or huge."""
+    """Return a range of few digits around each operand's values; None where some are infinite, NaN or huge."""
     found = []
     for name, value in operands.items():
         low, high = (lowest(value), highest(value)) if isinstance(value, np.ndarray) else (value, value)
@@ -91,9 +91,11 @@ def _by_parts(roots: tuple[Expression, ...], ranges: Ranges) -> dict[Expression,
 
 
 def _outwards(value: float) -> float:
-    """A power of two, or 0, that is not below a value (if that is negative, the one above it)."""
+    """A number of few digits that is not below a value: up to 8 a power of two or 0, so that many cases share one;
+    beyond, where e^x of twice as much overflows, of three digits."""
     mantissa, exponent = math.frexp(value)
-    return math.ldexp(math.ceil(mantissa * 2) / 2, exponent)
+    steps = 2 if exponent < 4 else 8
+    return math.ldexp(math.ceil(mantissa * steps) / steps, exponent)
 
 
 @lru_cache(maxsize=1 << 14)
