@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,6 +162,8 @@ def _of_known_operator(path: Path) -> bool:
 class CatalogueFile(pytest.File):
     """A catalogue file; its items are the cases of the chosen tier and SoC."""
 
+    place = ""  # as reports name the file, once a case of it was asked
+
     def collect(self) -> Iterator[pytest.Item]:
         from .model.errors import OracleError
 
@@ -216,6 +219,15 @@ class CaseItem(pytest.Item):
         if isinstance(excinfo.value, CaseFailed):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
+
+    @cached_property
+    def location(self) -> tuple[str, int | None, str]:
+        """As pytest has it, which looks for the path of every item anew."""
+        file = self.parent
+        assert isinstance(file, CatalogueFile)
+        if not file.place:
+            file.place = super().location[0]
+        return file.place, *self.reportinfo()[1:]
 
     def reportinfo(self) -> tuple[Path, int, str]:
         line = self.case.source.rpartition(":")[2]

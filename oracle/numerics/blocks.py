@@ -36,7 +36,7 @@ def _setting(variable: Variable, default: int, low: int, high: int) -> int:
 
 def block_size() -> int:
     """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
-    return _setting(_BLOCK_VARIABLE, 5 << 13, 1, 1 << 20)
+    return _setting(_BLOCK_VARIABLE, 1 << 15, 1, 1 << 20)
 
 
 def region_size() -> int:

@@ -17,6 +17,7 @@ from .sink import Sink
 ENGINES = ("auto", "numpy", "compiled")
 _VARIABLE = Variable("ACLNN_ORACLE_ENGINE")
 WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many
+JUDGED = 16  # times as many where bounds are asked for: their loops are many, and one pays later
 LARGE = 1 << 18  # elements of a call
 
 _LOCK = threading.Lock()
@@ -39,7 +40,7 @@ def compiled_engine(sink: Sink) -> ModuleType | None:
             return None
         with _LOCK:
             _done += sink.out.size
-            if _done < WORTH:
+            if _done < WORTH * (JUDGED if sink.judged else 1):
                 return None
     from . import compiled
 
