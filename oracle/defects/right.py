@@ -282,7 +282,7 @@ def _torch(op: Operator) -> Kernel:
             value = a.get(p.name)
             if value is not None:
                 kept = np.int64 if p.role is CLASS_INDEX else F
-                tensor = torch.from_numpy(np.array(value.astype(kept), copy=True))
+                tensor = torch.from_numpy(np.array(value.astype(kept), order="C", copy=True))
                 given[p.name] = tensor.reshape(()) if p.role is ONE_VALUE else tensor
         if op.inputs(CLASS_INDEX) and a[op.main].ndim == 1:  # a single sample has one class, and one gradient
             for p in op.inputs():

@@ -90,11 +90,17 @@ class Computed:
 
 
 def values_of(kernels: Iterable[Right], call: Call) -> list[Array]:
-    """Return what kernels compute of a call's inputs, before any store."""
+    """Return what kernels compute of a call's inputs, before any store. Raises OracleError where one fails."""
     wide = {n: v.astype(np.float32) if _floats(v) else v for n, v in call.inputs.items()}
     given: dict[str, Any] = {**call.attrs, **wide}
+    found = []
     with np.errstate(all="ignore"):
-        return [np.asarray(right.kernel(given, platform(call.soc))) for right in kernels]
+        for right in kernels:
+            try:
+                found.append(np.asarray(right.kernel(given, platform(call.soc))))
+            except Exception as error:  # of PyTorch, say: the other cases' results are not lost with it
+                raise OracleError(f"{right.id} fails: {type(error).__name__}: {error}") from error
+    return found
 
 
 def _floats(value: Any) -> bool:

@@ -88,3 +88,21 @@ def test_pytorch_gets_numbers_as_the_host_rounds_them():
         "selfIsResult": False,
     }
     assert torch.kernel(a, PLATFORMS["ascend910b"]).tolist() == [1, np.inf]
+
+
+def test_pytorch_gets_contiguous_copies():
+    """aten's NLLLoss2d refuses a gradient in another order, which it makes like self."""
+    pytest.importorskip("torch")
+    torch = next(right for right in right_kernels("aclnnNLLLoss2dBackward") if right.id == "right/torch")
+    logits = np.zeros((2, 4, 5, 3), np.float32).transpose(0, 3, 1, 2)
+    a = {
+        "gradOutput": np.ones((2, 4, 5), np.float32),
+        "self": logits,
+        "target": np.ones((2, 4, 5), np.int64),
+        "weight": np.ones(3, np.float32),
+        "reduction": 0,
+        "ignoreIndex": -100,
+        "totalWeight": np.ones(1, np.float32),
+    }
+    found = torch.kernel(a, PLATFORMS["ascend910b"])
+    assert (found == np.where(np.arange(3).reshape(1, 3, 1, 1) == 1, -1, 0)).all()

@@ -157,3 +157,18 @@ def test_seeds_are_a_range(stated_cases):
     shares = Plan(stated_cases, seeds=range(7, 9), wrong=False).shares()
     assert {s.settings.seed for s in shares} == {7, 8}
     assert not any(s.ids for s in shares)
+
+
+def test_a_right_kernel_that_fails_is_told_and_the_score_goes_on(stated_cases, with_wrong):
+    def failing(kernel):
+        def compute(a, target):
+            if a["self"].ndim == 1:
+                raise RuntimeError("no vectors")
+            return kernel(a, target)
+
+        return compute
+
+    with_wrong(failing)
+    answer = run(share_of(stated_cases, "aclnnLogSigmoidBackward"))
+    assert answer.judged
+    assert set(answer.unusable.values()) == {"right/wrong fails: RuntimeError: no vectors"}
