@@ -177,7 +177,8 @@ def _processes(jobs: int) -> Iterator[Executor]:
 
 
 def alone() -> None:
-    """A process among several leaves Ctrl-C to its parent and computes on one thread: the others have theirs."""
+    """A process among several leaves Ctrl-C to its parent, keeps the memory that it frees, and computes on one thread:
+    the others have theirs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_freed()
     os.environ["ACLNN_ORACLE_THREADS"] = "1"

@@ -14,6 +14,7 @@ from ..catalogue.case import Case
 from ..defects.base import Defect
 from ..defects.registry import defects, sampled
 from ..defects.right import SOCS
+from ..model.covers import few_that_cover
 from ..operators import OPERATORS
 from ..operators.registry import register
 from ..parallel import workers
@@ -140,16 +141,9 @@ class Score:
 
     def essential(self) -> list[str]:
         """Return few cases that together notice everything noticed: greedily, the most informative first."""
-        left = self.hits_by_case()
-        chosen = []
-        while left:
-            best = max(sorted(left), key=lambda case: len(left[case]))
-            if not left[best]:
-                break
-            chosen.append(best)
-            seen = left.pop(best)
-            left = {case: ids - seen for case, ids in left.items()}
-        return chosen
+        found = self.hits_by_case()
+        cases = sorted(found)
+        return [cases[k] for k in few_that_cover([found[case] for case in cases])]
 
     def unique(self) -> Counter[str]:
         """Return how many wrong kernels only this case notices (full matrix)."""
