@@ -1,4 +1,4 @@
-"""exp and the normal quantile from IEEE basic operations only, and sums in a fixed order.
+"""exp and normal numbers from IEEE basic operations only, and sums in a fixed order.
 
 NumPy's own exp and log differ in the last bit between SIMD levels; +, -, *, /, sqrt, frexp and ldexp do not. Data made
 with these functions has the same bytes on every machine. They are good to about 1e-15, which is more than data needs.
@@ -6,6 +6,7 @@ with these functions has the same bytes on every machine. They are good to about
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -66,25 +67,49 @@ def _exp_block(x: Array, result: Array) -> None:
     np.ldexp(polynomial(_EXP_SERIES, r), k.astype(np.int32), out=result)
 
 
+def standard_normal(words: Array, result: Array) -> None:
+    """Make random 64-bit words (which it overwrites) numbers of the standard normal distribution: the upper 52 bits are
+    p in (0, 1/2), whose quantile is linear between 1,024 points of every binade; the lowest bit is the sign."""
+    offsets, slopes = _lines()
+    signs = words << np.uint64(63)
+    words >>= np.uint64(12)
+    np.copyto(result, words.view(np.int64))
+    result += 0.5
+    result *= 2.0**-53
+    place = np.right_shift(result.view(np.int64), 52 - LINES, out=words.view(np.int64))
+    place -= LEAST
+    result *= slopes.take(place)
+    result += offsets.take(place)
+    bits = result.view(np.uint64)
+    bits ^= signs
+
+
+LINES = 10  # bits: lines per binade of p
+LEAST = (1023 - 54) << LINES  # where p = 2^-54 lies, the smallest
+
+
+@lru_cache(maxsize=1)
+def _lines() -> tuple[Array, Array]:
+    """The quantile of p as offset + slope * p between neighbours of few digits."""
+    ends = (np.arange((1023 - 1 << LINES) - LEAST + 1) + LEAST << 52 - LINES).view(np.float64)
+    quantile = normal_quantile(ends)
+    slopes = np.diff(quantile) / np.diff(ends)
+    return quantile[:-1] - slopes * ends[:-1], slopes
+
+
 def normal_quantile(p: Array) -> Array:
     """Standard normal quantile of a vector of float64 probabilities in (0, 1)."""
-    result = np.empty_like(p)
-    for start in range(0, p.size, BLOCK):
-        _normal_block(p[start : start + BLOCK], result[start : start + BLOCK])
-    return result
-
-
-def _normal_block(p: Array, result: Array) -> None:
     q = p - 0.5
     r = q * q
     np.subtract(0.180625, r, out=r)
-    np.divide(polynomial(_CENTRE_P, r), polynomial(_CENTRE_Q, r), out=result)
+    result: Array = polynomial(_CENTRE_P, r) / polynomial(_CENTRE_Q, r)
     result *= q
     outer = (np.abs(q) > 0.425).nonzero()[0]
     if outer.size:
         p, q = p[outer], q[outer]
         tail = np.where(q < 0.0, p, 1.0 - p)
         result[outer] = np.copysign(_tail(np.sqrt(-log_of_positive(tail))), q)
+    return result
 
 
 def _tail(r: Array) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from ...model.call import Array
 from ...model.errors import OracleError
 from ...numerics.extremes import highest_of_rows
-from ..elementary import exp, fold_sum, normal_quantile
+from ..elementary import exp, fold_sum
 from ..streams import Stream
 from .registry import Shape, generator, size_of
 
@@ -15,7 +15,7 @@ from .registry import Shape, generator, size_of
 @generator
 def softmax(stream: Stream, shape: Shape, dtype: str, *, dim: int, std: float = 1.0) -> Array:
     """Softmax along dim of normal logits with the given standard deviation."""
-    return _normalise(std * normal_quantile(stream.inner(size_of(shape))), shape, dim)
+    return _normalise(std * stream.normal(size_of(shape)), shape, dim)
 
 
 @generator
@@ -27,11 +27,11 @@ def softmax_edges(stream: Stream, shape: Shape, dtype: str, *, dim: int, share: 
     """
     n, axis = _length(shape, dim)
     edges = sorted({p for k in range(n.bit_length() + 1) for p in (2**k - 1, 2**k, 2**k + 1) if p < n} | {n - 1})
-    logits = _rows_last(0.5 * normal_quantile(stream.inner(size_of(shape))), shape, axis)
+    logits = _rows_last(0.5 * stream.normal(size_of(shape)), shape, axis)
     rows = logits.shape[0]
     chosen = stream.unit(rows * len(edges)).reshape(rows, len(edges)) < 0.5
     chosen[:, -1] = True
-    boost = exp(normal_quantile(stream.inner(rows * len(edges))) * 0.5).reshape(rows, len(edges))
+    boost = exp(stream.normal(rows * len(edges)) * 0.5).reshape(rows, len(edges))
     weights = exp(logits)
     rest = fold_sum(weights, 1) / n
     heavy = fold_sum(chosen * boost, 1)
@@ -44,7 +44,7 @@ def softmax_edges(stream: Stream, shape: Shape, dtype: str, *, dim: int, share: 
 def onehot(stream: Stream, shape: Shape, dtype: str, *, dim: int, gap: float = 12.0) -> Array:
     """Nearly one-hot softmax outputs: in every row one random element exceeds the other logits by about ``gap``."""
     n, axis = _length(shape, dim)
-    logits = _rows_last(normal_quantile(stream.inner(size_of(shape))), shape, axis)
+    logits = _rows_last(stream.normal(size_of(shape)), shape, axis)
     hot = stream.below(logits.shape[0], n)
     logits[np.arange(logits.shape[0]), hot] += gap
     weights = exp(logits - highest_of_rows(logits))

@@ -12,7 +12,6 @@ from ...model.errors import OracleError
 from ...model.limits import VALUES
 from ...model.text import bounded
 from ...numerics.rounding import round_to
-from ..elementary import normal_quantile
 from ..streams import Stream
 from .registry import Shape, generator, size_of
 
@@ -22,16 +21,13 @@ from .registry import Shape, generator, size_of
 @generator
 def uniform(stream: Stream, shape: Shape, dtype: str, *, low: float = -1.0, high: float = 1.0) -> Array:
     """Uniform in [low, high)."""
-    values = stream.unit(size_of(shape))
-    values *= high - low
-    values += low
-    return values
+    return stream.between(size_of(shape), low, high)
 
 
 @generator
 def normal(stream: Stream, shape: Shape, dtype: str, *, mean: float = 0.0, std: float = 1.0) -> Array:
     """Normal with a mean and a standard deviation."""
-    values = normal_quantile(stream.inner(size_of(shape)))
+    values = stream.normal(size_of(shape))
     values *= std
     values += mean
     return values
@@ -40,16 +36,13 @@ def normal(stream: Stream, shape: Shape, dtype: str, *, mean: float = 0.0, std: 
 @generator
 def nonzero(stream: Stream, shape: Shape, dtype: str, *, low: float = 0.5, high: float = 4.0) -> Array:
     """Uniform magnitude in [low, high) with a random sign: no element vanishes and none dominates."""
-    n = size_of(shape)
-    values = uniform(stream, shape, dtype, low=low, high=high)
-    values *= stream.signs(n)
-    return values
+    return stream.give_signs(stream.between(size_of(shape), low, high))
 
 
 @generator
 def probabilities(stream: Stream, shape: Shape, dtype: str, *, margin: float = 0.05) -> Array:
     """Uniform in [margin, 1 - margin): inside (0, 1) in every dtype while the margin is above its last place."""
-    return margin + (1.0 - 2.0 * margin) * stream.unit(size_of(shape))
+    return stream.between(size_of(shape), margin, 1.0 - margin)
 
 
 @generator
@@ -65,7 +58,7 @@ def magnitudes(
     """Log-uniform magnitudes from 2^low to 2^high, with random signs unless signed is false."""
     n = size_of(shape)
     values = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
-    return values * stream.signs(n) if signed else values
+    return stream.give_signs(values) if signed else values
 
 
 @generator
@@ -101,7 +94,7 @@ def subnormals(stream: Stream, shape: Shape, dtype: str, *, signed: bool = True)
     fractions = 1 + stream.below(n, (1 << fmt.mant) - 1)
     fractions[:1], fractions[1:2] = 1, (1 << fmt.mant) - 1
     values = np.ldexp(fractions.astype(np.float64), fmt.emin - fmt.mant)
-    return values * stream.signs(n) if signed else values
+    return stream.give_signs(values) if signed else values
 
 
 @generator
@@ -112,7 +105,7 @@ def large(stream: Stream, shape: Shape, dtype: str, *, binades: int = 4, signed:
     values = np.ldexp(1.0 + stream.unit(n), (int(top) - binades + stream.below(n, binades) - 1).astype(np.int32))
     values = np.minimum(values, fmt.max)
     values[1:2] = fmt.max  # not the first: a tensor of one element stays random
-    return values * stream.signs(n) if signed else values
+    return stream.give_signs(values) if signed else values
 
 
 @generator
@@ -136,7 +129,7 @@ def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: in
     """The given points by turns, each a random distance from 2^low to 2^high away, on either side."""
     n = size_of(shape)
     away = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
-    return np.asarray(_cycle(_table(points).astype(np.float64), n, 1) + away * stream.signs(n))
+    return np.asarray(_cycle(_table(points).astype(np.float64), n, 1) + stream.give_signs(away))
 
 
 @generator
@@ -178,7 +171,7 @@ def within(
         fmt = _format(dtype)
         lowest, count = int(np.log10(fmt.tiny)) + 1, int(np.log10(fmt.max)) - int(np.log10(fmt.tiny))
         powers = np.asarray([float(f"1e{k}") for k in range(lowest, lowest + count)])
-        values = (2.0 * stream.unit(n) - 1.0) * powers[stream.below(n, count)]
+        values = stream.between(n, -1.0, 1.0) * powers[stream.below(n, count)]
     elif integer and whole:
         span = int(high) - int(low) + 1
         values = (stream.below(n, span) if span < 2**31 else (stream.unit(n) * span).astype(np.int64)) + int(low)
