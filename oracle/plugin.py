@@ -275,7 +275,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     ihook = item.ihook
     ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     call = pytest.CallInfo.from_call(item.runtest, "call", reraise=(pytest.exit.Exception, KeyboardInterrupt))
-    ihook.pytest_runtest_logreport(report=ihook.pytest_runtest_makereport(item=item, call=call))
+    made = ihook.pytest_runtest_makereport if call.excinfo else pytest.TestReport.from_item_and_call
+    ihook.pytest_runtest_logreport(report=made(item=item, call=call))
     ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 

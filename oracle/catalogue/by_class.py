@@ -100,6 +100,29 @@ class ByClass:
         met = [set(shape_classes.beside_the_count(self._free[1][row[1]])).intersection(self._rare) for row in joint]
         return few_that_cover(met, taken)
 
+    def those_that(self, tell: Callable[[Row], bool], rows: Sequence[Row]) -> list[Row]:
+        """Return the rows that tell something, and for each other one the first row with another value of one axis that
+        does, where any two classes and values meet in it that meet in no row before."""
+        found = [row for row in rows if tell(row)]
+        met = set().union(*map(self._twos, found))
+        kept = set(found)
+        for row in (row for row in rows if row not in kept):
+            others = (
+                _with(row, (k,), (value,))
+                for k, axis in enumerate(self._free[2:], 2)
+                for value in range(len(axis))
+                if value != row[k]
+            )
+            better = next((other for other in others if not self._twos(other) <= met and tell(other)), None)
+            if better is not None:
+                found.append(better)
+                met |= self._twos(better)
+        return found
+
+    def _twos(self, row: Row) -> set[tuple[Any, ...]]:
+        """What meets in a row, in twos: its dtype, classes and values."""
+        return set(combinations([(0, row[0]), *self._told(row)], 2))
+
     def with_each_dtype(self, rows: Sequence[Row]) -> set[Row]:
         """Return few of the rows, in which a dtype meets every class and value that it meets in all: in turn that one
         in which most of them meet, and of these most two classes and values."""

@@ -218,7 +218,7 @@ class Expander:
         rows = list(by.rows(planned, self.from_class))
         if self.from_class:
             telling = Telling(self.operator)
-            rows = [row for row in rows if any(telling(case, by.variants_of(row)) for case in planned(row))]
+            rows = by.those_that(lambda row: any(telling(case, by.variants_of(row)) for case in planned(row)), rows)
         earlier = family.keys.get("each_dtype")
         few = by.with_each_dtype(rows) if earlier else ()
         for row in rows:

@@ -102,7 +102,8 @@ class _Work:
         part = self.of(wide, pick(self.narrow, block))
         relative, absolute = self.graphs.evaluation
         running = self.graphs.running(self.device) if judged and self._smooth is None else ZERO
-        found, error, lost = part._evaluated(target.shape, absolute, running, fast=not judged)
+        departure = self.graphs.departure if judged else ZERO
+        found, error, lost, apart = part._evaluated(target.shape, absolute, running, departure, fast=not judged)
         value = np.asarray(found)
         if absolute is ZERO:
             region.put_relative(block, value, relative)
@@ -116,8 +117,8 @@ class _Work:
             if beyond.size:
                 region.leave_overflowed(beyond + region.start(target))
         if judged:
-            region.sink.put_bound(block, value, *part.freedom(value, lost, region.sink))
-        release(value, error, lost, *wide.values())
+            region.sink.put_bound(block, value, *part.freedom(value, lost, apart, region.sink))
+        release(value, error, lost, apart, *wide.values())
 
     def _evaluated(self, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
         """The formula's value in float64, and what other graphs are: by one program, for they share most steps."""
@@ -164,7 +165,7 @@ class _Work:
 
     # ---- the strict bound ----
 
-    def freedom(self, value: Array, running: Values, sink: Sink) -> tuple[Array, Array, Array | None]:
+    def freedom(self, value: Array, running: Values, apart: Values, sink: Sink) -> tuple[Array, Array, Array | None]:
         """Return the bound, the elements on which right kernels disagree, and those on which they cannot."""
         ranges = ranges_of(self.operands)
         bound = self._bound(value, running, ranges)
@@ -174,7 +175,7 @@ class _Work:
             self._overflows(value, bound, unspecified)
         if self.device.flushing:
             self._flushes(value, bound, unspecified)
-        self._departs(value, bound, unspecified)
+        self._departs(value, apart, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
 
     @property
@@ -239,14 +240,12 @@ class _Work:
             apart |= np.abs(flushed - kept) > least  # not against the value, from which cancellation takes both
         unspecified[lost] |= apart
 
-    def _departs(self, value: Array, bound: Array, unspecified: Array) -> None:
-        """Where the SoC's kernel is known to answer something else, also by computing in float16 (by more than an ULP),
-        or where its answer is not known."""
+    def _departs(self, value: Array, apart: Values, bound: Array, unspecified: Array) -> None:
+        """Where the SoC's kernel is known to answer something else (``apart``: by how much), also by computing in
+        float16 (by more than an ULP), or where its answer is not known."""
         if self.graphs.departing is not None:
-            (apart,) = self._run(self.graphs.departure, shape=value.shape)
             unspecified |= apart > np.abs(value) * DEPARTURE
             bound += apart
-            release(apart)
         if self.graphs.native is not None:
             own = widen(self.graphs.natively(self.operands))
             unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])

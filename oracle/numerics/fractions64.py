@@ -43,8 +43,15 @@ def two_product(a: Any, b: Any) -> tuple[Array, Array]:
 def exact_product(a: Any, b: Any) -> tuple[Array, Array]:
     """The float64 product, and where it may not be exact: it rounded, or came so near underflow that what it lost may
     have vanished."""
+    if _is_one(a) or _is_one(b):
+        return (b if _is_one(a) else a), np.asarray(False)
     p, lost = two_product(a, b)
     return p, (lost != 0) | ((np.abs(p) < TINY) & (a != 0) & (b != 0))
+
+
+def _is_one(number: Any) -> bool:
+    """Whether a number, no array, is 1: what most denominators are."""
+    return isinstance(number, float) and number == 1.0
 
 
 class Fraction64:
@@ -61,8 +68,10 @@ class Fraction64:
         return Fraction64(num, den, self.inexact | other.inexact | lost | lost_too)
 
     def __truediv__(self, other: Fraction64) -> Fraction64:
-        sign = np.where(np.signbit(other.num), -1.0, 1.0)
-        return self * Fraction64(other.den * sign, other.num * sign, other.inexact)
+        num, lost = exact_product(self.num, other.den)
+        den, lost_too = exact_product(self.den, other.num)
+        sign = np.copysign(1.0, den)
+        return Fraction64(num * sign, den * sign, self.inexact | other.inexact | lost | lost_too)
 
     def __add__(self, other: Fraction64) -> Fraction64:
         one, lost = exact_product(self.num, other.den)
@@ -92,7 +101,8 @@ class Fraction64:
         """This one where the condition holds, else the other."""
         holds = condition.num
         inexact = condition.inexact | np.where(holds, self.inexact, other.inexact)
-        return Fraction64(np.where(holds, self.num, other.num), np.where(holds, self.den, other.den), inexact)
+        den = 1.0 if _is_one(self.den) and _is_one(other.den) else np.where(holds, self.den, other.den)
+        return Fraction64(np.where(holds, self.num, other.num), den, inexact)
 
 
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
@@ -181,9 +191,10 @@ def is_exact_in(roots: Iterable[Expression], operands: Mapping[str, Any], fmt: F
 
 def _is_held(value: Fraction64, fmt: FloatFormat, far: float) -> Array:
     """Whether a format holds a value, which is zero or as far as that from the ends of its exponents."""
-    quotient = np.asarray(value.num / value.den)
-    back, lost = two_product(quotient, value.den)
+    quotient, exact = np.asarray(value.num / value.den), ~np.asarray(value.inexact)
+    if not _is_one(value.den):
+        back, lost = two_product(quotient, value.den)
+        exact &= (back == value.num) & (lost == 0)
     size = np.abs(quotient)
     inside = (size == 0) | ((size >= fmt.tiny * far) & (size <= fmt.max / far))
-    exact = (back == value.num) & (lost == 0) & ~np.asarray(value.inexact)
     return np.asarray(exact & inside & (quantize(quotient, fmt) == quotient))

@@ -127,7 +127,9 @@ class Scan:
                 self.over[k] += self._over(g, error, row.limit)
 
     def _over(self, g: Array, error: Array, limit: float) -> int:
-        large = error > limit
+        least = np.minimum(np.abs(g), self.form.max)
+        least *= ULPS * 2.0 ** (-self.form.mant - 1)  # an ULP is more
+        large = np.flatnonzero((error > limit) & (error > least))
         golden = np.clip(quantize(g[large], self.form), -self.form.max, self.form.max)
         return int(np.count_nonzero(error[large] > ULPS * ulps(golden, self.form)))
 

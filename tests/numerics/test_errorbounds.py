@@ -162,7 +162,7 @@ def derived(op, operands, value):
 
     with np.errstate(all="ignore"):
         _, running = work._evaluated(value.shape, work.graphs.running(FLOAT32), fast=False)
-        bound, unspecified, _ = work.freedom(value, running, Sink())
+        bound, unspecified, _ = work.freedom(value, running, 0.0, Sink())
     return np.where(unspecified, np.nan, bound)
 
 
