@@ -149,10 +149,6 @@ def test_what_real_devices_do_is_noticed_and_named(device):
     slug, spoil, told, words = FOUND[device]
     cases = [case for case in load(default_dir() / f"{slug}.yaml") if any(word in case.id for word in words)]
     cases = [case for case in cases if all(p is None or np.prod(p.shape) <= 4000 for p in case.inputs.values())]
-    causes, noticed = [], 0
-    for case in cases[:40]:
-        record = run_case(case, Device(spoil), Settings())
-        noticed += record.status == "fail"
-        causes.append(record.detail.cause if record.detail is not None else "")
-    assert noticed, f"none of {len(cases)} cases fails"
-    assert any(told in cause for cause in causes), sorted(set(causes))
+    records = (run_case(case, Device(spoil), Settings()) for case in cases)
+    causes = (record.detail.cause for record in records if record.detail is not None)
+    assert any(told in cause for cause in causes), f"none of {len(cases)} cases says so"
