@@ -73,9 +73,13 @@ class Bilingual:
 
 def _parts(text: str) -> set[str]:
     """A phrase and what it is made of, as Language.phrase takes it apart."""
-    found = {text}
-    for mark in ("; ", ": "):
-        first, separator, rest = text.partition(mark)
-        if separator:
-            found |= _parts(first) | _parts(rest)
+    found: set[str] = set()
+    left = [text]
+    while left:
+        part = left.pop()
+        if part not in found:  # many ways lead to one part: without this a reason of forty took for ever
+            found.add(part)
+            for mark in ("; ", ": "):
+                first, separator, rest = part.partition(mark)
+                left += [first, rest] if separator else []
     return found
