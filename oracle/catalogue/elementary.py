@@ -1,7 +1,8 @@
 """exp and normal numbers from IEEE basic operations only, and sums in a fixed order.
 
 NumPy's own exp and log differ in the last bit between SIMD levels; +, -, *, /, sqrt, frexp and ldexp do not. Data made
-with these functions has the same bytes on every machine. They are good to about 1e-15, which is more than data needs.
+with these functions has the same bytes on every machine. exp and the quantile are good to about 1e-15, normal numbers
+lie within 6e-8 of their quantile, which is more than data needs.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def _is_held(value: Fraction64, fmt: FloatFormat, far: float) -> Array:
     quotient, exact = np.asarray(value.num / value.den), ~np.asarray(value.inexact)
     if not _is_one(value.den):
         back, lost = two_product(quotient, value.den)
-        exact &= (back == value.num) & (lost == 0)
+        exact = exact & (back == value.num) & (lost == 0)
     size = np.abs(quotient)
     inside = (size == 0) | ((size >= fmt.tiny * far) & (size <= fmt.max / far))
     return np.asarray(exact & inside & (quantize(quotient, fmt) == quotient))

@@ -177,37 +177,36 @@ def test_a_failure_is_one_screen_of_strict_json(device):
 
 
 def test_the_detail_names_worst_elements_pattern_and_inputs():
-    detail = run_case(log_sigmoid(), m.FlipsOneSign(), Settings(layers=("strict",))).detail
+    detail = run_case(log_sigmoid(), m.FlipsOneSign(), Settings(layers=("strict",), seed=1)).detail
     assert detail.rule == "|actual - value| <= bound"
     assert [row.index for row in detail.worst] == [(0, 0)]
     worst = detail.worst[0]
-    assert worst.actual == pytest.approx(-worst.expected, rel=4 * 2.0**-24)  # minus a float32 kernel's answer
-    assert (int(worst.expected_hex, 16) ^ int(worst.actual_hex, 16)) >> 31 == 1
+    assert worst.actual == -worst.expected
+    assert int(worst.expected_hex, 16) ^ int(worst.actual_hex, 16) == 1 << 31
     assert detail.cause == "wrong sign"
     assert (detail.bad, detail.total) == (1, 54)
     assert sum(detail.ulp_histogram.values()) == 54
     assert detail.inputs["self"] == "float32[6,9] normal"
 
 
-class TwoUlpsOff:
-    """The golden, one element two numbers away: outside the strict bound of float16, inside the standard."""
+class OneUlpOff:
+    """The golden, one element moved to the next number: outside the strict bound of float16, inside the standard."""
 
-    name = "two-ulps-off"
+    name = "one-ulp-off"
 
     def run(self, call):
         (name,) = call.outputs
         out = call.outputs[name]
         out[...] = golden(call)[name]
-        for _ in range(2):
-            out[0, 0] = np.nextafter(out[0, 0], out.dtype.type(np.inf))
+        out[0, 0] = np.nextafter(out[0, 0], out.dtype.type(np.inf))
 
 
 def test_a_layer_outside_the_gate_shows_its_verdict_and_decides_nothing():
     case = log_sigmoid(dtype="float16")
-    failed = run_case(case, TwoUlpsOff(), Settings())
+    failed = run_case(case, OneUlpOff(), Settings(seed=1))
     assert (failed.status, failed.reason.partition(":")[0]) == ("fail", "strict")
     assert (failed.kernel_share or 0) > 1
-    passed = run_case(case, TwoUlpsOff(), Settings(gate=("structure", "standard")))
+    passed = run_case(case, OneUlpOff(), Settings(gate=("structure", "standard"), seed=1))
     assert (passed.status, passed.reason.startswith("outside the gate: strict: ")) == ("pass", True)
     assert [name for name, layer in passed.verdicts.items() if not layer.passed] == ["strict"]
     expected = Expectation(case.id, "fail", "a rounding", "here:1")
