@@ -180,9 +180,8 @@ def test_rows_of_softmax_outputs_sum_to_one(name: str, dim: int) -> None:
 
 
 def test_edges_carry_weight() -> None:
-    values = data("softmax_edges", (64, 5000), "float64", dim=-1)
-    # an edge has 0.7 e^(x / 2) of some 25 of them, x normal: at four deviations still 0.004, another element 0.0001
-    assert (values[:, -1] > 0.003).all(), "the last element of every row"
+    values = data("softmax_edges", (64, 5000), "float64", seed=1, dim=-1)
+    assert (values[:, -1] > 0.01).all(), "the last element of every row"
     for edge in (255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097):
         heavy = values[:, edge] > 0.005
         assert 10 < heavy.sum() < 54, f"element {edge} is heavy in about half of the rows"
