@@ -170,12 +170,13 @@ class _Work:
         ranges = ranges_of(self.operands)
         bound = self._bound(value, running, ranges)
         unspecified = np.zeros(value.shape, bool)
-        inside = self.graphs.native is None and stays_inside(self.graphs.orders, ranges, by_parts=value.size >= WORTH)
+        own = None if self.graphs.native is None else self.graphs.natively(self.operands, self.narrow)
+        inside = own is None and stays_inside(self.graphs.orders, ranges, by_parts=value.size >= WORTH)
         if not inside or not highest(bound) < NO_BOUND / 2:
-            self._overflows(value, bound, unspecified)
+            self._overflows(value, own, bound, unspecified)
         if self.device.flushing:
             self._flushes(value, bound, unspecified)
-        self._departs(value, apart, bound, unspecified)
+        self._departs(value, own, apart, bound, unspecified)
         return bound, unspecified, self._ties(value, sink)
 
     @property
@@ -240,24 +241,23 @@ class _Work:
             apart |= np.abs(flushed - kept) > least  # not against the value, from which cancellation takes both
         unspecified[lost] |= apart
 
-    def _departs(self, value: Array, apart: Values, bound: Array, unspecified: Array) -> None:
+    def _departs(self, value: Array, own: Array | None, apart: Values, bound: Array, unspecified: Array) -> None:
         """Where the SoC's kernel is known to answer something else (``apart``: by how much), also by computing in
-        float16 (by more than an ULP), or where its answer is not known."""
+        float16 (``own``, by more than an ULP), or where its answer is not known."""
         if self.graphs.departing is not None:
             unspecified |= apart > np.abs(value) * DEPARTURE
             bound += apart
-        if self.graphs.native is not None:
-            own = widen(self.graphs.natively(self.operands))
-            unspecified |= np.abs(own - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
+        if own is not None:
+            unspecified |= np.abs(widen(own) - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
         if self.graphs.unspecified is not None:
             (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
             unspecified |= np.asarray(unknown)
 
-    def _overflows(self, value: Array, bound: Array, unspecified: Array) -> None:
-        """Where a step may overflow, an operand is not finite, or no bound is known, every order is run."""
+    def _overflows(self, value: Array, own: Array | None, bound: Array, unspecified: Array) -> None:
+        """Where a step may overflow, an operand is not finite, or no bound is known, every order is run; ``own``: what
+        a kernel answers that computes in a type of 16 bits."""
         (reach,) = self._run(self.graphs.reach, shape=value.shape)
-        native = self.graphs.native
-        most = LARGEST if native is None else FORMATS[self.graphs.dtype].max
+        most = LARGEST if own is None else FORMATS[self.graphs.dtype].max
         odd = ~(np.asarray(reach) < most * (1 - NEAR)) | ~(bound < NO_BOUND / 2)
         release(reach)
         if not some(odd):
@@ -271,13 +271,13 @@ class _Work:
             for mode in modes
             for end in _ENDS
         ]
-        if native is not None:
-            answers.append(self.graphs.natively(few).astype(np.float32))
+        if own is not None:
+            answers.append(own[odd].astype(np.float32))
         value = value[odd]
         answers = [np.broadcast_to(answer, value.shape) for answer in answers]
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
-        own = np.where(bound[odd] < NO_BOUND / 2, bound[odd], 0)
-        bound[odd] = np.where(np.isfinite(apart), apart + own, own)
+        lost = np.where(bound[odd] < NO_BOUND / 2, bound[odd], 0)
+        bound[odd] = np.where(np.isfinite(apart), apart + lost, lost)
         unspecified[odd] = classes_differ([*answers, value.astype(np.float32)])
 
     def _ties(self, value: Array, sink: Sink) -> Array | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import CANN, PLATFORMS
-from . import double_double
+from . import double_double, tables
 from .envelopes import is_linear
 from .errorbounds import FLOAT64, NARROW, Arithmetic, Loss, larger, losses
 from .expressions import (
@@ -159,12 +159,13 @@ class Graphs:
         numbers = {name: simulate(n, count, np.float64)[()] for name, n in made.items()}
         return substitute(root, {n: symbol(name) for name, n in made.items()}), {**operands, **numbers}
 
-    def natively(self, operands: Operands) -> Array:
-        """Return what the SoC's kernel answers that computes in its operands' 16-bit type."""
+    def natively(self, operands: Operands, narrow: Operands) -> Array:
+        """Return what the SoC's kernel answers that computes in its operands' 16-bit type. ``narrow``: operands that
+        are looked up (see :mod:`.tables`)."""
         assert self.native is not None
         root, given = self.computed_in(self.native, operands)
         rounded = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in given.items()}
-        return simulate(root, rounded, self.dtype, same_bits=True)
+        return tables.simulated(root, rounded, narrow, self.dtype, frozenset())
 
     @cached_property
     def evaluation(self) -> tuple[float, Expression]:
