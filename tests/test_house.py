@@ -23,7 +23,7 @@ FLOORS = (
     {"backends", "sweep"},
     {"interop", "defects"},
     {"runner", "published"},
-    {"power", "doctor"},
+    {"power", "doctor", "items"},
     {"commands", "plugin"},
     {"cli", "__init__"},
 )
