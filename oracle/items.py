@@ -154,8 +154,8 @@ class CaseItem(pytest.Item):
         _raise_for(record)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if isinstance(excinfo.value, CaseFailed):
-            return str(excinfo.value)
+        if isinstance(excinfo.value, (CaseFailed, pytest.xfail.Exception)):
+            return str(excinfo.value)  # a traceback of ours would tell nothing, and parses this file for every case
         return super().repr_failure(excinfo)
 
     @cached_property

@@ -425,6 +425,20 @@ def test_a_stale_expectation_is_an_error_whatever_the_tier(project):
     result.stderr.fnmatch_lines(["ERROR: *device.yaml:1: id 'log_sigmoid_backward/gone[[]*]' matches no case*"])
 
 
+def test_a_run_of_one_catalogue_does_not_read_the_others_for_expectations(project, monkeypatch):
+    other = project.path / "silu_backward.yaml"
+    other.write_text(CATALOGUE.replace("LogSigmoid", "Silu").replace(", buffer: uniform 0 1", ""))
+    expect(project, ONE.format(status="skip") + ONE.format(status="skip").replace("log_sigmoid", "silu"))
+    assert project.runpytest("--backend", "misbehaving:Device").ret == 0
+    other.write_text(other.read_text().replace("plain:", "plainer:"))
+    assert project.runpytest("--backend", "misbehaving:Device", "log_sigmoid_backward.yaml").ret == 0
+    assert project.runpytest("--backend", "misbehaving:Device", "silu_backward.yaml").ret == 4
+    assert project.runpytest("--backend", "misbehaving:Device").ret == 4
+    expect(project, ONE.format(status="skip") + ONE.format(status="skip").replace("log_sigmoid", "sillu"))
+    result = project.runpytest("--backend", "misbehaving:Device", "log_sigmoid_backward.yaml")
+    result.stderr.fnmatch_lines(["ERROR: *device.yaml:4: id 'sillu_backward/plain[[]*]' matches no case*"])
+
+
 # recordings -----------------------------------------------------------------------------------------------------------
 
 

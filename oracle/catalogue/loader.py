@@ -54,6 +54,12 @@ def _operator_in(beginning: bytes) -> str:
     return "" if found is None else found[1].decode()
 
 
+def slug_of(path: PathLike) -> str:
+    """Return what the ids of a catalogue file begin with, "" where its operator is not known."""
+    operator = OPERATORS.get(operator_of(path))
+    return "" if operator is None else operator.slug
+
+
 def of_unknown_operator(path: PathLike) -> str:
     """Return the operator that a catalogue file is about where none is registered by that name, else ""."""
     name = operator_of(path)

@@ -30,7 +30,7 @@ from .checks import (
     same_dtype,
     source_only,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .operator import Aten, KernelName, MindSpore, Operator, common_room
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")
@@ -82,7 +82,12 @@ OPERATOR = Operator(
     computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
     points={"x": (0.0,)},
     kernel=KernelName("mse_loss_grad", ("self", "target", "gradOutput"), {"reduction": ("reduction", 1)}),
-    aten=Aten(lambda aten, t: aten.mse_loss_backward(t["gradOutput"], t["self"], t["target"], t["reduction"])),
+    aten=Aten(
+        lambda aten, t: aten.mse_loss_backward.grad_input(
+            *map(t.get, INPUTS), t["reduction"], grad_input=common_room(t, INPUTS)
+        ),
+        npu=lambda aten, t: aten.mse_loss_backward(*map(t.get, INPUTS), t["reduction"]),
+    ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.MSELossGradExt()(
             t["gradOutput"], t["self"], t["target"], REDUCTIONS[t["reduction"]]

@@ -107,6 +107,12 @@ def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
     return math.prod(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
 
 
+def common_room(a: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return a result for aten to fill, of the shape that some tensors broadcast to: aten's own has the shape of self,
+    and is resized with a warning to standard error per call."""
+    return a["self"].new_empty(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
+
+
 def torch_npu(name: str) -> Any:
     """Return one of torch_npu's own operators, which aten does not have."""
     import torch

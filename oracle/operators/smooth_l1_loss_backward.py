@@ -33,7 +33,7 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Aten, KernelName, Operator, float32
+from .operator import Aten, KernelName, Operator, common_room, float32
 from .parameters import MAIN, MUTUAL, number, output, reduction, tensor
 from .promotion import promoted_type
 
@@ -115,7 +115,10 @@ OPERATOR = Operator(
         {"sigma": ("beta", 1.0), "reduction": ("reduction", 1)},
     ),
     aten=Aten(
-        lambda aten, t: aten.smooth_l1_loss_backward(t["gradOut"], t["self"], t["target"], t["reduction"], t["beta"]),
+        lambda aten, t: aten.smooth_l1_loss_backward.grad_input(
+            *map(t.get, INPUTS), t["reduction"], t["beta"], grad_input=common_room(t, INPUTS)
+        ),
+        npu=lambda aten, t: aten.smooth_l1_loss_backward(*map(t.get, INPUTS), t["reduction"], t["beta"]),
         mixed=True,
     ),
 )

@@ -11,8 +11,9 @@
       measured: 0 to 3 of 1024 elements outside the bound      # required with may
 
 Strict: a case that passes although an entry expects otherwise is ``xpass`` and fails the run, unless the entry says
-``may``, or a layer outside the gate rejects the case. An entry that matches no case of the whole catalogue, all tiers,
-is an error. The first entry that matches a case counts.
+``may``, or a layer outside the gate rejects the case. An entry that matches no case of the catalogue, all tiers, is an
+error; a run of some files does not read the others for those that may be about them. The first entry that matches a
+case counts.
 """
 
 from __future__ import annotations
@@ -86,6 +87,11 @@ class Expectation:
         """Whether the entry's pattern and dtypes fit a case, whatever the SoC."""
         return self._regex.fullmatch(case.id) is not None and (not self.dtype or case.dtype in self.dtype)
 
+    def may_be_about(self, slug: str) -> bool:
+        """Whether the pattern may match an id of an operator ("": of one that is not known), by its beginning."""
+        known, begins = re.split(r"[*?]", self.pattern)[0], f"{slug}/"
+        return not slug or known.startswith(begins) or begins.startswith(known)
+
     def applies(self, case: Case, soc: str, cann: str = "") -> bool:
         """Whether the entry is about a case on a SoC and a CANN release ("" where the backend has none)."""
         released = not self.cann or any(_begins(cann, release) for release in self.cann)
@@ -133,6 +139,10 @@ class Expectations:
     def ask_for_cann(self) -> bool:
         """Whether any entry is limited to releases of CANN."""
         return any(entry.cann for entry in self.entries)
+
+    def not_about(self, slugs: Sequence[str]) -> Expectations:
+        """Return the entries that are about no case of some operators."""
+        return Expectations([e for e in self.entries if not any(e.may_be_about(slug) for slug in slugs)])
 
     def require_matches(self, cases: Iterable[Case]) -> None:
         """Raise OracleError for entries that match none of the catalogue's cases."""

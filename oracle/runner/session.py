@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..catalogue import digest, files, load, select
 from ..catalogue.authority import demanded
 from ..catalogue.case import HUGE, Case
-from ..catalogue.loader import operator_of
+from ..catalogue.loader import operator_of, slug_of
 from ..catalogue.reading import display
 from ..interop import is_foreign_catalogue
 from ..interop import load as load_foreign
@@ -125,20 +125,24 @@ class Run:
             self._expectations[folder] = load_expectations(path)
         return self._expectations[folder]
 
-    def check_expectations(self, folders: Iterable[Path]) -> None:
-        """Raise OracleError for an expectation that matches nothing in its folder's whole catalogue."""
-        for folder in sorted(set(folders)):
-            found = self.expectations(folder)
+    def check_expectations(self, chosen: Iterable[Path]) -> None:
+        """Raise OracleError for an expectation about the operators of some catalogues that matches no case of theirs,
+        whatever its tier."""
+        read = set(chosen)
+        for folder in sorted({file.parent for file in read}):
+            others = [slug_of(file) for file in files(folder) if file not in read]
+            found = self.expectations(folder).not_about(others)
             if found.entries:
-                found.require_matches(self._catalogue(folder))
+                found.require_matches(self._catalogue({file for file in read if file.parent == folder}))
 
-    def _catalogue(self, folder: Path) -> Iterator[Case]:
-        """Yield every case of a folder's catalogues, those that this run has already read first."""
+    def _catalogue(self, read: set[Path]) -> Iterator[Case]:
+        """Yield every case of some catalogues, those that this run has already read first."""
         for (file, _), cases in list(self._cases.items()):
-            if file.parent == folder:
+            if file in read:
                 yield from cases
-        for file in files(folder):
-            yield from load(file)
+        for file in sorted(read):
+            if not is_foreign_catalogue(file):
+                yield from load(file)
 
     def chosen(self, cases: Sequence[Case]) -> set[str]:
         """Return the ids of the collected cases that this process is to run."""
@@ -207,7 +211,7 @@ class Run:
             if first.setdefault(case_id, file) != file:
                 raise OracleError(f"the id {case_id} is planned twice: in {first[case_id]} and in {file}")
         files = sorted({file for file, _ in planned})
-        self.check_expectations(file.parent for file in files)
+        self.check_expectations(files)
         for file in filter(is_foreign_catalogue, files):
             self.foreign(file)  # a process with workers collects nothing itself
         header = self.header(sorted({*map(Path.resolve, files), *given}))

@@ -71,6 +71,26 @@ def test_an_entry_that_names_no_case_is_an_error_with_its_place():
     Expectations((entry("*", soc=("ascend910",)),)).require_matches([CASE])
 
 
+@pytest.mark.parametrize(
+    ("pattern", "slug", "about"),
+    [
+        ("softmax_backward/*", "softmax_backward", True),
+        ("softmax_backward/plain[?]", "softmax_backward", True),
+        ("softmax_backward/*", "log_softmax_backward", False),
+        ("*softmax_backward/*", "log_sigmoid_backward", True),  # its beginning does not tell
+        ("soft*", "softmax_backward", True),
+        ("soft*", "gelu_backward", False),
+        ("gelu_backward/*", "gelu_backward_v2", False),
+        ("softmax_backwrd/*", "softmax_backward", False),
+        ("softmax_backward/*", "", True),  # a catalogue whose operator is not known
+    ],
+)
+def test_what_may_be_about_an_operator_is_told_by_its_beginning(pattern, slug, about):
+    entries = Expectations((entry(pattern),))
+    assert entry(pattern).may_be_about(slug) is about
+    assert len(entries.not_about([slug]).entries) == (not about)
+
+
 GOOD = """\
 - id: "log_sigmoid_backward/plain[*]"
   status: fail
