@@ -97,13 +97,14 @@ def _given(config: pytest.Config, dest: str) -> bool:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Collect catalogues; a file named on the command line that nobody collects is ours to answer for."""
+    """Collect catalogues; a file named on the command line that nobody collects is ours to answer for. What lies beside
+    a named file is not asked for, though pytest comes by."""
     found = yield
-    if file_path.suffix in SUFFIXES:
-        named = parent.session.isinitpath(file_path)
+    named = parent.session.isinitpath(file_path)
+    if file_path.suffix in SUFFIXES and (named or any(map(parent.session.isinitpath, file_path.parents))):
         if (is_ours(file_path) and (named or of_known_operator(file_path))) or (named and not found):
             found.append(collector(parent, file_path))
-    elif file_path.suffix in FOREIGN and parent.session.isinitpath(file_path) and is_foreign(file_path):
+    elif file_path.suffix in FOREIGN and named and is_foreign(file_path):
         found.append(collector(parent, file_path))
     return found
 

@@ -55,6 +55,33 @@ def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
     assert not list(default_dir().glob(".pytest_cache"))
 
 
+def test_latest_leads_to_what_the_last_run_wrote_wherever_that_is_and_a_refused_one_wrote_nothing(tmp_path):
+    words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-q")
+    reports = tmp_path / "reports"
+    assert command(*words, "-k", "first_look", cwd=tmp_path).returncode == 0
+    first = (reports / "latest.jsonl").resolve()
+    assert command(*words, "-k", "first_look", "--record", "other/second.jsonl", cwd=tmp_path).returncode == 0
+    second = (reports / "latest.html").resolve()
+    assert second != first.with_suffix(".html")
+    refused = command(*words, "--resume", first, cwd=tmp_path)
+    assert refused.returncode == 4
+    assert "not the same run" in refused.stderr
+    assert (reports / "latest.html").resolve() == second
+    assert (reports / "latest.jsonl").resolve() == tmp_path / "other/second.jsonl"
+
+
+def test_a_record_among_the_paths_is_told_what_it_is(here, capsys):
+    here.joinpath("r.jsonl").write_text("")
+    assert cli.main(["run", "r.jsonl"]) == 2
+    assert "r.jsonl is a record, not a catalogue: `aclnn-oracle report r.jsonl`" in capsys.readouterr().err
+
+
+def test_a_run_of_no_case_says_so(tmp_path):
+    done = command("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "nothing_like_this", "-q", cwd=tmp_path)
+    assert done.returncode == 5
+    assert "aclnn-oracle: nothing was run: the paths, -k, -m, --op" in done.stderr
+
+
 def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
     """Where a file system has no links, latest.jsonl is a copy."""
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "-q")
@@ -93,12 +120,34 @@ def test_run_takes_files_and_pytest_options_and_fails_with_one(tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["run", "--op", "silu"], "did you mean aclnnSiluBackward, or silu_backward?"),
         (["run", "--soc", "ascend42"], "unknown SoC 'ascend42'"),
         (["run", "--standard", "exactly"], "unknown standard 'exactly'"),
         (["replay", "softmax_backward/nothing[float16]"], "no case 'softmax_backward/nothing[float16]'"),
         (["replay", CASE, "--backend", "nothing"], "unknown backend 'nothing'"),
         (["replay", CASE, "--backend", "misbehaving:CannotBeMade"], "OSError: no device"),
         (["replay", CASE, "--catalogue", "gone"], "gone: no such folder"),
+        (["coverage", "--require-threes", "90"], "--require-threes needs --interactions"),
+        (["coverage", "--require-threes", "90", "--values"], "--require-threes needs --interactions"),
+        (["coverage", "--require-threes", "101", "--interactions"], "--require-threes 101: must be 0 to 100"),
+        (["coverage", "--require", "150"], "--require 150: must be 0 to 100"),
+        (["coverage", "--require", "-1"], "--require -1: must be 0 to 100"),
+        (["coverage", "--require", "nan"], "--require nan: must be 0 to 100"),
+        (["coverage", "--information", "--values"], "give one of --information, --values"),
+        (["coverage", "--interactions", "--values"], "give one of --interactions, --values"),
+        (["coverage", "--information", "--require", "9"], "give one of --require, --information"),
+        (["coverage", "--max-elements", "9"], "--max-elements needs --information or --values"),
+        (["coverage", "--max-elements", "0", "--values"], "--max-elements 0: must be at least 1"),
+        (["coverage", "--tier", "full", "--volume", "L0"], "give one of --tier, --volume"),
+        (["golden", "g", "--jobs", "0"], "--jobs 0: must be at least 1"),
+        (["sweep", "aclnnSiluBackward", "--dtype", "float16", "--jobs", "-3"], "--jobs -3: must be at least 1"),
+        (["sweep", "aclnnSiluBackward", "--dtype", "bfloat16", "--soc", "ascend910"], "ascend910 has no bfloat16; of"),
+        (["history", ".", "-o", "h.pdf"], "h.pdf: no report format has the suffix '.pdf'; known: .html (HTML)"),
+        (["history", ".", "-o", "h.md"], "h.md: no report format has the suffix '.md'; known: .html (HTML)"),
+        (["new-operator", "aclnnSiluBackward"], "aclnn-oracle has aclnnSiluBackward (silu_backward); choose another"),
+        (["new-operator", "aclnnSILUBackward"], "aclnn-oracle has aclnnSiluBackward (silu_backward); choose another"),
+        (["convert", ".", "--to", "ttk", "-o", "conv"], ".: no catalogue in this folder"),
+        (["convert", ".", "--to", "ttk", "-o", "conv", "--limit", "-5"], "--limit -5: must be at least 1"),
     ],
 )
 def test_bad_input_is_one_message_and_status_2(here, capsys, words, told):
@@ -108,6 +157,7 @@ def test_bad_input_is_one_message_and_status_2(here, capsys, words, told):
     assert err.startswith("aclnn-oracle: ")
     assert told in err
     assert "Traceback" not in err
+    assert not list(here.iterdir())
 
 
 @pytest.mark.parametrize("words", [[], ["walk"], ["replay"], ["replay", CASE, "--frobnicate"], ["info", "x"]])

@@ -366,6 +366,15 @@ def test_bad_input_of_the_command(tmp_path: Path, words: list[str], says: str) -
         command(str(tmp_path / "g"), *words)
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["--op silu_backward", "--seed 0", "--soc ascend910b", "--tier smoke", "--format npy", "-k a", "--catalogue c"],
+)
+def test_verify_refuses_what_chooses(tmp_path: Path, words: str) -> None:
+    with pytest.raises(OracleError, match=rf"^{words.split()[0]}: --verify checks what the folder holds"):
+        command(str(tmp_path), "--verify", *words.split())
+
+
 @pytest.mark.parametrize("layout", ["npy", "ttk"])
 def test_the_readme_of_fixtures_reads_them_with_numpy_alone(tmp_path: Path, layout: str) -> None:
     """The Python of the README is run as it stands, by an interpreter that cannot import this package."""

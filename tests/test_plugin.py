@@ -342,6 +342,8 @@ def test_a_record_that_cannot_be_written_is_one_message(project):
         ("--backend cpu --backend-option precision=high", "ERROR: *no option 'precision'; it has: numerics"),
         ("--backend cpu --backend-option numerics=high", "ERROR: unknown numerics 'high'; known: exact*"),
         ("--backend misbehaving:CannotBeMade", "ERROR: *OSError: no device"),
+        ("--record-outputs log_sigmoid_backward.yaml", "ERROR: --record-outputs *: no folder can be made there: *"),
+        ("--golden-cache log_sigmoid_backward.yaml/x", "ERROR: --golden-cache *: no folder can be made there: *"),
         ("-m and", "ERROR: Wrong expression passed to '-m': and*"),
     ],
 )
@@ -351,6 +353,23 @@ def test_a_wrong_option_is_one_message_a_usage_error_and_no_record(project, word
     result.stderr.fnmatch_lines([told])
     assert len(result.errlines) <= 2
     assert not (project.path / "run.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["ENGINE", "BLOCK", "THREADS"])
+def test_a_wrong_environment_variable_is_a_usage_error_and_no_failure_of_a_device(project, monkeypatch, name):
+    monkeypatch.setenv(f"ACLNN_ORACLE_{name}", "-1")
+    result = project.runpytest("--record", "run.jsonl")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"ERROR: environment variable ACLNN_ORACLE_{name}='-1' must be *"])
+    assert not (project.path / "run.jsonl").exists()
+
+
+def test_what_lies_beside_a_named_catalogue_is_not_asked_for(project):
+    project.path.joinpath("other.yaml").write_text(CATALOGUE.replace("LogSigmoid", "SomebodyElses"))
+    named = project.runpytest("--backend", "cpu", "-W", "error", "log_sigmoid_backward.yaml")
+    assert named.ret == 0
+    named.assert_outcomes(passed=4)
+    project.runpytest("--backend", "cpu").assert_outcomes(passed=4, warnings=1)
 
 
 def test_a_wrong_backend_is_told_once_whatever_the_workers(project):

@@ -111,8 +111,8 @@ def _find(name: str) -> Any:
 def _unknown(name: str) -> OracleError:
     known = [*BUILTIN, *installed()]
     close = get_close_matches(name, known, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return OracleError(f"unknown backend {name!r}{hint} Known: {', '.join(known)}, or module:attribute on sys.path")
+    hint = f"; did you mean {close[0]!r}?" if close else ";"
+    return OracleError(f"unknown backend {name!r}{hint} known: {', '.join(known)}, or module:attribute on sys.path")
 
 
 def attribute_of(who: str, module: str, attribute: str) -> Any:

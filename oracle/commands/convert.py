@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,38 +46,58 @@ def convert(args: argparse.Namespace) -> int:
     from ..interop.foreign import LIMIT
     from ..interop.write import write
 
-    if args.output.suffix in (".json", ".csv") and not args.output.is_dir():
+    if args.output.is_file() or (args.output.suffix in (".json", ".csv") and not args.output.is_dir()):
         raise OracleError(f"-o {args.output}: name a folder; a file per operator is written into it")
     limit = LIMIT if args.limit is None else args.limit
+    if limit < 1:
+        raise OracleError(f"--limit {limit}: must be at least 1")
     cases = []
     for path in args.cases:
         cases += _read(path, limit)
+    planned = select(cases, tier=args.tier)
+    if cases and not planned:
+        raise OracleError(f"{' '.join(map(str, args.cases))}: no case of the {args.tier} tier; name another --tier")
     fitting = [
-        c for c in select(cases, tier=args.tier)
+        c for c in planned
         if all(p is None or size_of(p.shape) <= limit for p in (*c.inputs.values(), *c.outputs.values()))
     ]  # fmt: skip
     files = write(fitting, args.to)
-    args.output.mkdir(parents=True, exist_ok=True)
+    texts = {args.output / file.name: file.text for file in files if file.count}
+    _write(args.output, texts, args.cases)
     for file in files:
         target = args.output / file.name
-        if file.count:
-            target.write_text(file.text, "utf-8")
         print(f"{target}: {file.count} cases")
         for reason, count in file.plainer.most_common():
             print(f"  {count} {reason}")
         for reason, count in file.left_out.most_common():
             print(f"  left out: {count} {reason}")
-    if large := len(select(cases, tier=args.tier)) - len(fitting):
+    if large := len(planned) - len(fitting):
         print(f"left out: {large} larger than {limit} elements")
     return 0 if any(file.count for file in files) else 1
 
 
+def _write(folder: Path, texts: Mapping[Path, str], inputs: Sequence[Path]) -> None:
+    """Write the files, or none of them if one is an input."""
+    own = {path.resolve() for path in inputs}
+    for target in texts:
+        if target.resolve() in own:
+            raise OracleError(f"-o {folder}: {target} is one of the inputs; name another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for target, text in texts.items():
+            target.write_text(text, "utf-8")
+    except OSError as error:
+        raise OracleError(f"-o {folder}: cannot be written: {error.strerror or error}; name another folder") from None
+
+
 def _read(path: Path, limit: int) -> list[Case]:
+    from ..catalogue import files, load_all
     from ..catalogue import load as load_yaml
-    from ..catalogue import load_all
     from ..interop import is_foreign_catalogue, load
 
     if path.is_dir():
+        if not files(path):
+            raise OracleError(f"{path}: no catalogue in this folder; ATK JSON and TTK CSV are named file by file")
         return load_all(path)
     if not path.is_file():
         raise OracleError(f"{path}: no such file or folder")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..catalogue.coverage import Dimension
     from ..catalogue.information import Information
 
+LARGEST = 1 << 16  # elements of an output that is measured
 _SHOWN = 8  # holes named in the text table
 
 
@@ -33,10 +34,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "cases", nargs="*", type=Path, metavar="CASES", help="files or folders (default: the built-in catalogue)"
     )
-    parser.add_argument("--tier", default="full", metavar="TIER", help="smoke, standard or full (default)")
+    parser.add_argument("--tier", metavar="TIER", help="smoke, standard or full (default)")
     parser.add_argument("--volume", metavar="LEVEL|N", help="generated cases instead of a tier: L0, L1, L2 or a number")
     parser.add_argument("--format", choices=("text", "md", "json"), default="text")
-    parser.add_argument("--require", type=float, metavar="PERCENT", help="exit 1 if a line is below it")
+    parser.add_argument("--require", type=float, metavar="PERCENT", help="exit 1 if a line is below it, 0 to 100")
     parser.add_argument(
         "--require-threes",
         type=float,
@@ -49,9 +50,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--max-elements",
         type=int,
-        default=1 << 16,
         metavar="N",
-        help="--information and --values leave out larger outputs (default 65536)",
+        help=f"--information and --values leave out larger outputs (default {LARGEST})",
     )
     parser.set_defaults(run=show_coverage)
 
@@ -63,15 +63,17 @@ def show_coverage(args: argparse.Namespace) -> int:
     from ..power.interactions import THREES, interactions
     from ..power.values import NOT_COUNTED, values
 
-    cases = _cases(args.cases, args.tier, args.volume)
+    _require_sense(args)
+    limit = LARGEST if args.max_elements is None else args.max_elements
+    cases = _cases(args.cases, "full" if args.tier is None else args.tier, args.volume)
     if args.information:
-        print(_information(information(cases, limit=args.max_elements), args.format))
+        print(_information(information(cases, limit=limit), args.format))
         return 0
     left_out: tuple[str, ...] = ()
     if args.interactions:
         table = interactions(cases)
     elif args.values:
-        table, left_out = values(cases, limit=args.max_elements), NOT_COUNTED
+        table, left_out = values(cases, limit=limit), NOT_COUNTED
     else:
         table, left_out = coverage(cases), NOT_GENERATED
     if not table:
@@ -80,6 +82,27 @@ def show_coverage(args: argparse.Namespace) -> int:
     threes = args.require if args.require_threes is None else args.require_threes
     least = [threes if args.interactions and row.name in THREES else args.require for row in table]
     return int(any(want is not None and row.percent < want for want, row in zip(least, table, strict=True)))
+
+
+def _require_sense(args: argparse.Namespace) -> None:
+    """Raise OracleError for a figure that cannot be, and for an option that another one, or its absence, makes idle."""
+    gates = {"--require": args.require, "--require-threes": args.require_threes}
+    for option, percent in gates.items():
+        if percent is not None and not 0 <= percent <= 100:
+            raise OracleError(f"{option} {percent:g}: must be 0 to 100")
+    if args.max_elements is not None and args.max_elements < 1:
+        raise OracleError(f"--max-elements {args.max_elements}: must be at least 1")
+    modes = [mode for mode in ("information", "interactions", "values") if getattr(args, mode)]
+    if len(modes) > 1:
+        raise OracleError(f"give one of {', '.join('--' + mode for mode in modes)}")
+    if args.require_threes is not None and not args.interactions:
+        raise OracleError("--require-threes needs --interactions")
+    if args.require is not None and args.information:
+        raise OracleError("give one of --require, --information: nothing is required of the goldens")
+    if args.max_elements is not None and not (args.information or args.values):
+        raise OracleError("--max-elements needs --information or --values")
+    if args.tier is not None and args.volume is not None:
+        raise OracleError("give one of --tier, --volume: generated cases are of no tier")
 
 
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:

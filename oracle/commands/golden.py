@@ -23,20 +23,27 @@ if TYPE_CHECKING:
     from _pytest.mark.expression import ExpressionMatcher
 
 
+# What chooses the fixtures to write, by its name in the arguments; an argument that is not given is None or empty.
+CHOOSING = {
+    "tier": "--tier", "soc": "--soc", "seed": "--seed", "format": "--format", "op": "--op", "expression": "-k",
+    "catalogue": "--catalogue",
+}  # fmt: skip
+
+
 def add_parser(subparsers: Subparsers) -> None:
     """Register ``golden`` with argparse."""
     parser = subparsers.add_parser(
         "golden",
         description="Write the inputs and golden of cases into DIR, with a manifest of checksums; --verify recomputes "
-        "them and names every difference.",
+        "them as the manifest describes them, and names every difference.",
         epilog="Exit status 0: written or identical, 1: differences, 2: bad input.",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="a new or empty folder; with --verify, fixtures")
     parser.add_argument("--verify", action="store_true", help="recompute what DIR holds and compare bit for bit")
-    parser.add_argument("--tier", choices=TIERS, default="standard", help="which cases (default: %(default)s)")
-    parser.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data (default: %(default)s)")
-    parser.add_argument("--format", choices=LAYOUTS, default="npy", help=".npy, or ops-test-kit's two-stage files")
+    parser.add_argument("--tier", choices=TIERS, help="which cases (default: standard)")
+    parser.add_argument("--soc", help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the data (default: 0)")
+    parser.add_argument("--format", choices=LAYOUTS, help=".npy (default), or ops-test-kit's two-stage files")
     parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
     parser.add_argument("-k", dest="expression", metavar="EXPRESSION",
                         help="only cases that `run -k` would choose")  # fmt: skip
@@ -51,6 +58,11 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def golden(args: argparse.Namespace) -> int:
     """Write or verify; return 0, or 1 when something differs."""
+    if args.jobs < 1:
+        raise OracleError(f"--jobs {args.jobs}: must be at least 1")
+    given = {option: getattr(args, name) for name, option in CHOOSING.items()}
+    if args.verify and (chosen := [option for option, value in given.items() if value not in (None, [])]):
+        raise OracleError(f"{', '.join(chosen)}: --verify checks what the folder holds; leave it out")
     known = partial(register, OPERATORS.added)
     with workers(args.jobs, args.cluster, prepare=known) as pool:
         return _verify(args.directory, pool) if args.verify else _write(args, pool)
@@ -68,20 +80,21 @@ def _verify(directory: Path, pool: Workers) -> int:
 
 
 def _write(args: argparse.Namespace, pool: Workers) -> int:
+    tier, soc = args.tier or "standard", DEFAULT_SOC if args.soc is None else args.soc
     only = {operator_named(name).name for name in args.op}
     paths = catalogue_files(args.catalogue or [default_dir()])
     if only:
         paths = [path for path in paths if operator_of(path) in ("", *only)]
     loaded = (case for path in paths for case in load(path) if not only or case.op in only)
-    cases = select(unique(loaded), tier=args.tier, soc=args.soc)
+    cases = select(unique(loaded), tier=tier, soc=soc)
     if args.expression is not None:
         cases = matching(cases, args.expression)
     if not cases:
         chosen = f" of {' and '.join(sorted(only))}" if only else ""
         chosen += f" that -k {args.expression!r} chooses" if args.expression is not None else ""
-        raise OracleError(f"no case of the {args.tier} tier{chosen} is planned on {args.soc}")
+        raise OracleError(f"no case of the {tier} tier{chosen} is planned on {soc}")
     counts = write(
-        args.directory, cases, soc=args.soc, seed=args.seed, layout=args.format,
+        args.directory, cases, soc=soc, seed=args.seed or 0, layout=args.format or "npy",
         catalogue_sha256=digest(paths), progress=_progress("written"), pool=pool,
     )  # fmt: skip
     print(

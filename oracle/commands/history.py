@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..model.errors import OracleError
+from ..reporting.formats import RENDERERS
 from ..reporting.language import LANGUAGES
 from ..reporting.save import save
 from . import Subparsers
@@ -29,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the records say. OracleError where there is no record or no place to write."""
     from ..reporting import history
 
+    _require_html(args.output)
     records, notes = history.read_all(args.folder)
     for note in notes:
         print(f"left out: {note}", file=sys.stderr)
@@ -37,3 +40,11 @@ def run(args: argparse.Namespace) -> int:
     found = history.series_of(records)
     print(f"{args.output}: " + "; ".join(f"{series.label}: {language.say(series.title)}" for series in found))
     return 0
+
+
+def _require_html(path: Path) -> None:
+    """Raise OracleError for a file whose suffix is not HTML's; what is no file, as /dev/stdout, needs none."""
+    html = RENDERERS["html"]
+    if not path.name.lower().endswith(html.suffixes) and (path.is_file() or not path.exists()):
+        known = ", ".join(f"{suffix} ({html.title})" for suffix in html.suffixes)
+        raise OracleError(f"{path}: no report format has the suffix {path.suffix!r}; known: {known}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -46,10 +47,22 @@ def judge_files(args: argparse.Namespace) -> int:
     actual = _typed(stored, kind, args.actual)
     golden = _load(args.golden)
     golden = _typed(golden, _named(args.golden) or kind, args.golden)
+    stated = _named(args.golden) is not None and actual.itemsize <= 4  # float64 is what a golden has
+    if not stated and _coarser(golden.dtype, actual.dtype):
+        raise OracleError(
+            f"{args.golden}: the golden holds {golden.dtype}, which is coarser than {args.actual}'s {actual.dtype}; "
+            "GOLDEN comes first: are they swapped?"
+        )
     third = None if args.third is None else _typed(_load(args.third), kind, args.third)
     verdict = judge(args.standard, golden=golden, actual=actual, dtype=kind.name, third=third, **options)
     print(_text(args.standard, kind.name, actual.shape, verdict))
     return 0 if verdict.passed else 1
+
+
+def _coarser(golden: np.dtype[Any], actual: np.dtype[Any]) -> bool:
+    """Whether both are floats, and a golden's are of fewer bytes than what it should judge."""
+    floats = {kind.numpy for kind in OUTPUT_TYPES.values() if kind.format}
+    return {golden.newbyteorder("="), actual.newbyteorder("=")} <= floats and golden.itemsize < actual.itemsize
 
 
 def _options(pairs: list[str]) -> dict[str, str]:

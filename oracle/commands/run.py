@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -40,6 +40,11 @@ _TAKE_VALUE = (
     "--rootdir",
     "--junitxml",
     "--dist",
+)
+
+_NOTHING_CHOSEN = (
+    "nothing was run: the paths, -k, -m, --op, --tier, --volume and --soc given leave no case (each alone, with "
+    "--collect-only -q, lists what it chooses)"
 )
 
 INTERRUPTED = 130  # Ctrl-C, as every other command answers it
@@ -115,6 +120,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     values = vars(args)
     settings = settings_of(values)  # wrong values are refused here, in one line
     require_known(settings.backend)
+    _refuse_records(rest)
     own_name = values["oracle_report"] is None
     if own_name:
         resumed = values["oracle_resume"] and Path(values["oracle_resume"]).resolve()  # latest.jsonl is a link
@@ -125,10 +131,25 @@ def run_catalogue(args: argparse.Namespace) -> int:
     # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none to rewrite
     arguments += ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
     invocation = Invocation(["aclnn-oracle", "run", *args.words])
+    report = Path(values["oracle_report"])
+    latest = {"latest.html": report, "latest.jsonl": Path(values["oracle_record"] or report.with_suffix(".jsonl"))}
+    before = {name: _stamp(path) for name, path in latest.items()}
     status = int(pytest.main(arguments, plugins=[invocation]))
-    if own_name:
-        _link_latest(Path(values["oracle_report"]))
+    if own_name and report.parent.is_dir():
+        _link(report.parent, {name: path for name, path in latest.items() if _stamp(path) != before[name]})
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        print(f"aclnn-oracle: {_NOTHING_CHOSEN}", file=sys.stderr)
     return INTERRUPTED if invocation.interrupted else status
+
+
+def _refuse_records(words: Sequence[str]) -> None:
+    """Say of a record among the paths what it is: pytest would say that there is no such file."""
+    for word in words:
+        if word.endswith(".jsonl") and Path(word).is_file():
+            raise OracleError(
+                f"{word} is a record, not a catalogue: `aclnn-oracle report {word}` makes its report, --resume {word} "
+                f"goes on with that run, --rerun-failed {word} repeats what failed in it"
+            )
 
 
 def _free_name(settings: Settings) -> Path:
@@ -143,17 +164,26 @@ def _free_name(settings: Settings) -> Path:
     return path
 
 
-def _link_latest(report: Path) -> None:
-    """Let reports/latest.html and latest.jsonl name what this run wrote; a copy where there are no links."""
-    for path in (report, report.with_suffix(".jsonl")):
-        latest = path.with_name("latest" + path.suffix)
-        if not path.exists() or path.name == latest.name:  # a copy's own run was resumed
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is written; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _link(folder: Path, latest: Mapping[str, Path]) -> None:
+    """Let names in a folder lead to what this run wrote; a copy where there are no links."""
+    for name, path in latest.items():
+        if path.name == name:  # a copy's own run was resumed
             continue
-        latest.unlink(missing_ok=True)
+        link = folder / name
+        link.unlink(missing_ok=True)
         try:
-            latest.symlink_to(path.name)
+            link.symlink_to(os.path.relpath(path, folder))
         except OSError:  # a file system or a user without links
-            shutil.copyfile(path, latest)
+            shutil.copyfile(path, link)
 
 
 def _load_plugin() -> list[str]:

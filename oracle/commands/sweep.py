@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: this one alone)")
     add_cluster(parser)
     parser.add_argument("--state", type=Path, metavar="FILE", help="progress file (default: reports/sweep-....json)")
-    parser.add_argument("--restart", action="store_true", help="forget earlier progress")
+    parser.add_argument("--restart", action="store_true", help="forget earlier progress: remove its file")
     parser.add_argument("--quiet", action="store_true", help="no progress line")
     parser.set_defaults(run=show_sweep)
 
@@ -58,25 +58,32 @@ def show_sweep(args: argparse.Namespace) -> int:
     """Sweep, and print what was found; the exit status."""
     from ..model.platforms import platform
     from ..operators import OPERATORS
+    from ..operators.checks import float_types
     from ..operators.registry import register
     from ..parallel import workers
     from ..runner.settings import key_values
     from ..sweep.engine import Progress, environment, run_on
-    from ..sweep.pairs import CODES
+    from ..sweep.pairs import CODES, DTYPE_NAMES
 
     if not 1 <= args.rows <= CODES:
         raise OracleError(f"--rows {args.rows}: a sweep has 1 to {CODES} rows")
     if args.stop_after < 1:
         raise OracleError(f"--stop-after {args.stop_after}: must be at least 1")
-    soc = platform(args.soc).soc
+    if args.jobs < 1:
+        raise OracleError(f"--jobs {args.jobs}: must be at least 1")
+    found = platform(args.soc)
+    soc = found.soc
     todo = partial(_pairs, args.op, args.dtype, soc, tuple(key_values("--attr", args.attr)))
-    todo()
+    served = [name for name in DTYPE_NAMES if name in float_types(found)]
+    if (dtype := todo().dtype.name) not in served:
+        raise OracleError(f"--dtype {dtype}: {soc} has no {dtype}; of the types of 16 bits it has {', '.join(served)}")
     device = partial(_device, args.backend, tuple(key_values("--backend-option", args.backend_option)))
     opened = device()
     identity, state = _identity(args, soc), _state_file(args, soc)
     if args.restart:
-        state.unlink(missing_ok=True)
+        Progress.forget(state)
     progress = Progress.load(state, identity)
+    progress.save(state)  # what cannot be written is told before the work
     try:
         watch = _Watch(state, args.rows, quiet=args.quiet)
         known = partial(register, OPERATORS.added)

@@ -24,15 +24,21 @@ _LOCK = threading.Lock()
 _done = 0
 
 
-def compiled_engine(sink: Sink) -> ModuleType | None:
-    """Return the compiled engine where it is to be used."""
-    global _done
+def asked_for() -> str:
+    """Which engine is asked for (``ACLNN_ORACLE_ENGINE``, default: auto); results never depend on it."""
     text = _VARIABLE.text()
     choice = "auto" if text is None else text
     if choice not in ENGINES:
         raise OracleError(f"environment variable {_VARIABLE.name}={choice!r} must be one of {', '.join(ENGINES)}")
     if choice == "compiled" and not installed():
         raise OracleError(f"{_VARIABLE.name}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
+    return choice
+
+
+def compiled_engine(sink: Sink) -> ModuleType | None:
+    """Return the compiled engine where it is to be used."""
+    global _done
+    choice = asked_for()
     if choice == "numpy":
         return None
     if choice == "auto":

@@ -79,6 +79,12 @@ class Elementwise:
         """The operands that the formula names, the mean's divisor not among them."""
         return tuple(name for name in symbols_of(self.formula) if name != COUNT)
 
+    @property
+    def formulas(self) -> dict[str, Formula]:
+        """Every formula of an operator, by where its page has it."""
+        forms = {f"forms[{k!r}]": f.formula if isinstance(f, Form) else f for k, f in (self.forms or {}).items()}
+        return {"formula": self.formula, **forms, **{f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}}
+
     def graphs(self, known: frozenset[tuple[str, int]] = frozenset(), *, mean: bool = False) -> Graphs:
         """Return the graphs of calls in which some operands are constants, with or without a mean."""
         return _graphs(self, known, frozenset(), mean)

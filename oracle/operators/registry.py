@@ -17,6 +17,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from ..model.errors import OracleError, unknown
+from ..numerics.expressions import symbols_of
+from ..numerics.graphs import COUNT, Elementwise
 from .operator import Operator
 
 GROUP = "aclnn_oracle.operators"
@@ -113,9 +115,17 @@ def register(operators: Iterable[str]) -> None:
 def operator_named(name: str) -> Operator:
     """Return an operator by its aclnn name or by its slug. Raises OracleError that names the known ones."""
     found = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
-    if found is None:
+    if found is not None:
+        return found
+    begins = _letters(name).removeprefix("aclnn")
+    close = next((op for op in OPERATORS.values() if begins and _letters(op.slug).startswith(begins)), None)
+    if close is None:
         raise unknown("operator", name, OPERATORS)
-    return found
+    raise OracleError(f"unknown operator {name!r}; did you mean {close.name}, or {close.slug}?")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 @cache
@@ -141,15 +151,19 @@ def _imported(text: str, origin: str) -> Operator:
     if folder not in sys.path:
         sys.path.insert(0, folder)  # a file in the current folder, as with `python -m`
     try:
-        found = getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name, None)
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
-            raise
+            raise OracleError(f"{origin}: {module} needs the module {error.name}, which is not installed") from None
         raise OracleError(
             f"{origin}: there is no module {module}; looked in the current folder and on sys.path"
         ) from None
-    except AttributeError:
-        raise OracleError(f"{origin}: module {module} has no {name}") from None
+    except OracleError:
+        raise
+    except Exception as error:
+        raise OracleError(f"{origin}: importing {module} failed: {type(error).__name__}: {error}") from error
+    if found is None:
+        raise OracleError(f"{origin}: module {module} has no {name}")
     if not isinstance(found, Operator):
         raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
     return found
@@ -167,8 +181,28 @@ def _well_formed(op: Operator) -> None:
     if not any(getattr(p.role, "name", "") == "main operand" for p in op.parameters):
         problems.append("no input has the role MAIN")
     problems += [f"empty names {n}, which is no input" for n in op.empty if n not in op.names("input")]
+    problems += _symbol_problems(op)
     if problems:
         raise OracleError(f"operator {op.name} of {op.origin}: {'; '.join(problems)}")
+
+
+def _symbol_problems(op: Operator) -> Iterator[str]:
+    """Yield what formulas and points name that is no operand, and operands that no formula reads."""
+    plain = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    known = {p.symbol for p in op.parameters if p.symbol} | {COUNT} | set(op.scalars(plain) if op.scalars else ())
+    told = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
+    schemes = [each.computes for each in op.each if isinstance(each.computes, Elementwise)]
+    read: set[str] = set()
+    for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
+        read.update(symbols_of(formula))
+        for name in symbols_of(formula):
+            if name not in known:
+                yield f"its {place} reads {name}, the symbol of no parameter; {told}"
+    yield from (f"points names {name}, the symbol of no parameter; {told}" for name in op.points if name not in known)
+    if len(schemes) == len(op.each):
+        for p in op.inputs():
+            if p.symbol and p.symbol not in read:
+                yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
 
 OPERATORS = Registry()

@@ -39,7 +39,8 @@ def computed_in(found: Findings) -> Iterator[Explanation]:
 
 
 def errors_as_in(found: Findings) -> Iterator[str]:
-    """Errors of the size that such a kernel makes, of both signs and without order: it may compute in another order."""
+    """Errors of the size that such a kernel makes, about as many, of both signs and without order: it may compute in
+    another order. How many there are tells it from a kernel whose errors are that of the last rounding alone."""
     if found.actual.dtype == np.float32 or np.count_nonzero(found.bad) < FEW or found.bad.mean() < SHARE:
         return
     for kind, foretold in _foretold(found):
@@ -52,6 +53,8 @@ def errors_as_in(found: Findings) -> Iterator[str]:
         ):
             continue
         if abs(np.mean(own[good])) > CENTRED * np.std(own[good]):
+            continue
+        if np.mean(found.actual != found.golden) * ALIKE < np.mean(foretold != found.golden):
             continue
         bad, up = own[found.bad], np.mean(own[found.bad] > 0)
         beyond = ~(np.abs(bad) <= MOST_OFF * np.maximum(np.abs(theirs[found.bad]), usual))

@@ -14,6 +14,8 @@ from ..catalogue.ecosystem import Volume
 from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_version, platform
+from ..numerics.blocks import block_size, thread_count
+from ..numerics.engine import asked_for
 from ..operators.registry import operator_named, register
 from .options import OPTIONS, spell
 from .shards import Shard
@@ -110,7 +112,9 @@ class Settings:
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value."""
+    """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value, also
+    of an environment variable that evaluation reads."""
+    asked_for(), block_size(), thread_count()
     given = {option.name: values.get(option.dest) for option in OPTIONS}
     operators = tuple(given["operator"] or ())
     register(operators)
@@ -146,10 +150,10 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         timeout=_seconds("--timeout-per-case", text["timeout-per-case"]) if "timeout-per-case" in text else None,
         backend_timeout=_seconds("--timeout-backend", text.get("timeout-backend", str(BACKEND_LIMIT))),
         max_memory=_bytes("--max-memory", text["max-memory"]) if "max-memory" in text else None,
-        record_outputs=text.get("record-outputs"),
+        record_outputs=_folder("--record-outputs", text.get("record-outputs")),
         devices=_devices(text.get("devices")),
         emulate=bool(given["emulate"]),
-        golden_cache=text.get("golden-cache") and str(Path(text["golden-cache"]).resolve()),
+        golden_cache=_folder("--golden-cache", text.get("golden-cache")),
         cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
@@ -273,6 +277,17 @@ def _seconds(option: str, text: str) -> float:
     if not 0 < value < math.inf:
         raise OracleError(f"{option} {text}: must be a positive number of seconds, or none")
     return value
+
+
+def _folder(option: str, text: str | None) -> str | None:
+    """Return a folder that a run writes to, made if it is not there."""
+    if text is None:
+        return None
+    try:
+        Path(text).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OracleError(f"{option} {text}: no folder can be made there: {error.strerror}; name another") from None
+    return str(Path(text).resolve())
 
 
 def _bytes(option: str, text: str) -> int:

@@ -22,6 +22,7 @@ from .pairs import CODES, Pairs
 ROWS = 32  # rows per call: 2^21 pairs
 SCATTER = 40503  # odd, so every row comes once; neighbours in time are far apart in value
 WORST = 10
+BEGINS = '{"identity":{"op":"'  # how the file of a command's progress begins, blanks left out
 
 
 class Device(Protocol):
@@ -49,11 +50,15 @@ class Progress:
         return self.rows_done == CODES
 
     def save(self, path: Path) -> None:
-        """Replace the file in one step."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Replace the file in one step; OracleError where it cannot be written."""
         part = path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
-        part.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            why = error.strerror or error
+            raise OracleError(f"{path}: progress cannot be written: {why}; name another --state") from None
 
     def add(self, found: Progress) -> None:
         """Count what was found in the next rows."""
@@ -66,17 +71,55 @@ class Progress:
     @classmethod
     def load(cls, path: Path, identity: dict[str, str]) -> Progress:
         """Go on where the file stopped; OracleError if it belongs to another sweep."""
-        if not path.exists():
+        text = _text(path)
+        if text is None:
             return cls(identity)
         try:
-            saved = cls(**json.loads(path.read_text(encoding="utf-8")))
+            saved = cls(**json.loads(text))
+            if not isinstance(saved.identity, dict):
+                raise TypeError("its identity is no object")
         except (ValueError, TypeError) as error:
-            raise OracleError(f"{path}: no progress of a sweep ({error}); remove it or give --restart") from None
+            what = f"damaged progress ({error})" if _is_progress(text) else "no progress of a sweep"
+            raise OracleError(f"{path}: {what}; {_advice(text)}") from None
         if saved.identity != identity:
             pairs = ((key, saved.identity.get(key), value) for key, value in identity.items())
             differs = ", ".join(f"{key}: {old!r} there, {new!r} now" for key, old, new in pairs if old != new)
-            raise OracleError(f"{path}: progress of another sweep ({differs}); name another --state or give --restart")
+            raise OracleError(f"{path}: progress of another sweep ({differs}); {_advice(text)}")
         return saved
+
+    @staticmethod
+    def forget(path: Path) -> None:
+        """Remove the file of a sweep's progress, a damaged one too; OracleError for a file that is something else."""
+        text = _text(path)
+        if text is None:
+            return
+        if not _is_progress(text):
+            raise OracleError(f"{path}: no progress of a sweep, so --restart keeps it; name another --state")
+        try:
+            path.unlink()
+        except OSError as error:
+            raise OracleError(f"{path}: cannot be removed: {error.strerror or error}; name another --state") from None
+
+
+def _text(path: Path) -> str | None:
+    """What a file of progress holds; None where there is none. OracleError for what cannot be read."""
+    try:
+        if not path.exists():
+            return None
+        if not path.is_file():
+            raise OracleError(f"{path}: is no file, and progress needs one; name another --state")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise OracleError(f"{path}: cannot be read: {error.strerror or error}; name another --state") from None
+
+
+def _advice(text: str) -> str:
+    return "name another --state" + (" or give --restart" if _is_progress(text) else "")
+
+
+def _is_progress(text: str) -> bool:
+    """Whether a text begins as the progress of a sweep, or is a beginning of that; an empty one is."""
+    return BEGINS.startswith("".join(text.split())[: len(BEGINS)])
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,47 @@ def test_progress_of_another_sweep_is_refused(tmp_path):
         Progress.load(path, {})
 
 
+BEGUN = '{\n "identity": {\n  "op": "aclnn'
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "told"),
+    [
+        (BEGUN, 0, ""),
+        (BEGUN + 'X"}, "unheard": 1}', 0, ""),
+        ("", 0, ""),
+        ("{", 0, ""),
+        ('{"kind":"run","schema":1}', 2, "s.json: no progress of a sweep, so --restart keeps it; name another --state"),
+        ('{"identity":{"name":"mine"}}', 2, "--restart keeps it"),
+        ("\xff" * 300, 2, "--restart keeps it"),
+        (" " * 300 + "[]", 2, "--restart keeps it"),
+        (None, 2, "s.json: is no file, and progress needs one; name another --state"),
+    ],
+)
+def test_restart_removes_a_sweeps_progress_and_nothing_else(tmp_path, capsys, text, status, told):
+    state = tmp_path / "s.json"
+    state.mkdir() if text is None else state.write_text(text, encoding="latin-1")
+    line = ["sweep", OPS[2], "--dtype", "float16", "--rows", "1", "--state", str(state), "--quiet"]
+    assert main(line) == 2
+    assert ("give --restart" in capsys.readouterr().err) == (not status)
+    assert main([*line, "--restart"]) == status
+    assert told in capsys.readouterr().err
+    assert text is None or (state.read_text(encoding="latin-1") == text) == bool(status)
+
+
+@pytest.mark.parametrize("state", ["/proc/s.json", "file/s.json"])
+def test_progress_that_cannot_be_written_is_told_before_the_sweep(tmp_path, monkeypatch, capsys, state):
+    from oracle.sweep import engine
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(engine, "visit", lambda part: pytest.fail("the sweep began"))
+    assert main(["sweep", OPS[2], "--dtype", "float16", "--rows", "1", "--state", state, "--quiet"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"aclnn-oracle: {state}: ")
+    assert line.endswith("name another --state")
+
+
 def test_command_line(tmp_path, capsys):
     state = str(tmp_path / "s.json")
     line = ["sweep", OPS[0], "--dtype", "float16", "--rows", "32", "--state", state, "--quiet"]

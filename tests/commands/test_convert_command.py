@@ -1,0 +1,49 @@
+"""aclnn-oracle convert: where it writes, and where it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oracle.catalogue import default_dir
+from oracle.cli import main
+
+NAME = "atk_aclnnLogSigmoidBackward.json"
+
+
+@pytest.fixture
+def atk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own with a small ATK file, converted from the catalogue, to run in."""
+    monkeypatch.chdir(tmp_path)
+    source = str(default_dir() / "log_sigmoid_backward.yaml")
+    assert main(["convert", source, "--to", "atk", "-o", ".", "--tier", "smoke", "--limit", "100"]) == 0
+    return tmp_path / NAME
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        (".", f"-o .: {NAME} is one of the inputs; name another folder"),
+        ("link", f"-o link: link/{NAME} is one of the inputs; name another folder"),
+        (NAME, f"-o {NAME}: name a folder; a file per operator is written into it"),
+        ("file", "-o file: name a folder; a file per operator is written into it"),
+        ("file/below", "-o file/below: cannot be written: Not a directory; name another folder"),
+        ("/proc/out", "-o /proc/out: cannot be written: No such file or directory; name another folder"),
+    ],
+)
+def test_an_output_that_cannot_be_is_one_line_and_status_2(
+    atk: Path, capsys: pytest.CaptureFixture[str], output: str, told: str
+) -> None:
+    Path("file").write_text("kept", encoding="utf-8")
+    Path("link").symlink_to(".", target_is_directory=True)
+    before, _ = atk.read_bytes(), capsys.readouterr()
+    assert main(["convert", NAME, "--to", "atk", "-o", output]) == 2
+    assert capsys.readouterr().err == f"aclnn-oracle: {told}\n"
+    assert (atk.read_bytes(), Path("file").read_text(encoding="utf-8")) == (before, "kept")
+
+
+def test_a_tier_without_cases_is_named(atk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", NAME, "--to", "ttk", "-o", "out", "--tier", "huge"]) == 2
+    assert f"{NAME}: no case of the huge tier; name another --tier" in capsys.readouterr().err
+    assert not Path("out").exists()
