@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..emulator import build, environment
-from ..model.platforms import DEFAULT_SOC
+from ..model.platforms import DEFAULT_SOC, platform
 
 if TYPE_CHECKING:
     from ..doctor import Finding
@@ -18,7 +18,8 @@ _DESCRIPTION = """\
 Look at CANN, the driver, the devices, the operators' libraries and torch_npu, make one tiny call per operator and
 backend, and say of each how it is: ok, warning or failed, with the remedy.
 
-Exit status 0 unless something that is there is broken (1).
+Exit status 1 if a line says failed: something that is there is broken, or the device that --soc asks for is not there.
+Otherwise 0, also on a machine without an NPU: a warning says so.
 """
 
 
@@ -30,7 +31,10 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--emulate", action="store_true", help="examine the emulated CANN, built where needed")
-    parser.add_argument("--soc", default=DEFAULT_SOC, help=f"with --emulate: the device (default {DEFAULT_SOC})")
+    parser.add_argument(
+        "--soc",
+        help=f"the device that must be here, failed without it; with --emulate: the one emulated ({DEFAULT_SOC})",
+    )
     parser.add_argument(
         "--pack", type=Path, metavar="FILE.tar.gz",
         help="write the findings, a smoke record and CANN's newest logs, to send to somebody: no data, paths shortened",
@@ -42,17 +46,30 @@ def run(args: argparse.Namespace) -> int:
     """Print the findings as they are made; return 1 if any failed."""
     from ..doctor import examine, pack, worst
 
+    asked = platform(args.soc).soc if args.soc is not None else ""
     if args.emulate:
-        os.environ.update(environment(build(), soc=args.soc, torch_npu=True))
-    findings = []
+        os.environ.update(environment(build(), soc=asked or DEFAULT_SOC, torch_npu=True))
+    findings: list[Finding] = []
     for finding in examine(emulate=args.emulate):
         findings.append(finding)
         print("\n".join(finding.lines()), flush=True)
+    if asked and _soc(findings) != asked:
+        findings.append(_missed(asked, _soc(findings)))
+        print("\n".join(findings[-1].lines()), flush=True)
     if args.pack is not None:
         soc = _soc(findings)
         pack(args.pack, findings, backend="aclnn" if soc else "", soc=soc, emulate=args.emulate)
         print(f"written: {args.pack}")
     return int(worst(findings) == "failed")
+
+
+def _missed(asked: str, found: str) -> Finding:
+    """What is said where --soc asks for another device than the one that is here."""
+    from ..doctor import failed
+
+    if found:
+        return failed("--soc", f"{asked} is asked for, and the device here is {found}", f"say --soc {found}")
+    return failed("--soc", f"{asked} is asked for, and no device was found", "do what the lines above say")
 
 
 def _soc(findings: list[Finding]) -> str:

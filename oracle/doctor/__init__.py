@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .examination import examine
-from .findings import Finding, worst
+from .findings import Finding, failed, worst
 from .packing import pack
 
-__all__ = ["Finding", "examine", "pack", "worst"]
+__all__ = ["Finding", "examine", "failed", "pack", "worst"]

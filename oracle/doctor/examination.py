@@ -17,9 +17,13 @@ from .probe import probe
 
 def examine(*, emulate: bool = False) -> Iterator[Finding]:
     """Yield findings as they are made. ``emulate``: the environment is that of the emulated CANN."""
-    yield from machine.packages()
-    if not machine.present():
-        yield ok("NPU", "there is none on this machine: no device, no driver, no CANN")
+    npu = machine.present()
+    yield from machine.packages(npu)
+    if not npu:
+        yield warning(
+            "NPU", "there is none on this machine: no device, no driver, no CANN",
+            f"where there is one: {machine.SET_ENV}; in a container, pass the devices and the driver to it",
+        )  # fmt: skip
         yield _instead()
         return
     finding, toolkit = machine.toolkit()
@@ -43,9 +47,8 @@ def examine(*, emulate: bool = False) -> Iterator[Finding]:
 
 def _instead() -> Finding:
     """What can be done on a machine without an NPU."""
+    backends = "backends cpu and torch" if importlib.util.find_spec("torch") is not None else "backend cpu"
     try:
-        return ok(
-            "instead", f"backends cpu and torch, and the emulated CANN: --emulate builds it with {find_compiler()}"
-        )
+        return ok("instead", f"{backends}, and the emulated CANN: --emulate builds it with {find_compiler()}")
     except OracleError as error:
-        return warning("instead", f"backends cpu and torch; {error}")
+        return warning("instead", f"{backends}; {error}")

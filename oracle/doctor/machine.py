@@ -154,17 +154,21 @@ def _health() -> Iterator[Finding]:
         yield ok("health", f"`npu-smi info` calls {well} devices OK")
 
 
-def packages() -> Iterator[Finding]:
-    """Yield the versions of Python and its packages, and whether torch and torch_npu fit."""
+def packages(npu: bool) -> Iterator[Finding]:
+    """Yield the versions of Python and its packages, and whether torch and torch_npu fit.
+
+    Only where there is something of an NPU (``npu``) is a torch_npu missed.
+    """
     found = {name: _version(name) for name in ("aclnn-oracle", "numpy", "ml-dtypes", "torch", "torch_npu")}
     needed = ", ".join(f"{name} {found[name]}" for name in ("aclnn-oracle", "numpy", "ml-dtypes") if found[name])
     yield ok("Python", f"{platform.python_version()} on {platform.machine()}, {needed}")
     torch, torch_npu = found["torch"], found["torch_npu"]
     if not torch_npu or importlib.util.find_spec("torch_npu") is None:
-        yield warning(
-            "torch_npu", "not installed: only backend aclnn can be used",
-            f"pip install torch_npu=={_release(torch)}" if torch else "pip install torch torch_npu, of one version",
-        )  # fmt: skip
+        if npu:
+            yield warning(
+                "torch_npu", "not installed: of the backends on the NPU only aclnn can be used",
+                f"pip install torch_npu=={_release(torch)}" if torch else "pip install torch torch_npu, of one version",
+            )  # fmt: skip
     elif not torch:
         yield failed("torch_npu", f"{torch_npu} without torch", f"pip install torch=={_release(torch_npu)}")
     elif _release(torch) != _release(torch_npu):

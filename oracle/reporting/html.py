@@ -166,8 +166,8 @@ def _title(runs: Sequence[RunView]) -> Text:
 
 
 def kinds(clusters: Sequence[Cluster]) -> Text:
-    """How many cases failed in how many ways, and what makes a way."""
-    return _("{cases} in {kinds}: same operator, type, status, broken rule and pattern of bad elements.",
+    """How many cases failed in how many ways, and what makes a way (``clusters.clusters``)."""
+    return _("{cases} in {kinds}: same operator, status and likely cause; without one, same type and broken rule.",
              cases=_n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters)),
              kinds=_n("{n} kind", "{n} kinds", len(clusters)))  # fmt: skip
 

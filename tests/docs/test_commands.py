@@ -6,6 +6,7 @@ it every command is at least one that this test would run, or one that CI itself
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -63,7 +64,6 @@ FILLED = (
     (r"\$\{\{ matrix\.part \}\}|\$CI_NODE_INDEX", "1"),
     (r"records/\*\.jsonl", "part-*.jsonl"),
     (r"parts/\*\.jsonl", "r1.jsonl r2.jsonl r3.jsonl"),
-    (r"^PYTHONPATH=\.", f"PYTHONPATH=.:{ROOT}"),
     (r"\$day", "today"),
     (r"'CASE-ID'|\bID\b", CASE),
     (r" \[.*", ""),  # optional words
@@ -160,6 +160,17 @@ def test_every_command_is_run_here_or_by_ci() -> None:
     assert all(f"\n  {command}\n" in ci for command in (BARE_POWER, f"{BARE_POWER} --tier smoke --seeds 0"))
     short = {re.sub(r"\w+='.*' |^\w+=\S+ |\S*/\S*|\w+\.\w+|'.*'", "", filled(c)) for c in every if not elsewhere(c)}
     assert [c for c in short if re.search(r"\b[A-Z]{2,}\b|\.\.\.", c)] == [], "placeholders without a stand-in"
+
+
+def test_python_on_a_page_uses_what_it_imports() -> None:
+    for page in (*PAGES, *(ROOT / "docs" / "zh").glob("*.md")):
+        for language, text in BLOCK.findall(page.read_text("utf-8")):
+            if language == "python":
+                nodes = list(ast.walk(ast.parse(text)))
+                used = {node.id for node in nodes if isinstance(node, ast.Name)}
+                imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+                names = {(name.asname or name.name).partition(".")[0] for node in imports for name in node.names}
+                assert names <= used | {"annotations"}, f"{page}: unused {names - used}"
 
 
 @pytest.mark.skipif(os.environ.get("ACLNN_TEST_DOCS") != "1", reason="slow: set ACLNN_TEST_DOCS=1 (CI's full run does)")

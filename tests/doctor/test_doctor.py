@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import tarfile
 import tempfile
+from pathlib import Path
 
 import pytest
 
+from oracle.cli import main
 from oracle.commands import doctor as command
 from oracle.doctor import calls, machine, probe
 from oracle.doctor.examination import examine
@@ -25,11 +28,20 @@ def one(findings, topic):
     return found
 
 
-def test_without_an_npu_it_says_so_in_a_sentence_and_what_can_be_done_instead(bare):
+def test_without_an_npu_it_warns_in_a_sentence_and_says_what_can_be_done_instead(bare):
     found = list(examine())
-    assert one(found, "NPU") == ok("NPU", "there is none on this machine: no device, no driver, no CANN")
+    npu = one(found, "NPU")
+    assert (npu.state, npu.told) == ("warning", "there is none on this machine: no device, no driver, no CANN")
+    assert "set_env.sh" in npu.remedy
     assert "--emulate" in one(found, "instead").told
-    assert worst(found) != "failed"
+    assert worst(found) == "warning"
+
+
+def test_a_torch_npu_is_missed_only_where_there_is_an_npu(bare, monkeypatch):
+    monkeypatch.setattr(machine, "_version", lambda name: "" if name == "torch_npu" else "1")
+    assert [f.topic for f in examine()] == ["Python", "NPU", "instead"]
+    bare.setenv("ASCEND_HOME_PATH", "/nowhere")
+    assert one(examine(), "torch_npu").state == "warning"
 
 
 # Half a minute each: one product in CI, all in `.ci/run --full`.
@@ -255,7 +267,7 @@ def test_whether_torch_and_torch_npu_fit(monkeypatch, torch, torch_npu, state, w
     versions = {"torch": torch, "torch_npu": torch_npu}
     monkeypatch.setattr(machine, "_version", lambda name: versions.get(name, "1"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: torch_npu or None)
-    found = one(machine.packages(), "torch_npu")
+    found = one(machine.packages(npu=True), "torch_npu")
     assert found.state == state
     assert words in found.told + found.remedy
 
@@ -269,11 +281,43 @@ def test_the_command_s_exit_status_and_its_pack(monkeypatch, tmp_path, capsys):
         ([failed("a", "broken", "mend")], 1),
     ):
         monkeypatch.setattr("oracle.doctor.examine", lambda emulate, findings=findings: iter(findings))
-        args = argparse.Namespace(emulate=False, soc="ascend910b", pack=tmp_path / "pack.tar.gz")
+        args = argparse.Namespace(emulate=False, soc=None, pack=tmp_path / "pack.tar.gz")
         assert command.run(args) == code
     assert "failed   a                          broken" in capsys.readouterr().out
     with tarfile.open(tmp_path / "pack.tar.gz") as archive:
         assert sorted(archive.getnames()) == ["doctor/doctor.txt", "doctor/environment.txt"]
+
+
+# What --soc asks for, what the examination says of the device -> the exit status, and words of the last line.
+ASKED = {
+    "nothing asked, no device": (None, [warning("NPU", "none")], 0, "none"),
+    "no device": ("ascend910b", [warning("NPU", "none")], 1, "ascend910b is asked for, and no device was found"),
+    "another device": ("ascend910b", [ok("SoC", "X: --soc ascend310p; 1")], 1, "the device here is ascend310p"),
+    "this device": ("ascend310p", [ok("SoC", "X: --soc ascend310p; 1")], 0, "X: --soc ascend310p; 1"),
+    "this device by its other name": ("ascend910_95", [ok("SoC", "X: --soc ascend950; 1")], 0, "X: --soc ascend950"),
+}
+
+
+@pytest.mark.parametrize(("soc", "findings", "code", "told"), ASKED.values(), ids=ASKED)
+def test_a_device_that_is_asked_for_and_not_there_fails(monkeypatch, capsys, soc, findings, code, told):
+    monkeypatch.setattr("oracle.doctor.examine", lambda emulate: iter(findings))
+    assert main(["doctor", *(["--soc", soc] if soc else [])]) == code
+    assert told in capsys.readouterr().out
+
+
+def test_the_pipeline_of_the_documents_stops_where_there_is_no_npu(bare):
+    pages = Path(__file__).parents[2] / "docs"
+    (asked,) = re.findall(r"^aclnn-oracle (doctor.*?) \|\|", (pages / "in-ci.md").read_text("utf-8"), re.MULTILINE)
+    assert main(asked.split()) == 1
+
+
+@pytest.mark.parametrize("emulate", [[], ["--emulate"]])
+def test_a_soc_that_nobody_knows_is_refused_before_anything_is_looked_at(monkeypatch, capsys, emulate):
+    monkeypatch.setattr("oracle.doctor.examine", lambda emulate: pytest.fail("examined"))
+    monkeypatch.setattr(command, "build", lambda: pytest.fail("built"))
+    assert main(["doctor", "--soc", "foo", *emulate]) == 2
+    said = capsys.readouterr().err
+    assert all(words in said for words in ("'foo'", *PLATFORMS))
 
 
 def test_a_pack_holds_findings_logs_and_the_named_variables_without_folders(emulated, monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ import synthetic
 from oracle.record.reader import Record, read
 from oracle.record.types import STATUSES
 from oracle.reporting import exchange, markdown
+from oracle.reporting.html import kinds
 from oracle.reporting.summary import Summary, columns
 from oracle.reporting.words import equation, verdict
 
@@ -96,6 +97,27 @@ def test_one_bug_is_one_cluster_and_its_cause_needs_the_majority(record: Any) ->
     assert (most.causes, most.cause_share) == ([read.format("g")], "3 / 4")
     (half,) = clusters_of("ggyy")
     assert half.causes == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),  # two failures of one operator as (type, pattern, cause), and what the sentence says
+    [
+        (("float32", "all", "read as if x"), ("float16", "tail from element 3 of 9", "read as if y"), "likely cause"),
+        (("float32", "all", ""), ("float32", "tail from element 3 of 9", ""), "without one, same type and broken rule"),
+        (("float32", "all", ""), ("float16", "all", ""), ""),
+        (("float32", "all", "wrong by N"), ("float32", "all", ""), ""),
+    ],
+)
+def test_the_sentence_above_the_kinds_says_what_makes_one(record: Any, one: Any, other: Any, alike: str) -> None:
+    """It names what failures of one kind have in common, and nothing in which they differ."""
+    found = Summary(record([
+        caused(synthetic.failing(f"softmax_backward/f[{dtype}-{n}]", pattern=pattern), cause)
+        for n, (dtype, pattern, cause) in enumerate((one, other))
+    ])).clusters  # fmt: skip
+    told = str(kinds(found))
+    assert told.startswith("2 cases in 1 kind: " if alike else "2 cases in 2 kinds: ")
+    assert alike in told
+    assert "pattern" not in told
 
 
 def test_crashes_without_detail_cluster_by_what_was_said(record: Any) -> None:
