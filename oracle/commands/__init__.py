@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from typing import TypeAlias
 
+from ..model.errors import OracleError
+
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 # Sub-command -> (its module here, its line of --help), in the order of --help.
 COMMANDS = {
@@ -35,3 +37,9 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add ``--cluster`` to a command whose work can be shared out."""
     told = "share the work out to the workers of this Dask scheduler (extra cluster), e.g. tcp://head:8786"
     parser.add_argument("--cluster", metavar="ADDRESS", help=told)
+
+
+def at_least(option: str, value: int, least: int = 1) -> None:
+    """Raise OracleError for a number below the least that an option takes."""
+    if value < least:
+        raise OracleError(f"{option} {value}: must be at least {least}")

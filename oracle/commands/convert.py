@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
-from . import Subparsers
+from . import Subparsers, at_least
 
 if TYPE_CHECKING:
     from ..catalogue.case import Case
@@ -49,8 +49,7 @@ def convert(args: argparse.Namespace) -> int:
     if args.output.is_file() or (args.output.suffix in (".json", ".csv") and not args.output.is_dir()):
         raise OracleError(f"-o {args.output}: name a folder; a file per operator is written into it")
     limit = LIMIT if args.limit is None else args.limit
-    if limit < 1:
-        raise OracleError(f"--limit {limit}: must be at least 1")
+    at_least("--limit", limit)
     cases = []
     for path in args.cases:
         cases += _read(path, limit)

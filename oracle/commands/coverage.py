@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError
-from . import Subparsers
+from . import Subparsers, at_least
 
 if TYPE_CHECKING:
     from ..catalogue.case import Case
@@ -90,8 +90,8 @@ def _require_sense(args: argparse.Namespace) -> None:
     for option, percent in gates.items():
         if percent is not None and not 0 <= percent <= 100:
             raise OracleError(f"{option} {percent:g}: must be 0 to 100")
-    if args.max_elements is not None and args.max_elements < 1:
-        raise OracleError(f"--max-elements {args.max_elements}: must be at least 1")
+    if args.max_elements is not None:
+        at_least("--max-elements", args.max_elements)
     modes = [mode for mode in ("information", "interactions", "values") if getattr(args, mode)]
     if len(modes) > 1:
         raise OracleError(f"give one of {', '.join('--' + mode for mode in modes)}")

@@ -17,7 +17,7 @@ from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import OPERATORS
 from ..operators.registry import operator_named, register
 from ..parallel import Workers, workers
-from . import Subparsers, add_cluster
+from . import Subparsers, add_cluster, at_least
 
 if TYPE_CHECKING:
     from _pytest.mark.expression import ExpressionMatcher
@@ -58,8 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def golden(args: argparse.Namespace) -> int:
     """Write or verify; return 0, or 1 when something differs."""
-    if args.jobs < 1:
-        raise OracleError(f"--jobs {args.jobs}: must be at least 1")
+    at_least("--jobs", args.jobs)
     given = {option: getattr(args, name) for name, option in CHOOSING.items()}
     if args.verify and (chosen := [option for option, value in given.items() if value not in (None, [])]):
         raise OracleError(f"{', '.join(chosen)}: --verify checks what the folder holds; leave it out")

@@ -43,9 +43,8 @@ def main(args: argparse.Namespace) -> int:
     if not re.fullmatch(r"aclnn[A-Z][A-Za-z0-9]*", name):
         raise OracleError(f"{name!r}: the name must begin with aclnn and a capital, as in aclnnMyThingBackward")
     slug = slug_of(name)
-    for known in OPERATORS.values():  # as the registry compares them
-        if name.lower() == known.name.lower() or slug == known.slug.lower():
-            raise OracleError(f"{name!r}: {known.origin} has {known.name} ({known.slug}); choose another name")
+    if (known := OPERATORS.clash(name, slug)) is not None:
+        raise OracleError(f"{name!r}: {known.origin} has {known.name} ({known.slug}); choose another name")
     folder: Path = args.dir
     files = {folder / f"{slug}.py": PAGE, folder / f"{slug}.yaml": CASES}
     for file in files:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends import load
 from ..model.errors import OracleError
-from . import Subparsers, add_cluster
+from . import Subparsers, add_cluster, at_least
 
 if TYPE_CHECKING:
     from ..sweep.engine import Progress
@@ -67,10 +67,8 @@ def show_sweep(args: argparse.Namespace) -> int:
 
     if not 1 <= args.rows <= CODES:
         raise OracleError(f"--rows {args.rows}: a sweep has 1 to {CODES} rows")
-    if args.stop_after < 1:
-        raise OracleError(f"--stop-after {args.stop_after}: must be at least 1")
-    if args.jobs < 1:
-        raise OracleError(f"--jobs {args.jobs}: must be at least 1")
+    at_least("--stop-after", args.stop_after)
+    at_least("--jobs", args.jobs)
     found = platform(args.soc)
     soc = found.soc
     todo = partial(_pairs, args.op, args.dtype, soc, tuple(key_values("--attr", args.attr)))

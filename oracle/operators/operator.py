@@ -102,15 +102,20 @@ def differentiated(ms: Any, function: Callable[[Any], Any], x: Any, gradient: An
     return ms.vjp(function, x)[1](gradient)[0]
 
 
+def common_shape(a: Mapping[str, Any], names: Iterable[str]) -> Shape:
+    """Return the shape that some tensors broadcast to."""
+    return np.broadcast_shapes(*(tuple(a[name].shape) for name in names))
+
+
 def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
-    """Return the number of elements of the shape that some tensors broadcast to."""
-    return math.prod(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
+    """Return the number of elements of that shape."""
+    return math.prod(common_shape(a, names))
 
 
 def common_room(a: Mapping[str, Any], names: Iterable[str]) -> Any:
     """Return a result for aten to fill, of the shape that some tensors broadcast to: aten's own has the shape of self,
     and is resized with a warning to standard error per call."""
-    return a["self"].new_empty(np.broadcast_shapes(*(tuple(a[name].shape) for name in names)))
+    return a["self"].new_empty(common_shape(a, names))
 
 
 def torch_npu(name: str) -> Any:

@@ -80,13 +80,19 @@ class Registry(Mapping[str, Operator]):
 
     def _add(self, found: Operator) -> None:
         _well_formed(found)
-        for known in self._found.values():
-            for what, mine, theirs in (("name", found.name, known.name), ("slug", found.slug, known.slug)):
-                if mine.lower() == theirs.lower():
-                    raise OracleError(
-                        f"operator {found.name} of {found.origin}: {known.origin} has the {what} {theirs}"
-                    )
+        known = self.clash(found.name, found.slug)
+        if known is not None:
+            same_name = found.name.lower() == known.name.lower()
+            theirs = f"name {known.name}" if same_name else f"slug {known.slug}"
+            raise OracleError(f"operator {found.name} of {found.origin}: {known.origin} has the {theirs}")
         self._found[found.name] = found
+
+    def clash(self, name: str, slug: str) -> Operator | None:
+        """Return the operator that has a name or a slug, whatever the case of their letters."""
+        for known in self._all().values():
+            if known.name.lower() == name.lower() or known.slug.lower() == slug.lower():
+                return known
+        return None
 
     def remove(self, name: str) -> None:
         """Forget an operator from outside."""
