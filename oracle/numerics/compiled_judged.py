@@ -19,7 +19,7 @@ from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .blocks import apart
 from .compiled import SCOPE, are_numbers, operand_codes, statements
-from .compiled_rounding import CODES, OUT, f64, i64, load, njit, quick, u64
+from .compiled_rounding import CODES, OUT, f64, i64, load, njit, part, quick, u64
 from .engine import insisted
 from .envelopes import SHIFT, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
@@ -110,7 +110,8 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     )
     left = apart((region.target.size,), np.bool_)
     target = region.target.reshape(-1).view(OUT[region.target.itemsize])
-    run, arguments = _loop(loop, dtype), (given, tables, numbers, target, *(a.reshape(-1) for a in filled), left)
+    kinds = tuple((part.dtype, part.flags.writeable) if isinstance(part, np.ndarray) else None for part in given)
+    run, arguments = _loop(loop, dtype, kinds), (given, tables, numbers, target, *(a.reshape(-1) for a in filled), left)
     ready = is_ready(run, arguments)
     if not _pays(loop, dtype, left.size) and not ready:
         return None
@@ -151,9 +152,10 @@ def _pays(loop: str, dtype: str, size: int) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _loop(loop: str, dtype: str) -> Any:
+def _loop(loop: str, dtype: str, kinds: tuple[Any, ...]) -> Any:
+    """Return the function of a loop for operands of some types (None: a number)."""
     scope: dict[str, Any] = {**SCOPE, "quick": quick(dtype), "exp": exp, "__name__": __name__}
-    scope |= {"f32": np.float32, "u32": np.uint32, "i64": i64, "f64": f64, "load": load, "njit": njit}
+    scope |= {"f32": np.float32, "u32": np.uint32, "i64": i64, "f64": f64, "load": load, "part": part, "njit": njit}
     exec(loop, scope)
     return keep(scope["run"], f"judged {dtype}\n{loop}")
 
@@ -179,8 +181,8 @@ def source(
     lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
     odd += ["unsure", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
     if smooth is not None:
-        lines.append(f"error = abs({v}) * one[i - start]")
-        lines.append(f"error = error + other[i - start] * abs({symbols[smooth[0]]})")
+        lines.append(f"error = abs({v}) * one[i]")
+        lines.append(f"error = error + other[i] * abs({symbols[smooth[0]]})")
     else:
         lines.append(f"error = abs({v}) * factor")
         lines += [] if running is ZERO else [f"error = error + {more}"]
@@ -202,15 +204,16 @@ def source(
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',
-            "def run(operands, tables, numbers, out, values, bounds, kernel, left):",
+            "def run(operands, tables, numbers, out_, values_, bounds_, kernel_, left_):",
             "    factor, most, tiny = numbers",
             f"    overflow = {min(FORMATS[name].overflow for name in formats)!r}",
             "    scaled, absolute, one, other = tables",
-            *(f"    a{k} = operands[{k}]" for k in range(len(names))),
-            f"    for start in range(0, out.size, {CHUNK}):",
-            f"        stop = min(start + {CHUNK}, out.size)",
+            f"    for start in range(0, out_.size, {CHUNK}):",
+            f"        stop = min(start + {CHUNK}, out_.size)",  # an index from 0 is taken without a look at its sign
+            *(f"        a{k} = part(operands[{k}], start, stop)" for k in range(len(names))),
+            *(f"        {name} = {name}_[start:stop]" for name in ("out", "values", "bounds", "kernel", "left")),
             *_looked_up(smooth, names),
-            "        for i in range(start, stop):",
+            "        for i in range(out.size):",
             *(f"            p{k} = load(a{k}, i)" for k in range(len(names))),
             *(f"            {line}" for line in lines),
             f"            v, slack = {v} if {are_numbers(names)} else nan, {lost}",
@@ -230,10 +233,10 @@ def _looked_up(smooth: tuple[str, str] | None, names: tuple[str, ...]) -> list[s
     if smooth is None:
         return []
     return [
-        "        for i in range(start, stop):",
+        "        for i in range(out.size):",
         f"            cell = f32(load(a{names.index(smooth[1])}, i)).view(u32) >> u32({SHIFT})",
-        "            one[i - start] = scaled[cell]",
-        "            other[i - start] = absolute[cell]",
+        "            one[i] = scaled[cell]",
+        "            other[i] = absolute[cell]",
     ]
 
 

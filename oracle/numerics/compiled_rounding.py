@@ -42,6 +42,18 @@ def _load(operand, i):
     return {types.uint32: _load_float32, types.uint16: _load_bfloat16, types.int16: half}[operand.dtype]
 
 
+def part(operand, start, stop):
+    """Elements start to stop of an operand; a number stands for itself."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(part)
+def _part(operand, start, stop):
+    if isinstance(operand, types.Array):
+        return lambda operand, start, stop: operand[start:stop]
+    return lambda operand, start, stop: operand
+
+
 def _load_float32(operand, i):
     return f64(u32(operand[i]).view(f32))
 

@@ -50,12 +50,12 @@ def keep(loop: Any, description: str) -> Any:
 
 
 def is_ready(loop: Any, operands: tuple[Any, ...]) -> bool:
-    """Whether a function from :func:`keep` is compiled for some operands, here or in the cache."""
-    types = tuple(map(numba.typeof, operands))
-    if types in loop.overloads:
+    """Whether a function from :func:`keep`, always called with operands of the same types, is compiled for them, here
+    or in the cache."""
+    if loop.overloads:
         return True
     kept = getattr(loop, "_cache", None)
-    return isinstance(kept, _Kept) and kept.path(types, loop.targetctx) is not None
+    return isinstance(kept, _Kept) and kept.path(tuple(map(numba.typeof, operands)), loop.targetctx) is not None
 
 
 @contextmanager
