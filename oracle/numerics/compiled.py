@@ -24,6 +24,7 @@ from .errorbounds import FLOAT64, SECOND_ORDER, losses, over, plus, times
 from .expressions import ONE, ZERO, Expression, constant, is_rational, operation, walk, where
 from .facts import Facts, constant_bits
 from .graphs import KEPT
+from .held import LARGEST, held_from
 from .machine_code import keep
 from .proof import U
 
@@ -70,7 +71,8 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
     """
     names = tuple(sorted(operands))
     given, codes = operand_codes(operands, names), target.reshape(-1).view(OUT[target.itemsize])
-    run, again = _elementwise(graphs.value, _slack(graphs), names, dtype_of(target.dtype).name)
+    formats = tuple((n, dtype_of(operands[n].dtype).name) for n in names if isinstance(operands[n], np.ndarray))
+    run, again = _elementwise(graphs.value, _slack(graphs), names, formats, dtype_of(target.dtype).name)
     doubt = np.empty(target.size, np.bool_)
     run(given, codes, doubt)
     where = np.flatnonzero(doubt)
@@ -127,11 +129,14 @@ GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of 
 
 
 @functools.cache
-def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], dtype: str) -> tuple[Any, Any]:
+def _elementwise(
+    value: Expression, slack: Expression, names: tuple[str, ...], formats: tuple[tuple[str, str], ...], dtype: str
+) -> tuple[Any, Any]:
     """The loop over all elements with the quick test, and for 16 bits the one over some with the close test."""
     scope: dict[str, Any] = {**SCOPE, **EXACTLY, "njit": njit, "load": load, "np": np, "__name__": __name__}
     scope |= {"quick": quick(dtype), "encode": encoder(dtype), "most": FORMATS[dtype].max}
-    loops = source(value, slack, names)
+    window = None if dtype == "float32" else held_from(value, formats)
+    loops = source(value, slack, names, window)
     found = []
     for name, loop in zip(("run", "again"), loops if dtype != "float32" else loops[:1], strict=False):
         exec(loop, scope)
@@ -139,9 +144,11 @@ def _elementwise(value: Expression, slack: Expression, names: tuple[str, ...], d
     return found[0], found[1] if len(found) > 1 else None
 
 
-def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> tuple[str, str]:
+def source(
+    value: Expression, slack: Expression, names: tuple[str, ...], window: Mapping[str, int] | None
+) -> tuple[str, str]:
     """Return the loops of a formula as Python that numba compiles: over all elements with the quick test, and over some
-    with the close one, which answers which of them are still in doubt.
+    with the close one, which answers which of them are still in doubt. ``window``: as from ``held_from``.
 
     An element with an operand that is NaN is left in doubt.
     """
@@ -156,7 +163,7 @@ def source(value: Expression, slack: Expression, names: tuple[str, ...]) -> tupl
         *head,
         "    for i in range(out.size):",
         *body,
-        "        out[i], unsure = quick(v, slack)",
+        f"        out[i], unsure = quick(v, slack, {are_held(names, window)})",
         "        doubt[i] = unsure",
     ]
     again = [
@@ -192,6 +199,14 @@ ROUNDED = {
     "*": "product_is_exact({0}, {1})",
     "/": "quotient_is_exact({0}, {1})",
 }
+
+
+def are_held(names: tuple[str, ...], window: Mapping[str, int] | None) -> str:
+    """Return the condition, in a loop, that operands are inside a window of ``held_from``."""
+    if window is None:
+        return "False"
+    sizes = [(f"abs(p{names.index(name)})", least) for name, least in window.items()]
+    return " & ".join(f"({size} >= {2.0**least!r}) & ({size} <= {2.0**LARGEST!r})" for size, least in sizes) or "True"
 
 
 def are_numbers(names: tuple[str, ...]) -> str:

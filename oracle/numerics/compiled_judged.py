@@ -222,7 +222,7 @@ def source(
             f"            bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
             "            values[i] = v",
             "            kernel[i] = error",
-            "            out[i], unsure = quick(v, slack)",
+            "            out[i], unsure = quick(v, slack, False)",
             f"            left[i] = {' | '.join(odd)}",
         ]
     )

@@ -175,24 +175,27 @@ def encoder(dtype: str) -> Any:
 
 @functools.cache
 def quick(dtype: str) -> Any:
-    """Return encode(value, slack), whose code is right and proved where it leaves no doubt: the quick test, for slacks
-    that include 2u of the value.
+    """Return encode(value, slack, held), whose code is right and proved where it leaves no doubt: the quick test, for
+    slacks that include 2u of the value. ``held``: whether the value is exact, whatever the slack; then a tie is one.
 
     Both ends are rounded to float32, which leaves doubt unless they agree; then float32 to the type.
     """
     narrow = narrower(dtype)
 
     @njit(error_model="numpy")
-    def encode(value, slack):
+    def encode(value, slack, held):
+        slack = 0.0 if held else slack
         low, high = f32(value - slack), f32(value + slack)
-        code, near = narrow(low)
-        return code, near | (f32(high - low) != f32(0.0)) | (abs(value) < slack)  # infinity less itself is NaN
+        code, halfway, beyond = narrow(low)
+        halfway &= not (held & (f64(low) == value))
+        return code, halfway | beyond | (f32(high - low) != f32(0.0)) | (abs(value) < slack)  # inf - inf is NaN
 
     return encode
 
 
 def narrower(dtype: str) -> Any:
-    """Return narrow(single) -> (code, doubt) of a number that float32 rounds to this one.
+    """Return narrow(single) -> (code, whether it is halfway, whether it is beyond the largest number or NaN) of a
+    number that float32 rounds to this one; ties go to even.
 
     To float32 there is nothing to do. A midpoint of a narrower type is a float32 number itself: only if it is this one
     is there a doubt, and where this one is not finite there.
@@ -203,16 +206,17 @@ def narrower(dtype: str) -> Any:
 
 @njit(error_model="numpy")
 def _same(single):
-    return f32(single).view(u32), False
+    return f32(single).view(u32), False, False
 
 
 @njit(error_model="numpy")
 def _narrow_bfloat16(single):
     bits = f32(single).view(i32)
     size = i32(bits & i32(0x7FFFFFFF))
-    code = i32(i32(size + i32(0x8000)) >> i32(16))
+    odd = i32(i32(size >> i32(16)) & i32(1))
+    code = i32(i32(size + i32(0x7FFF) + odd) >> i32(16))
     halfway = i32(size & i32(0xFFFF)) == i32(0x8000)
-    return u32(code | i32(i32(bits >> i32(16)) & i32(0x8000))), halfway | (size > i32(0x7F7F0000))
+    return u32(code | i32(i32(bits >> i32(16)) & i32(0x8000))), halfway, size > i32(0x7F7F0000)
 
 
 @njit(error_model="numpy")
@@ -221,7 +225,7 @@ def _narrow_float16(single):
     size = i32(f32(single).view(i32) & i32(0x7FFFFFFF))
     halfway = i32(size & i32(0x1FFF)) == i32(0x1000)
     halfway |= abs(f32(single - widened(code))) == f32(2.0**-25)  # among subnormals
-    return code, halfway | (size > i32(LARGEST_HALF))
+    return code, halfway, size > i32(LARGEST_HALF)
 
 
 @njit(error_model="numpy")
@@ -234,4 +238,4 @@ def _narrow_float16_by_bits(single):
     rest = abs(f32(size.view(f32) - f32(shifted - magic.view(f32))))
     half = i32(exponent - i32(11 << 23)).view(f32)
     code = i32(i32(i32(exponent - i32(113 << 23)) >> i32(13)) + i32(shifted.view(i32) - magic))
-    return np.int16(code | i32(i32(bits >> i32(16)) & i32(0x8000))), (rest == half) | (size > i32(LARGEST_HALF))
+    return np.int16(code | i32(i32(bits >> i32(16)) & i32(0x8000))), rest == half, size > i32(LARGEST_HALF)

@@ -85,9 +85,9 @@ def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
         for i in range(out.size):
             g_i, y_i = load(g, i), load(y, i)
             one, other = f32(f(g_i, y_i, low_total)), f32(f(g_i, y_i, high_total))
-            code, near = narrow(one)
+            code, halfway, beyond = narrow(one)
             out[i] = code
-            doubt[i] = near | (one.view(u32) != other.view(u32))
+            doubt[i] = halfway | beyond | (one.view(u32) != other.view(u32))
 
     @njit(error_model="numpy")
     def again(g, y, total, lost, size, out, doubt):
