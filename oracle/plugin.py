@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +112,11 @@ def pytest_collect_file(
 # running --------------------------------------------------------------------------------------------------------------
 
 _PHASES = ("pytest_runtest_protocol", "pytest_runtest_setup", "pytest_runtest_teardown", "pytest_runtest_makereport")
-_BUILT_IN = ("_pytest.", "xdist.", "_hypothesis_pytestplugin", "oracle.plugin")  # none needs three phases of a case
+# None of these needs three phases of a case; the last but two is xdist in a worker.
+_BUILT_IN = ("_pytest.", "xdist.", "__channelexec__", "_hypothesis_pytestplugin", "oracle.plugin")
 _THREE_PHASES: pytest.StashKey[bool] = pytest.StashKey()
+_ENDS = ("pytest_runtest_logstart", "pytest_runtest_logfinish")
+_TELLS_ENDS: pytest.StashKey[bool] = pytest.StashKey()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -124,22 +127,38 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     """
     if not isinstance(item, CaseItem) or _three_phases(item.config):
         return None
-    ihook = item.ihook
-    ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    ihook, tells_ends = item.ihook, _tells_ends(item.config)
+    if tells_ends:
+        ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     call = pytest.CallInfo.from_call(item.runtest, "call", reraise=(pytest.exit.Exception, KeyboardInterrupt))
     made = ihook.pytest_runtest_makereport if call.excinfo else pytest.TestReport.from_item_and_call
     ihook.pytest_runtest_logreport(report=made(item=item, call=call))
-    ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    if tells_ends:
+        ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
 def _three_phases(config: pytest.Config) -> bool:
     if _THREE_PHASES not in config.stash:
-        impls = [impl for name in _PHASES for impl in getattr(config.hook, name).get_hookimpls()]
-        foreign = any(not impl.function.__module__.startswith(_BUILT_IN) for impl in impls)
         asked = any(getattr(config.option, name, False) for name in ("usepdb", "setuponly", "setupshow", "setupplan"))
-        config.stash[_THREE_PHASES] = foreign or asked
+        config.stash[_THREE_PHASES] = asked or _others_take_part(config, _PHASES)
     return config.stash[_THREE_PHASES]
+
+
+def _tells_ends(config: pytest.Config) -> bool:
+    """Whether anybody is told when a case begins and ends: of a worker these are two of four messages per case, which
+    keep the controller busy, and of pytest's own plug-ins only the terminal of ``-v`` shows them."""
+    if _TELLS_ENDS not in config.stash:
+        told = getattr(config, "workerinput", {}).get(PROPERTY, {})
+        asked = not _is_worker(config) or told.get("tells_ends", True)
+        config.stash[_TELLS_ENDS] = asked or _others_take_part(config, _ENDS)
+    return config.stash[_TELLS_ENDS]
+
+
+def _others_take_part(config: pytest.Config, hooks: Sequence[str]) -> bool:
+    """Whether other people's plug-ins implement one of some hooks."""
+    impls = [impl for name in hooks for impl in getattr(config.hook, name).get_hookimpls()]
+    return any(not impl.function.__module__.startswith(_BUILT_IN) for impl in impls)
 
 
 # recording: the process that owns the terminal ------------------------------------------------------------------------
@@ -168,7 +187,8 @@ def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, obje
 def pytest_configure_node(node: Any) -> None:
     """Tell the workers what the controller knows of the run."""
     if RUN in node.config.stash:
-        node.workerinput[PROPERTY] = node.config.stash[RUN].for_worker(node)
+        tells_ends = node.config.option.verbose > 0 or _others_take_part(node.config, _ENDS)
+        node.workerinput[PROPERTY] = {**node.config.stash[RUN].for_worker(node), "tells_ends": tells_ends}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -506,6 +506,24 @@ def test_cases_run_in_three_phases_where_another_plugin_takes_part_in_them(proje
     assert len(cases) == 4
 
 
+def test_workers_tell_when_cases_begin_where_that_is_shown_or_another_plugin_listens(project):
+    quiet, verbose = (run(project, "-n", "1", *words) for words in ((), ("-v",)))
+    for result, told in ((quiet, 0), (verbose, 4)):
+        result.assert_outcomes(passed=4)
+        assert sum(line.startswith("log_sigmoid_backward.yaml::") for line in result.outlines) == told
+    project.makeconftest(
+        """
+        import os
+        def pytest_runtest_logstart(nodeid):
+            if "PYTEST_XDIST_WORKER" not in os.environ:
+                print("heard of", nodeid)
+        """
+    )
+    result = run(project, "-n", "1", "-s")
+    result.assert_outcomes(passed=4)
+    assert str(result.stdout).count("heard of") == 4
+
+
 # several machines -----------------------------------------------------------------------------------------------------
 
 
