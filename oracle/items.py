@@ -198,14 +198,14 @@ def text_of(record: CaseRecord) -> str:
 
 def cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, str]]:
     """Pick the (file, case id) pairs of this project out of all node ids."""
-    ours: dict[str, bool] = {}
+    ours: dict[str, Path | None] = {}
     hosts = config.stash[RUN].hosts if RUN in config.stash else None
     for nodeid in ids:
         file, separator, name = nodeid.partition("::")
         if not separator or not file.endswith(SUFFIXES + FOREIGN):
             continue
-        path = config.rootpath / file if hosts is None else hosts.file(config.rootpath, file)
         if file not in ours:
-            ours[file] = is_foreign(path) if file.endswith(FOREIGN) else is_ours(path)
-        if ours[file]:
-            yield path, name
+            path = config.rootpath / file if hosts is None else hosts.file(config.rootpath, file)
+            ours[file] = path if (is_foreign if file.endswith(FOREIGN) else is_ours)(path) else None
+        if (found := ours[file]) is not None:
+            yield found, name

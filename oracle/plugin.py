@@ -227,9 +227,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """Plan the cases of a run with workers, once the first has collected: all collect the same."""
+    if RUN in node.config.stash and run_of(node.config).active:
+        return
     planned = list(cases_among(node.config, ids))
-    ours = planned or (RUN in node.config.stash and run_of(node.config).may_be_empty)
-    if ours and not run_of(node.config).active:
+    if planned or (RUN in node.config.stash and run_of(node.config).may_be_empty):
         with usage_errors():
             _begin(node.config, planned, len(planned) == len(ids))
 
