@@ -24,6 +24,7 @@ from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
 from .expressions import ZERO, Expression, is_rational
 from .extremes import highest, lowest, some
 from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
+from .held import is_exact_in
 from .programs import Values, loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rounding import quantize, widen
@@ -300,7 +301,7 @@ class _Work:
             likely &= simulate(order, single, np.float32, flushing=self.device.flushing) == wanted
         exact = np.zeros(value.size, bool)
         own = (*self.graphs.orders, *(() if self.graphs.native is None else (self.graphs.native,)))
-        exact[ties[likely]] = fractions64.is_exact_in(own, pick(flat, likely), computed)
+        exact[ties[likely]] = is_exact_in(own, pick(flat, likely), computed)
         return np.asarray(exact.reshape(value.shape))
 
     # ---- the compiled engine ----

@@ -6,16 +6,15 @@ float64 holds exactly, so that a tie can be told from a near tie for a whole arr
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import FORMATS, FloatFormat, dtype_of
-from .expressions import Expression, is_irrational_step, walk
+from ..model.dtypes import FORMATS, dtype_of
+from .expressions import Expression, walk
 from .rounding import quantize
 
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
@@ -165,36 +164,3 @@ def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Ar
     slack = np.where(tie, 0.0, slack)
     value = np.where(tie, middle, value)
     return value, value - slack, value + slack
-
-
-def is_exact_in(roots: Iterable[Expression], operands: Mapping[str, Any], fmt: FloatFormat) -> Array:
-    """Whether every step of some graphs is exact in a format, far from the ends of float32's exponents: every step on
-    the way that the conditions take, which themselves compare exact numbers. What is irrational is never exact."""
-    every = list(roots)
-    found: dict[int, Fraction64] = {}
-    exact: dict[int, Any] = {}
-    far = 2.0**26 if fmt is FORMATS["float32"] else 1.0
-    for node in walk(*every):
-        args = [exact[id(a)] for a in node.args]
-        if is_irrational_step(node):
-            found[id(node)], exact[id(node)] = Fraction64(np.float64(0), inexact=True), np.False_
-            continue
-        made = found[id(node)] = _value(node, [found[id(a)] for a in node.args], operands)
-        if node.op == "where":
-            exact[id(node)] = args[0] & np.where(found[id(node.args[0])].num, args[1], args[2])
-        else:
-            exact[id(node)] = functools.reduce(np.logical_and, args, np.True_)
-        if not node.is_condition:
-            exact[id(node)] = exact[id(node)] & _is_held(made, fmt, far)
-    return np.asarray(functools.reduce(np.logical_and, [exact[id(root)] for root in every], np.True_))
-
-
-def _is_held(value: Fraction64, fmt: FloatFormat, far: float) -> Array:
-    """Whether a format holds a value, which is zero or as far as that from the ends of its exponents."""
-    quotient, exact = np.asarray(value.num / value.den), ~np.asarray(value.inexact)
-    if not _is_one(value.den):
-        back, lost = two_product(quotient, value.den)
-        exact = exact & (back == value.num) & (lost == 0)
-    size = np.abs(quotient)
-    inside = (size == 0) | ((size >= fmt.tiny * far) & (size <= fmt.max / far))
-    return np.asarray(exact & inside & (quantize(quotient, fmt) == quotient))

@@ -1,22 +1,27 @@
-"""Where float64 holds every step of a formula: its value is then exact, and what looks like a tie is one.
+"""Where a format holds the results of all steps of a formula: no step is then rounded, and the value is exact.
 
-An operand of a narrow type is an integer of few digits times a power of two. What a step needs follows from how many
-digits its operands have, and where those begin and end; where a sum needs too many, operands of some sizes alone are
-known to do.
+For float64 that is known of operands of narrow types before any is looked at (:func:`held_from`): each is an integer of
+few digits times a power of two, so that the digits a step needs follow from how many its operands have, and where they
+begin and end. For what a device computes in, the steps are looked at on some elements (:func:`is_exact_in`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..model.dtypes import FORMATS
+import numpy as np
+
+from ..model.call import Array
+from ..model.dtypes import FORMATS, FloatFormat
 from .errorbounds import FLOAT64
-from .expressions import Expression, operands, walk
+from .expressions import Expression, is_irrational_step, operands, walk
 from .facts import constant_bits
+from .programs import UFUNCS
+from .rounding import quantize
 
 LARGEST = 2  # a sum's operands are looked at up to 2^2: probabilities, slopes, differences of such
 LOWEST, HIGHEST = -1074, 1023  # the exponents of float64's last and first digit
@@ -85,3 +90,76 @@ def _span(node: Expression, args: list[Span], formats: Mapping[str, str], window
         unit, top = min(a.unit for a in args), max(a.top for a in args) + 1
         return Span(top - unit, unit, top)
     return None
+
+
+def is_exact_in(roots: Iterable[Expression], given: Mapping[str, Any], fmt: FloatFormat) -> Array:
+    """Whether every step of some graphs is exact in a format, far from the ends of float32's exponents: every step on
+    the way that the conditions take, which themselves compare exact numbers. What is irrational is never exact.
+
+    ``given``: the operands, float64 vectors of one length or numbers. A step whose operands the format holds is exact
+    where it holds the result that float64 gives, and float64 gives the exact one: of a product always (of two such
+    numbers it has the digits), of a sum where taking either operand away leaves the other, of a quotient where the
+    product with the divisor is what was divided.
+    """
+    every = list(roots)
+    nodes = [node for node in walk(*every) if not is_irrational_step(node)]
+    shape = np.broadcast_shapes(*map(np.shape, given.values()))
+    results = np.empty((sum(not node.is_condition for node in nodes), *shape))
+    values: dict[int, Any] = {}
+    exact: dict[int, Any] = {id(node): np.False_ for node in walk(*every) if is_irrational_step(node)}
+    values.update(dict.fromkeys(exact, 0.0))
+    rows = iter(results)
+    for node in nodes:
+        args = [values[id(a)] for a in node.args]
+        if node.is_condition:
+            values[id(node)] = UFUNCS[node.op](*args)
+        else:
+            row = values[id(node)] = next(rows)
+            exact[id(node)] = _step(node, args, given, row)
+    held = iter(_are_held(results, fmt))
+    for node in nodes:
+        args = [exact[id(a)] for a in node.args]
+        if node.op == "where":
+            args = [args[0], np.where(values[id(node.args[0])], args[1], args[2])]
+        if not node.is_condition:
+            args += [exact[id(node)], next(held)]
+        exact[id(node)] = _all(args)
+    return np.asarray(_all([exact[id(root)] for root in every]))
+
+
+def _step(node: Expression, args: list[Any], given: Mapping[str, Any], row: Array) -> Any:
+    """Compute a step in float64; return where that is exact if a format of 24 digits holds what it gives."""
+    if node.op == "symbol":
+        row[...] = given[str(node.value)]
+    elif node.op == "constant":
+        assert isinstance(node.value, Fraction)  # the others are irrational
+        row[...] = float(node.value)
+        return np.bool_(Fraction(float(node.value)) == node.value)
+    elif node.op == "where":
+        np.copyto(row, np.where(*args))
+    else:
+        UFUNCS[node.op](*args, out=row)
+    if node.op == "+":
+        return (row - args[0] == args[1]) & (row - args[1] == args[0])
+    if node.op == "-":
+        return (args[0] - row == args[1]) & (row + args[1] == args[0])
+    if node.op == "/":
+        return row * args[1] == args[0]
+    return np.True_
+
+
+def _are_held(values: Array, fmt: FloatFormat) -> Array:
+    """Whether a format holds numbers, which are zero or far from the ends of float32's exponents."""
+    far = 2.0**26 if fmt is FORMATS["float32"] else 1.0
+    size = np.abs(values)
+    inside = (size >= fmt.tiny * far) & (size <= fmt.max / far)
+    inside |= size == 0
+    inside &= quantize(values, fmt) == values
+    return np.asarray(inside)
+
+
+def _all(conditions: list[Any]) -> Any:
+    found = np.True_
+    for condition in conditions:
+        found = found & condition
+    return found

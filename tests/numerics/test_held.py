@@ -16,6 +16,7 @@ from oracle.numerics import held
 from oracle.numerics.enclosures import exact
 from oracle.numerics.expressions import exp, maximum, operands, ratio, symbol, trace, where
 from oracle.numerics.programs import program
+from oracle.numerics.rounding import round_rational
 from oracle.operators import mse_loss_backward, sigmoid_backward, tanh_backward
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
@@ -75,3 +76,61 @@ def test_probabilities_of_16_bits_are_held_down_to_tiny_ones():
 )
 def test_what_may_be_rounded_is_not_held(formula, formats):
     assert held.held_from(formula, tuple(formats.items())) is None
+
+
+def steps_are_exact(root, chosen: dict[str, float], fmt) -> bool:
+    """As :func:`held.is_exact_in` for one element, on rationals."""
+
+    def value(node):
+        """The rational value of a node, or its truth, and whether every step on its way is exact."""
+        if node.op == "where":
+            (holds, known), branches = value(node.args[0]), node.args[1:]
+            found, rest = value(branches[0] if holds else branches[1])
+            return found, known and rest and fits(found)
+        args, exacts = zip(*map(value, node.args), strict=True) if node.args else ((), ())
+        found = (
+            OPERATIONS[node.op](*args) if node.args else mpq(chosen[node.value] if node.op == "symbol" else node.value)
+        )
+        return found, found is not None and all(exacts) and (node.is_condition or fits(found))
+
+    def fits(number) -> bool:
+        far = 2.0**26 if fmt is FORMATS["float32"] else 1.0
+        inside = number == 0 or fmt.tiny * far <= abs(number) <= fmt.max / far
+        return inside and round_rational(number, fmt) == number
+
+    return bool(value(root)[1])
+
+
+OPERATIONS = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "neg": lambda a: -a, "abs": abs,
+    "/": lambda a, b: a / b if b else None, "min": min, "max": max, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+}  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(
+    st.sampled_from([*FORMULAS, g / (x + 1), (x - t) / maximum(x * (1 - x), ratio(1, 2**40)), g * ratio(1, 3)]),
+    st.sampled_from(["float32", "float16", "bfloat16"]),
+    st.tuples(*[st.integers(-24, 24).flatmap(lambda e: st.integers(-16, 16).map(lambda n: math.ldexp(n, e)))] * 3),
+)
+def test_steps_are_exact_where_rationals_say_so(formula, name, numbers):
+    chosen = {each: float(np.float32(value)) for each, value in zip(operands(formula), numbers, strict=False)}
+    with np.errstate(all="ignore"):
+        given = {each: np.array([value, 1.0]) for each, value in chosen.items()}
+        found = held.is_exact_in([formula], given, FORMATS[name])
+    try:
+        wanted = steps_are_exact(formula, chosen, FORMATS[name])
+    except TypeError:  # something divided by zero is no number, nor is what follows from it
+        wanted = False
+    assert found[0] == wanted
+
+
+def test_a_step_that_is_irrational_or_whose_order_rounds_is_not_exact():
+    two = {"g": np.array([3.0]), "x": np.array([0.0])}
+    assert not held.is_exact_in([g * exp(x)], two, FORMATS["float32"])
+    assert not held.is_exact_in([g + x, g * ratio(1, 3)], two, FORMATS["float32"])
+    assert held.is_exact_in([g + x, g * ratio(1, 2)], two, FORMATS["float32"])
+    assert held.is_exact_in([where(x < 1, g, g * exp(x))], two, FORMATS["float32"])
+    for small in (2.0**-60, 2.0**-20):  # float64 loses the first as float32 does, and holds the second
+        assert not held.is_exact_in([g + x], {"g": np.array([1.0]), "x": np.array([small])}, FORMATS["bfloat16"])
+        assert not held.is_exact_in([x + g], {"g": np.array([1.0]), "x": np.array([small])}, FORMATS["bfloat16"])
