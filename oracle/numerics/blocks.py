@@ -22,6 +22,7 @@ from .environment import set_thread
 from .rounding import half_bits
 
 Index = tuple[Any, ...]
+PIECE = 1 << 20  # elements of the largest piece
 _BLOCK_VARIABLE, _THREADS_VARIABLE = Variable("ACLNN_ORACLE_BLOCK"), Variable("ACLNN_ORACLE_THREADS")
 
 
@@ -36,12 +37,12 @@ def _setting(variable: Variable, default: int, low: int, high: int) -> int:
 
 def block_size() -> int:
     """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
-    return _setting(_BLOCK_VARIABLE, 1 << 15, 1, 1 << 20)
+    return _setting(_BLOCK_VARIABLE, 1 << 17, 1, 1 << 20)
 
 
 def region_size() -> int:
     """Elements whose doubts are settled together."""
-    return 8 * block_size()
+    return 2 * block_size()
 
 
 def thread_count() -> int:
@@ -67,17 +68,34 @@ def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
             yield (*outer, slice(start, start + step))
 
 
-def run_blocks(index: Iterator[Index], work: Callable[[Index], None]) -> None:
-    """Do the work on every block, on several threads where there are several blocks and cores."""
+def piece_size(elements: int) -> int:
+    """Elements of a piece that a compiled loop does at once; it has no temporaries, so a piece per thread will do."""
+    return max(region_size(), min(-(-elements // thread_count()), PIECE))
+
+
+def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: int = 4) -> None:
+    """Do the work on all blocks: on this thread, and on others beside it where there are ``each`` blocks for every
+    one."""
     todo = list(index)
-    threads = min(thread_count(), len(todo) // 4)
-    if threads <= 1:
-        for block in todo:
+    left = iter(todo)
+
+    def share() -> None:
+        for block in left:
             work(block)
+
+    helpers = min(thread_count(), len(todo) // each) - 1
+    if helpers < 1:
+        share()
         return
-    with ThreadPoolExecutor(threads, initializer=set_thread) as pool:
-        for _ in pool.map(work, todo):
-            pass
+    with ThreadPoolExecutor(helpers, initializer=set_thread) as pool:
+        others = [pool.submit(share) for _ in range(helpers)]
+        try:
+            share()
+        finally:  # an interrupt, or an error: nobody goes on
+            for _ in left:
+                pass
+        for other in others:
+            other.result()
 
 
 def axis_last(array: Array, axis: int) -> Array:
