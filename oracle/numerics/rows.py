@@ -29,6 +29,7 @@ from .sink import Region, Sink
 
 RUN = 128  # terms that are summed at once, in any order
 CHUNK = 1 << 14  # terms of a row that are in memory at once
+AGAIN = 1 << 15  # elements of rows that are evaluated at once after a compiled pass left them
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,13 @@ def compiled(engine: Any, rows: Rows, sink: Sink) -> None:
     """Fill a sink in one compiled pass; the rows that leaves in doubt are evaluated by NumPy."""
     region, length = sink.region((Ellipsis,)), rows.g.shape[-1]
     doubtful = engine.rowwise(rows.scheme.formula, region.target, rows.g, rows.y)
-    if doubtful.size:
-        where = np.unravel_index(doubtful, rows.g.shape[:-1])
-        few = Sink(np.empty((doubtful.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
+    at_once = max(1, AGAIN // length)
+    for start in range(0, doubtful.size, at_once):
+        some = doubtful[start : start + at_once]
+        where = np.unravel_index(some, rows.g.shape[:-1])
+        few = Sink(np.empty((some.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
         by_rows(Rows(rows.scheme, rows.g[where], rows.y[where], rows.kind), few)
-        region.target.reshape(-1, length)[doubtful] = few.out
+        region.target.reshape(-1, length)[some] = few.out
     region.proved_finite = True
     region.finish(rows.exact)
 
