@@ -146,6 +146,13 @@ def contests(folder: Path) -> Iterator[Contest]:
         golden = golden_of(call.op, call.inputs, "numpy")
         for engine in engines if size == SIZE else engines[:1]:  # small calls are not compiled
             yield f"{engine} {what} golden with value and bound / golden by NumPy", reference_of(call, engine), golden
+        if size == SIZE and "compiled" in engines:
+            compiled = golden_of(call.op, call.inputs, "compiled")
+            yield (
+                "compiled large golden with value and bound / compiled golden",
+                reference_of(call, "compiled"),
+                compiled,
+            )
         yield (
             f"three layers on a {what} output / assert_allclose",
             lambda k=known, a=actual: judge_values(k, a, SETTINGS),

@@ -17,7 +17,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures, fractions64, outward, tables
-from .blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
+from .blocks import PIECE, Index, block_size, blocks, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
@@ -71,7 +71,7 @@ def evaluate(
             part.finish(region)
 
     if engine is not None and not sink.judged:
-        run_blocks(blocks(sink.out.shape, piece_size(sink.out.size)), fill, each=1)
+        run_blocks(blocks(sink.out.shape, PIECE), fill, each=1)
     else:
         run_blocks(blocks(sink.out.shape, region_size()), fill)
     if doubts:

@@ -19,7 +19,7 @@ from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import dtype_of
-from .blocks import Index, Lane, axis_last, block_size, blocks, piece_size, pool_for, region_size, run_blocks
+from .blocks import PIECE, Index, Lane, axis_last, block_size, blocks, pool_for, region_size, run_blocks
 from .engine import compiled_engine
 from .extremes import highest_of_rows, lowest_of_rows
 from .fractions64 import two_sum
@@ -69,7 +69,7 @@ def evaluate(
 
     with np.errstate(all="ignore"):
         if engine is not None:
-            run_blocks(blocks(lead, max(1, piece_size(sink.out.size) // length)), work, each=1)
+            run_blocks(blocks(lead, max(1, PIECE // length)), work, each=1)
         else:
             run_blocks(blocks(lead, max(1, region_size() // length) if length <= CHUNK else 1), work)
 
