@@ -69,8 +69,7 @@ def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
 
 
 def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: int = 4) -> None:
-    """Do the work on all blocks: on this thread, and on others beside it where there are ``each`` blocks for every
-    one."""
+    """Do the work on all blocks: on this thread, and on others beside it where there are ``each`` for every thread."""
     todo = list(index)
     left = iter(todo)
 

@@ -110,7 +110,7 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     )
     left = apart((region.target.size,), np.bool_)
     target = region.target.reshape(-1).view(OUT[region.target.itemsize])
-    kinds = tuple((part.dtype, part.flags.writeable) if isinstance(part, np.ndarray) else None for part in given)
+    kinds = tuple((a.dtype, a.flags.writeable) if isinstance(a, np.ndarray) else None for a in given)
     run, arguments = _loop(loop, dtype, kinds), (given, tables, numbers, target, *(a.reshape(-1) for a in filled), left)
     ready = is_ready(run, arguments)
     if not _pays(loop, dtype, left.size) and not ready:
@@ -153,7 +153,7 @@ def _pays(loop: str, dtype: str, size: int) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _loop(loop: str, dtype: str, kinds: tuple[Any, ...]) -> Any:
-    """Return the function of a loop for operands of some types (None: a number)."""
+    """Return the function of a loop for operands of some kinds: type and whether it may be written, None a number."""
     scope: dict[str, Any] = {**SCOPE, "quick": quick(dtype), "exp": exp, "__name__": __name__}
     scope |= {"f32": np.float32, "u32": np.uint32, "i64": i64, "f64": f64, "load": load, "part": part, "njit": njit}
     exec(loop, scope)

@@ -70,10 +70,8 @@ def evaluate(
                 part.leave(left, region)
             part.finish(region)
 
-    if engine is not None and not sink.judged:
-        run_blocks(blocks(sink.out.shape, PIECE), fill, each=1)
-    else:
-        run_blocks(blocks(sink.out.shape, region_size()), fill)
+    size, each = (region_size(), 4) if engine is None or sink.judged else (PIECE, 1)
+    run_blocks(blocks(sink.out.shape, size), fill, each=each)
     if doubts:
         work.settle(np.concatenate(doubts), sink)
 

@@ -68,10 +68,8 @@ def evaluate(
             by_columns(rows, part)
 
     with np.errstate(all="ignore"):
-        if engine is not None:
-            run_blocks(blocks(lead, max(1, PIECE // length)), work, each=1)
-        else:
-            run_blocks(blocks(lead, max(1, region_size() // length) if length <= CHUNK else 1), work)
+        size, each = (region_size(), 4) if engine is None else (PIECE, 1)
+        run_blocks(blocks(lead, max(1, size // length) if length <= CHUNK else 1), work, each=each)
 
 
 def blocks_of(shape: tuple[int, ...]) -> Iterator[Index]:
