@@ -211,7 +211,8 @@ def source(
             f"    for start in range(0, out_.size, {CHUNK}):",
             f"        stop = min(start + {CHUNK}, out_.size)",  # an index from 0 is taken without a look at its sign
             *(f"        a{k} = part(operands[{k}], start, stop)" for k in range(len(names))),
-            *(f"        {name} = {name}_[start:stop]" for name in ("out", "values", "bounds", "kernel", "left")),
+            "        out, left = out_[start:stop], left_[start:stop]",
+            "        values, bounds, kernel = values_[start:stop], bounds_[start:stop], kernel_[start:stop]",
             *_looked_up(smooth, names),
             "        for i in range(out.size):",
             *(f"            p{k} = load(a{k}, i)" for k in range(len(names))),
