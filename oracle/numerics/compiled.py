@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -33,8 +33,15 @@ llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 LOG2_E, ROUNDING = 1.4426950408889634, 1.5 * 2.0**52
-T11, T10, T9, T8, T7, T6, T5, T4, T3 = (1 / math.factorial(n) for n in range(11, 2, -1))
-EXP_RELATIVE = 96 * U  # Taylor's remainder 80u, the evaluation below 10u; docs/proof.md
+# e^r within 149u for |r| < 0.34658: of the polynomials 1 + r + ... of degree 9 the one whose relative error is least
+C9, C8, C7, C6, C5, C4, C3, C2 = map(
+    float.fromhex,
+    (
+        "0x1.710170a1ce511p-19", "0x1.a16e35993a5b8p-16", "0x1.a01b7399e90b4p-13", "0x1.6c163be6e9bd7p-10",
+        "0x1.1111108e24bf2p-7", "0x1.5555557deff01p-5", "0x1.5555555589f37p-3", "0x1.fffffffff13eep-2",
+    ),
+)  # fmt: skip
+EXP_RELATIVE = 160 * U  # the polynomial 149u, its evaluation below 10u; docs/proof.md
 EXP_LIMIT = 700.0  # beyond it the NumPy road takes over
 
 
@@ -45,21 +52,19 @@ def exp(x):
     shifted = x * LOG2_E + ROUNDING
     n = shifted - ROUNDING
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    p = T11 * r + T10
-    p = p * r + T9
-    p = p * r + T8
-    p = p * r + T7
-    p = p * r + T6
-    p = p * r + T5
-    p = p * r + T4
-    p = p * r + T3
-    p = p * r + 0.5
+    p = C9 * r + C8
+    p = p * r + C7
+    p = p * r + C6
+    p = p * r + C5
+    p = p * r + C4
+    p = p * r + C3
+    p = p * r + C2
     p = p * r + 1.0
     p = p * r + 1.0
     return p * i64((f64(shifted).view(i64) + i64(1023)) << i64(52)).view(f64)
 
 
-ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": 96})
+ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": EXP_RELATIVE / U})
 _FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
 SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
 
@@ -101,8 +106,8 @@ def judged(graphs: Any, operands: Mapping[str, Any], device: Any, mean: float, r
 @functools.cache
 def cheap(slack: Expression, value: Expression) -> Expression:
     """What is at least a slack and takes fewer steps: e^x - 1 of an error x, which only the C library has, as x + x^2
-    up to x = 1; of the smaller of two bounds the first; and instead of a bound divided by 1 + a the bound, where a is
-    never negative. Only what the slack grows with is replaced."""
+    up to x = 1; of the smaller of two bounds the first; instead of a bound divided by 1 + a the bound, where a is
+    never negative; and one number in a term instead of several. Only what the slack grows with is replaced."""
     known, facts = {id(node) for node in walk(value)}, Facts()
 
     def larger(node: Expression) -> Expression:
@@ -122,10 +127,36 @@ def cheap(slack: Expression, value: Expression) -> Expression:
             return where(args[0], larger(args[1]), larger(args[2]))
         return operation(op, *map(larger, args))
 
-    return larger(slack)
+    return gathered(larger(slack), known)
 
 
 GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of a bound, a quotient with its first
+
+
+def gathered(node: Expression, kept: Container[int], factor: Fraction = Fraction(1)) -> Expression:
+    """A number times a graph, multiplied into the numbers that are there: 3 (2 x + 5 (7 y)) is 6 x + 105 y. ``kept``:
+    the nodes, by id, that are computed anyway."""
+    if node.is_constant:
+        return constant(Fraction(constant_value(node)) * factor)
+    if id(node) in kept:
+        return constant(factor) * node
+    if node.op == "*":
+        a, b = node.args
+        if a.is_constant or b.is_constant:
+            number, rest = (a, b) if a.is_constant else (b, a)
+            return gathered(rest, kept, Fraction(constant_value(number)) * factor)
+        first, second = (factor, Fraction(1)) if _has_number(a) else (Fraction(1), factor)
+        return gathered(a, kept, first) * gathered(b, kept, second)
+    if node.op == "+" and (factor == 1 or _has_number(node)):
+        return gathered(node.args[0], kept, factor) + gathered(node.args[1], kept, factor)
+    return constant(factor) * node
+
+
+def _has_number(node: Expression) -> bool:
+    """Whether every term of a graph has a number that another is multiplied into."""
+    if node.op in ("+", "*"):
+        return (all if node.op == "+" else any)(map(_has_number, node.args))
+    return node.is_constant
 
 
 @functools.cache
@@ -150,21 +181,24 @@ def source(
     """Return the loops of a formula as Python that numba compiles: over all elements with the quick test, and over some
     with the close one, which answers which of them are still in doubt. ``window``: as from ``held_from``.
 
-    An element with an operand that is NaN is left in doubt.
+    An element with an operand that is NaN is left in doubt. A product and a sum may become one operation in the first
+    loop: that rounds once instead of twice.
     """
     lines, (v, lost) = statements({name: f"p{k}" for k, name in enumerate(names)}, value, slack)
     hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation passes a NaN on
     lines += [f"v, slack = {v}, {lost}", *([f"v = v if {are_numbers(names)} else nan"] if hides else [])]
+    low, high, reaches_zero = ends(value, slack)
     head = [f"    a{k} = operands[{k}]" for k in range(len(names))]  # inside the loop it could not be vectorised
     body = [f"        p{k} = load(a{k}, i)" for k in range(len(names))] + [f"        {line}" for line in lines]
     run = [
-        '@njit(nogil=True, error_model="numpy")',
+        '@njit(fastmath={"contract"}, nogil=True, error_model="numpy")',
         "def run(operands, out, doubt):",
         *head,
         "    for i in range(out.size):",
         *body,
-        f"        out[i], unsure = quick(v, slack, {are_held(names, window)})",
-        "        doubt[i] = unsure",
+        f"        held = {are_held(names, window)}",
+        f"        out[i], unsure = quick(v, {low}, {high}, held)",
+        f"        doubt[i] = unsure | (({reaches_zero}) & (not held))",
     ]
     again = [
         '@njit(nogil=True, error_model="numpy")',
@@ -179,6 +213,16 @@ def source(
         "    return left",
     ]
     return "\n".join(run), "\n".join(again)
+
+
+def ends(value: Expression, slack: Expression) -> tuple[str, str, str]:
+    """Return, in a loop, the ends of what a value may be, and the condition that its sign is not known. Where the slack
+    is a share of the value, each end is one multiplication and no sign in doubt."""
+    shares = [number for number in slack.args if number.is_constant and slack is number * abs(value)]
+    if not shares:
+        return "v - slack", "v + slack", "abs(v) < slack"
+    share = constant_value(shares[0])
+    return f"v * {math.nextafter(1 - share, 0)!r}", f"v * {math.nextafter(1 + share, 2)!r}", "False"
 
 
 def exactly(value: Expression, names: tuple[str, ...]) -> str:

@@ -179,7 +179,7 @@ def source(
     symbols = {name: f"p{k}" for k, name in enumerate(names)}
     unknown = [] if graphs.unspecified is None else [graphs.unspecified]
     lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
-    odd += ["unsure", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    odd += ["unsure", "(abs(v) < slack)", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
     if smooth is not None:
         lines.append(f"error = abs({v}) * one[i]")
         lines.append(f"error = error + other[i] * abs({symbols[smooth[0]]})")
@@ -223,7 +223,7 @@ def source(
             f"            bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
             "            values[i] = v",
             "            kernel[i] = error",
-            "            out[i], unsure = quick(v, slack, False)",
+            "            out[i], unsure = quick(v, v - slack, v + slack, False)",
             f"            left[i] = {' | '.join(odd)}",
         ]
     )

@@ -175,20 +175,20 @@ def encoder(dtype: str) -> Any:
 
 @functools.cache
 def quick(dtype: str) -> Any:
-    """Return encode(value, slack, held), whose code is right and proved where it leaves no doubt: the quick test, for
-    slacks that include 2u of the value. ``held``: whether the value is exact, whatever the slack; then a tie is one.
+    """Return encode(value, low, high, held), whose code is right for all numbers between two ends of the same sign and
+    proved where it leaves no doubt: the quick test. ``held``: whether the value is exact, whatever the ends; then a tie
+    is one.
 
     Both ends are rounded to float32, which leaves doubt unless they agree; then float32 to the type.
     """
     narrow = narrower(dtype)
 
     @njit(error_model="numpy")
-    def encode(value, slack, held):
-        slack = 0.0 if held else slack
-        low, high = f32(value - slack), f32(value + slack)
+    def encode(value, low, high, held):
+        low, high = f32(value if held else low), f32(value if held else high)
         code, halfway, beyond = narrow(low)
         halfway &= not (held & (f64(low) == value))
-        return code, halfway | beyond | (f32(high - low) != f32(0.0)) | (abs(value) < slack)  # inf - inf is NaN
+        return code, halfway | beyond | (f32(high - low) != f32(0.0))  # inf - inf is NaN
 
     return encode
 

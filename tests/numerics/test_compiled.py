@@ -21,7 +21,7 @@ from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
 from oracle.model.errors import OracleError
 from oracle.numerics.errorbounds import SECOND_ORDER
-from oracle.numerics.expressions import exp, expm1, minimum, symbol, text
+from oracle.numerics.expressions import exp, expm1, minimum, symbol, text, walk, where
 from oracle.numerics.programs import UFUNCS, program
 from oracle.numerics.rounding import round_rational
 from oracle.operators import OPERATORS, references, validate, writes
@@ -113,7 +113,7 @@ def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
         for op, found in zip(names, run(a, b), strict=True):
             with np.errstate(all="ignore"):
                 wanted = UFUNCS[op](*(a, b)[: arity[op]]) * 1.0
-            np.testing.assert_allclose(found, wanted, rtol=1e-14, err_msg=f"{op} of {a}, {b}")
+            np.testing.assert_allclose(found, wanted, rtol=compiled.EXP_RELATIVE, err_msg=f"{op} of {a}, {b}")
     at = {op: k for k, op in enumerate(names)}
     for a, b in [(np.nan, 1.0), (1.0, np.nan)]:
         assert all(np.isnan(run(a, b)[at[op]]) for op in ("min", "max"))
@@ -136,6 +136,32 @@ def test_what_stands_for_steps_of_a_slack_is_no_less():
             with np.errstate(over="ignore"):
                 (least,), (found,) = (program(g)({"e": np.float64(value)}, (1,)) for g in (root, cheap))
             assert not found * SECOND_ORDER < least
+
+
+def test_numbers_gathered_into_one_per_term_leave_the_value():
+    a, b = symbol("a"), symbol("b")
+    for root, multiplications in (
+        (3 * (2 * abs(a) + 5 * (7 * abs(b))), 2),
+        (3 * (abs(a) + 2 * abs(b)), 2),  # a term without a number: nothing is gained by multiplying both
+        (3 * ((2 * abs(a)) * (5 * abs(b))), 3),  # each factor keeps its own
+        (3 * where(a < b, 2 * a, 5 * b), 3),
+    ):
+        found = compiled.gathered(root, set())
+        assert sum(node.op == "*" for node in walk(found)) <= multiplications, text(found)
+        for values in ({"a": np.float64(0.3), "b": np.float64(-7.1)}, {"a": np.float64(2.0), "b": np.float64(1e-30)}):
+            (wanted,), (got,) = (program(graph)(values, (1,)) for graph in (root, found))
+            assert abs(got - wanted) <= 8 * 2.0**-53 * abs(wanted)  # at most eight roundings, all of one sign
+
+
+@given(st.floats(2.0**-1000, 2.0**1000), st.booleans(), st.sampled_from([3, 5, 98, 164, 1000]))
+def test_ends_that_are_shares_of_a_value_enclose_what_it_may_be(value, negative, units):
+    v, slack = -value if negative else value, (units * 2.0**-53) * abs(symbol("v"))
+    low, high, unsigned = compiled.ends(symbol("v"), slack)
+    assert unsigned == "False"  # less than the value itself
+    first, last = sorted(mpq(eval(end, {"v": v})) for end in (low, high))
+    off = mpq(value) * (units - 2) / 2**53  # a slack counts 2u for what the ends themselves lose
+    assert first <= mpq(v) - off < mpq(v) + off <= last
+    assert compiled.ends(symbol("v"), slack + 1) == ("v - slack", "v + slack", "abs(v) < slack")
 
 
 @given(*[st.floats(width=32, allow_nan=False, allow_infinity=False)] * 2, st.booleans())
@@ -213,7 +239,12 @@ def test_exp_is_within_its_bound():
 
 def quick(name: str, held: bool = False):
     """The quick test of a value that is exact, or need not be."""
-    return lambda value, slack: rounding.quick(name)(value, slack, held)
+
+    def encode(value, slack):
+        code, doubt = rounding.quick(name)(value, value - slack, value + slack, held)
+        return code, doubt or (abs(value) < slack and not held)
+
+    return encode
 
 
 @settings(max_examples=300, deadline=None)
