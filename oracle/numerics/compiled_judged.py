@@ -18,7 +18,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .blocks import apart
-from .compiled import SCOPE, are_numbers, operand_codes, statements
+from .compiled import SCOPE, are_numbers, ends, operand_codes, statements
 from .compiled_rounding import CODES, OUT, f64, i64, load, njit, part, quick, u64
 from .engine import insisted
 from .envelopes import SHIFT, table
@@ -87,9 +87,7 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     if ranges is None or not stays_inside(graphs.orders, ranges):
         return None
     relative, absolute = graphs.evaluation
-    slack = times(
-        constant(WIDER), plus(times(constant(relative), abs(graphs.value)), times(constant(SECOND_ORDER), absolute))
-    )
+    slack = plus(times(constant(relative * WIDER), abs(graphs.value)), times(constant(SECOND_ORDER * WIDER), absolute))
     tables = tuple(np.empty(CHUNK) for _ in range(4))
     if smooth is not None:
         tables = ((table(smooth[2]) + lost.relative) * SECOND_ORDER, table(smooth[3]), *tables[2:])
@@ -179,7 +177,8 @@ def source(
     symbols = {name: f"p{k}" for k, name in enumerate(names)}
     unknown = [] if graphs.unspecified is None else [graphs.unspecified]
     lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
-    odd += ["unsure", "(abs(v) < slack)", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    low, high, reaches_zero = ends(graphs.value, slack)
+    odd += ["unsure", f"({reaches_zero})", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
     if smooth is not None:
         lines.append(f"error = abs({v}) * one[i]")
         lines.append(f"error = error + other[i] * abs({symbols[smooth[0]]})")
@@ -223,7 +222,7 @@ def source(
             f"            bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
             "            values[i] = v",
             "            kernel[i] = error",
-            "            out[i], unsure = quick(v, v - slack, v + slack, False)",
+            f"            out[i], unsure = quick(v, {low}, {high}, False)",
             f"            left[i] = {' | '.join(odd)}",
         ]
     )

@@ -113,7 +113,8 @@ def test_every_operation_of_formulas_is_written_as_numpy_computes_it():
         for op, found in zip(names, run(a, b), strict=True):
             with np.errstate(all="ignore"):
                 wanted = UFUNCS[op](*(a, b)[: arity[op]]) * 1.0
-            np.testing.assert_allclose(found, wanted, rtol=compiled.EXP_RELATIVE, err_msg=f"{op} of {a}, {b}")
+            rtol = compiled.EXP_RELATIVE if op == "exp" else 1e-14  # the others are the C library's, or one rounding
+            np.testing.assert_allclose(found, wanted, rtol=rtol, err_msg=f"{op} of {a}, {b}")
     at = {op: k for k, op in enumerate(names)}
     for a, b in [(np.nan, 1.0), (1.0, np.nan)]:
         assert all(np.isnan(run(a, b)[at[op]]) for op in ("min", "max"))
