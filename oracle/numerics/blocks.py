@@ -23,6 +23,9 @@ from .rounding import half_bits
 
 Index = tuple[Any, ...]
 PIECE = 1 << 20  # elements that a compiled loop does at once, half a millisecond and more: a thread's start takes 0.1
+WHOLE = (
+    1 << 22
+)  # the same on one thread: a piece costs some 0.05 ms beside its loop, and an interrupt waits for its end
 _BLOCK_VARIABLE, _THREADS_VARIABLE = Variable("ACLNN_ORACLE_BLOCK"), Variable("ACLNN_ORACLE_THREADS")
 
 
@@ -43,6 +46,11 @@ def block_size() -> int:
 def region_size() -> int:
     """Elements whose doubts are settled together."""
     return 2 * block_size()
+
+
+def piece_size() -> int:
+    """Elements that a compiled loop does at once."""
+    return PIECE if thread_count() > 1 else WHOLE
 
 
 def thread_count() -> int:

@@ -18,8 +18,10 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .blocks import apart
-from .compiled import SCOPE, are_numbers, ends, operand_codes, statements
-from .compiled_rounding import CODES, OUT, f64, i64, load, njit, part, quick, u64
+from .compiled import SCOPE, operand_codes
+from .compiled_operands import CODES, f64, i64, load, njit, part, u64
+from .compiled_rounding import OUT, quick
+from .compiled_source import are_numbers, ends, statements
 from .engine import insisted
 from .envelopes import SHIFT, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
@@ -178,7 +180,7 @@ def source(
     unknown = [] if graphs.unspecified is None else [graphs.unspecified]
     lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
     low, high, reaches_zero = ends(graphs.value, slack)
-    odd += ["unsure", f"({reaches_zero})", "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    odd += ["unsure", reaches_zero, "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
     if smooth is not None:
         lines.append(f"error = abs({v}) * one[i]")
         lines.append(f"error = error + other[i] * abs({symbols[smooth[0]]})")

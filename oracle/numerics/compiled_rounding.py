@@ -1,4 +1,4 @@
-"""Operands and results of compiled loops: bits widened to float64, and float64 rounded to codes, with a proof.
+"""Results of compiled loops: float64 and float32 numbers rounded to codes, with a proof.
 
 A quick test, which a loop over vectors makes, settles nearly every element; a close one, on single elements, most of
 the rest. What neither settles is left to the NumPy road. docs/proof.md derives both.
@@ -7,84 +7,19 @@ the rest. What neither settles is left to the NumPy road. docs/proof.md derives 
 from __future__ import annotations
 
 import functools
-import platform
 from typing import Any
 
-import llvmlite.binding
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 from ..model.dtypes import FORMATS
+from .compiled_operands import CONVERTS_HALF, f32, f64, i32, i64, njit, u32, widened
 
-njit = numba.njit
-i32, i64, u32, u64, f32, f64 = np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64
-
-# Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
-CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
 OUT = {4: np.uint32, 2: np.uint16}
 SPLITTER = 2.0**27 + 1
 LARGEST_HALF = int(np.float32(65504.0).view(np.int32))  # float16's largest number
-
-
-def load(operand, i):
-    """Element i of an operand as float64; a number stands for itself."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(load)
-def _load(operand, i):
-    if not isinstance(operand, types.Array):
-        return lambda operand, i: operand
-    half = _load_float16 if CONVERTS_HALF else _load_float16_by_bits
-    return {types.uint32: _load_float32, types.uint16: _load_bfloat16, types.int16: half}[operand.dtype]
-
-
-def part(operand, start, stop):
-    """Elements start to stop of an operand; a number stands for itself."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(part)
-def _part(operand, start, stop):
-    if isinstance(operand, types.Array):
-        return lambda operand, start, stop: operand[start:stop]
-    return lambda operand, start, stop: operand
-
-
-def _load_float32(operand, i):
-    return f64(u32(operand[i]).view(f32))
-
-
-def _load_bfloat16(operand, i):
-    return f64(u32(u32(operand[i]) << u32(16)).view(f32))
-
-
-def _load_float16(operand, i):
-    return f64(widened(operand[i]))
-
-
-def _load_float16_by_bits(operand, i):
-    code = i32(operand[i])
-    magnitude = i32(code & i32(0x7FFF))
-    shifted = i32(magnitude << i32(13))
-    normal = i32(shifted + i32(112 << 23)).view(f32)
-    subnormal = f32(i32(shifted + i32(113 << 23)).view(f32) - f32(2.0**-14))
-    value = subnormal if magnitude < i32(1 << 10) else normal
-    value = f32(np.nan) if magnitude >= i32(31 << 10) else value  # not finite: left to the other road
-    return f64(-value if code < i32(0) else value)
-
-
-@intrinsic
-def widened(context, code):
-    """float16's bits as float32, by the processor's own conversion."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
-
-    return types.float32(types.int16), generate
 
 
 @intrinsic
@@ -95,16 +30,6 @@ def narrowed(context, single):
         return builder.bitcast(builder.fptrunc(arguments[0], ir.HalfType()), ir.IntType(16))
 
     return types.int16(types.float32), generate
-
-
-def converts_half() -> bool:
-    """Whether the processor that is compiled for converts float16; LLVM else calls a library that may not be there."""
-    if numba.config.CPU_NAME or numba.config.CPU_FEATURES:
-        return "+f16c" in (numba.config.CPU_FEATURES or "")
-    return platform.machine() in ("aarch64", "arm64") or bool(llvmlite.binding.get_host_cpu_features().get("f16c"))
-
-
-CONVERTS_HALF = converts_half()
 
 
 @njit(error_model="numpy")
@@ -191,6 +116,36 @@ def quick(dtype: str) -> Any:
         return code, halfway | beyond | (f32(high - low) != f32(0.0))  # inf - inf is NaN
 
     return encode
+
+
+@functools.cache
+def quick_single(dtype: str) -> Any:
+    """Return encode(low, high) for two float32 numbers with the value strictly between them, or all three 0: its code
+    is proved where both round to it."""
+    return _encode_bfloat16 if dtype == "bfloat16" else _encode_by(narrower(dtype))
+
+
+@njit(error_model="numpy")
+def _encode_bfloat16(low, high):
+    """Ends that are midpoints go away from zero, as what lies beyond the nearer one does."""
+    one, other = u32(f32(low).view(u32) + u32(0x8000)), u32(f32(high).view(u32) + u32(0x8000))
+    return u32(one >> u32(16)), u32(one ^ other) > u32(0xFFFF)
+
+
+def _encode_by(narrow: Any) -> Any:
+    @njit(error_model="numpy")
+    def encode(low, high):
+        code, _, beyond = narrow(low)
+        return code, beyond | (narrow(high)[0] != code)
+
+    return encode
+
+
+@njit(error_model="numpy")
+def quick_near(low, high):
+    """The same of numbers in float64, of a float32 result."""
+    code = f32(low).view(u32)
+    return code, code != f32(high).view(u32)
 
 
 def narrower(dtype: str) -> Any:

@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import dtype_of
-from .compiled_rounding import OUT, encoder, f32, load, narrower, njit, two_sum, u32
+from ..model.dtypes import DTYPES, FORMATS, dtype_of
+from .codes import code
+from .compiled_exp import SINGLE_U
+from .compiled_operands import f32, f64, is_within, listed, load, load_single, njit, u32
+from .compiled_rounding import OUT, encoder, narrower, quick_single, two_sum
 from .expressions import text, trace
 from .machine_code import keep
 from .proof import U
 
 RUN = 128  # terms that are summed at once, in any order
+WORDS = 128  # elements whose doubts are looked at as one
 
 
 def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> Array:
@@ -33,26 +37,43 @@ def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> A
     return np.flatnonzero(left)
 
 
-@njit(fastmath={"reassoc", "contract"}, error_model="numpy")
-def _partial(g, y):
-    total = size = 0.0
-    for i in range(g.size):
-        p = load(g, i) * load(y, i)
-        total += p
-        size += abs(p)
-    return total, size
+@njit(error_model="numpy")
+def _product(g, y, i):
+    return load(g, i) * load(y, i)
 
 
 @njit(error_model="numpy")
-def _sums(g, y):
-    """The sum of a row's terms, and of their magnitudes."""
-    total = size = 0.0
-    for start in range(0, g.size, RUN):
-        stop = min(start + RUN, g.size)
-        part, part_size = _partial(g[start:stop], y[start:stop])
-        total += part
-        size += part_size
-    return total, size
+def _product_single(g, y, i):
+    """The same of 16-bit operands in a window, of which float32 holds it."""
+    return f64(load_single(g, i) * load_single(y, i))
+
+
+def _summing(product: Any) -> Any:
+    """Return the function that sums a row's terms, and their magnitudes."""
+
+    @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
+    def partial(g, y):
+        total = size = 0.0
+        for i in range(g.size):
+            p = product(g, y, i)
+            total += p
+            size += abs(p)
+        return total, size
+
+    @njit(error_model="numpy")
+    def sums(g, y):
+        total = size = 0.0
+        for start in range(0, g.size, RUN):
+            stop = min(start + RUN, g.size)
+            part, part_size = partial(g[start:stop], y[start:stop])
+            total += part
+            size += part_size
+        return total, size
+
+    return sums
+
+
+_sums, _sums_single = _summing(_product), _summing(_product_single)
 
 
 @njit(error_model="numpy")
@@ -77,11 +98,69 @@ def _largest(codes):
 
 @functools.cache
 def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
-    f, narrow, closely = njit(error_model="numpy")(formula), narrower(dtype), encoder(dtype)
+    f, closely = njit(error_model="numpy")(formula), encoder(dtype)
+    row, row_single = _ends(formula, dtype), _ends_single(formula, dtype)
+    narrow = dtype != "float32"
+    g_window, y_window = _windows(dtype) if narrow else ((0, 0), (0, 0))
+
+    @njit(error_model="numpy")
+    def again(g, y, total, lost, size, out, places):
+        """Whether anything is in doubt after the close tests."""
+        high, low, known = total, 0.0, False
+        for i in places:
+            g_i, y_i = load(g, i), load(y, i)
+            if y_i == 0.0:
+                return True  # the sum's last bit decides which zero
+            v = f(g_i, y_i, total)
+            code, unsure = closely(v, abs(y_i) * lost + 2 * U * abs(v))
+            if unsure:
+                if not known:
+                    high, low = _sum_in_two(g, y)
+                    known = True
+                d, rest = two_sum(g_i, -high)
+                v = y_i * (d + (rest - low))
+                less = U * U * (4.0 * out.size * out.size * size + 4 * (abs(g_i) + abs(high)))
+                code, unsure = closely(v, 1.01 * (abs(y_i) * less + 4 * U * abs(v)))
+                if unsure:
+                    return True
+            out[i] = code
+        return False
+
+    @njit(nogil=True, error_model="numpy")
+    def run(g, y, length, out, left):
+        terms = RUN + length // RUN + 2
+        doubt = np.zeros(-(-length // WORDS) * WORDS, np.bool_)
+        words, places = doubt.view(np.uint64), np.zeros(length, np.int64)
+        most = np.empty(1, g.dtype)
+        for k in range(left.size):
+            whole = slice(k * length, (k + 1) * length)
+            g_row, y_row, out_row = g[whole], y[whole], out[whole]
+            if narrow and is_within(g_row, g_window) and is_within(y_row, y_window):
+                single, (total, size) = True, _sums_single(g_row, y_row)
+            else:
+                single, (total, size) = False, _sums(g_row, y_row)
+            most[0] = _largest(g_row)
+            lost, largest = 1.01 * U * terms * size, load(most, 0)
+            if single:  # the ends are rounded, total * y, and the difference
+                reach = lost + 1.25 * SINGLE_U * (largest + 3 * abs(total))
+                row_single(g_row, y_row, f32(total - reach), f32(total + reach), out_row, doubt)
+            else:
+                reach = lost + 4 * U * (largest + abs(total))
+                row(g_row, y_row, total - reach, total + reach, out_row, doubt)
+            count = listed(doubt, words, length, 0, places, 0)
+            left[k] = not (size < np.inf)
+            if count > 0 and size < np.inf:
+                left[k] = again(g_row, y_row, total, lost, size, out_row, places[:count])
+
+    return keep(run, f"rows of {RUN}\n{dtype}\n{text(trace(formula))}")
+
+
+def _ends(formula: Callable[..., Any], dtype: str) -> Any:
+    """The loop over a row: both ends of every element, as float32 numbers of the same bits."""
+    f, narrow = njit(fastmath={"contract"}, error_model="numpy")(formula), narrower(dtype)
 
     @njit(error_model="numpy")
     def row(g, y, low_total, high_total, out, doubt):
-        """Both ends of every element, as float32 numbers of the same bits."""
         for i in range(out.size):
             g_i, y_i = load(g, i), load(y, i)
             one, other = f32(f(g_i, y_i, low_total)), f32(f(g_i, y_i, high_total))
@@ -89,48 +168,23 @@ def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
             out[i] = code
             doubt[i] = halfway | beyond | (one.view(u32) != other.view(u32))
 
+    return row
+
+
+def _ends_single(formula: Callable[..., Any], dtype: str) -> Any:
+    """The same in float32, of 16-bit operands in a window."""
+    f, encode = njit(fastmath={"contract"}, error_model="numpy")(formula), quick_single(dtype)
+
     @njit(error_model="numpy")
-    def again(g, y, total, lost, size, out, doubt):
-        """Whether anything is in doubt after the close tests."""
-        high, low, known = total, 0.0, False
+    def row(g, y, low_total, high_total, out, doubt):
         for i in range(out.size):
-            if doubt[i]:
-                g_i, y_i = load(g, i), load(y, i)
-                if y_i == 0.0:
-                    return True  # the sum's last bit decides which zero
-                v = f(g_i, y_i, total)
-                code, unsure = closely(v, abs(y_i) * lost + 2 * U * abs(v))
-                if unsure:
-                    if not known:
-                        high, low = _sum_in_two(g, y)
-                        known = True
-                    d, rest = two_sum(g_i, -high)
-                    v = y_i * (d + (rest - low))
-                    less = U * U * (4.0 * out.size * out.size * size + 4 * (abs(g_i) + abs(high)))
-                    code, unsure = closely(v, 1.01 * (abs(y_i) * less + 4 * U * abs(v)))
-                    if unsure:
-                        return True
-                out[i] = code
-        return False
+            g_i, y_i = load_single(g, i), load_single(y, i)
+            out[i], doubt[i] = encode(f(g_i, y_i, low_total), f(g_i, y_i, high_total))
 
-    @njit(nogil=True, error_model="numpy")
-    def run(g, y, length, out, left):
-        terms = RUN + length // RUN + 2
-        doubt = np.zeros(-(-length // 8) * 8, np.bool_)
-        eights = doubt.view(np.uint64)
-        most = np.empty(1, g.dtype)
-        for k in range(left.size):
-            whole = slice(k * length, (k + 1) * length)
-            total, size = _sums(g[whole], y[whole])
-            most[0] = _largest(g[whole])
-            lost = 1.01 * U * terms * size
-            reach = lost + 4 * U * (load(most, 0) + abs(total))
-            row(g[whole], y[whole], total - reach, total + reach, out[whole], doubt)
-            unsure = np.uint64(0)
-            for i in range(eights.size):
-                unsure |= eights[i]
-            left[k] = (unsure > 0) | (not (size < np.inf))
-            if left[k] and size < np.inf:
-                left[k] = again(g[whole], y[whole], total, lost, size, out[whole], doubt)
+    return row
 
-    return keep(run, f"rows of {RUN}\n{dtype}\n{text(trace(formula))}")
+
+def _windows(dtype: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The codes of g and of y between which float32 holds their products, and every step is far from its ends."""
+    kind, most = DTYPES[dtype].numpy, min(2.0**30, FORMATS[dtype].max)
+    return (code(kind, 2.0**-30), code(kind, most)), (code(kind, 2.0**-90), code(kind, most))

@@ -17,7 +17,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures, fractions64, outward, tables
-from .blocks import PIECE, Index, block_size, blocks, region_size, run_blocks
+from .blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
@@ -31,6 +31,7 @@ from .rounding import quantize, widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp, is_halfway
 
 AT_ONCE = 1 << 13  # elements whose doubts are settled together
+ALONE = 16  # so few are settled exactly at once: a second look costs a millisecond, an exact value some hundredths
 FEW = 4  # one in so many elements is looked at alone, more with all others
 WORTH = 1 << 13  # elements of a block from which on a closer look at its ranges costs less than one at each
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
@@ -70,9 +71,9 @@ def evaluate(
                 part.leave(left, region)
             part.finish(region)
 
-    size, each = (region_size(), 4) if engine is None or sink.judged else (PIECE, 1)
+    size, each = (region_size(), 4) if engine is None or sink.judged else (piece_size(), 1)
     run_blocks(blocks(sink.out.shape, size), fill, each=each)
-    if doubts:
+    if any(left.size for left in doubts):
         work.settle(np.concatenate(doubts), sink)
 
 
@@ -319,11 +320,21 @@ class _Work:
 
     def settle(self, left: Array, sink: Sink) -> None:
         """Settle what compiled passes left, by flat indices in the sink."""
+        if not sink.judged and left.size <= ALONE and self._are_finite(left, sink.out.shape):
+            region, nothing = sink.region((Ellipsis,)), np.zeros(left.size)
+            region.proved_finite = True
+            region.leave(left, nothing, nothing - np.inf, nothing + np.inf)
+            region.finish(self.exact)
+            return
         with np.errstate(all="ignore"):
             for start in range(0, left.size, AT_ONCE):
                 region = sink.region((Ellipsis,))
                 self.leave(left[start : start + AT_ONCE], region)
                 self.finish(region)
+
+    def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
+        few = pick(self.operands, np.unravel_index(where, shape))
+        return all(bool(np.isfinite(operand).all()) for operand in few.values())
 
     def finish(self, region: Region) -> None:
         """Settle what a region leaves in doubt."""

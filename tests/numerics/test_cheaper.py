@@ -1,0 +1,44 @@
+"""What stands for a slack's steps is no less, and the numbers in it are gathered."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oracle.numerics import cheaper
+from oracle.numerics.errorbounds import SECOND_ORDER
+from oracle.numerics.expressions import exp, expm1, minimum, symbol, text, walk, where
+from oracle.numerics.programs import program
+
+
+def test_what_stands_for_steps_of_a_slack_is_no_less():
+    e = symbol("e")
+    error = abs(e)
+    for root in (
+        expm1(error) * 2,
+        minimum(error, error * error) * 3,
+        error / (1 + exp(e)),
+        1 / (1 + error / (1 + error)),
+    ):
+        cheap = cheaper.cheap(root, e)
+        assert "expm1" not in text(cheap)
+        assert "min" not in text(cheap)
+        assert cheaper.cheap(root, root) is root  # a value's own is computed anyway
+        for value in (0.0, 1e-300, -1e-16, 0.1, 0.999, 1.0, -1.5, 700.0, np.nan):
+            with np.errstate(over="ignore"):
+                (least,), (found,) = (program(g)({"e": np.float64(value)}, (1,)) for g in (root, cheap))
+            assert not found * SECOND_ORDER < least
+
+
+def test_numbers_gathered_into_one_per_term_leave_the_value():
+    a, b = symbol("a"), symbol("b")
+    for root, multiplications in (
+        (3 * (2 * abs(a) + 5 * (7 * abs(b))), 2),
+        (3 * (abs(a) + 2 * abs(b)), 2),  # a term without a number: nothing is gained by multiplying both
+        (3 * ((2 * abs(a)) * (5 * abs(b))), 3),  # each factor keeps its own
+        (3 * where(a < b, 2 * a, 5 * b), 3),
+    ):
+        found = cheaper.gathered(root, set())
+        assert sum(node.op == "*" for node in walk(found)) <= multiplications, text(found)
+        for values in ({"a": np.float64(0.3), "b": np.float64(-7.1)}, {"a": np.float64(2.0), "b": np.float64(1e-30)}):
+            (wanted,), (got,) = (program(graph)(values, (1,)) for graph in (root, found))
+            assert abs(got - wanted) <= 8 * 2.0**-53 * abs(wanted)  # at most eight roundings, all of one sign
