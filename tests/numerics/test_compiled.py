@@ -118,6 +118,18 @@ def test_rows_in_a_window_and_beside_it(dtype, monkeypatch):
     same("aclnnSoftmaxBackward", monkeypatch, gradOutput=g.astype(TYPES[dtype]), output=y, dim=-1)
 
 
+def test_products_below_float32s_numbers_are_not_taken_for_ties(monkeypatch):
+    """2^-134 less 2^-194 rounds to bfloat16's 0; what float32 has of it is the midpoint."""
+    g, y = np.zeros((6, 200)), np.zeros((6, 200))
+    for k, low in enumerate((-60, -61, -70, -80, -90, -100)):
+        y[k, k], g[k, k] = 2.0**low, 2.0 ** (-134 - low)
+    wide, bfloat16 = np.tile(g, (40, 1)), TYPES["bfloat16"]
+    same(
+        "aclnnSoftmaxBackward", monkeypatch,
+        gradOutput=wide.astype(bfloat16), output=np.tile(y, (40, 1)).astype(bfloat16), dim=-1,
+    )  # fmt: skip
+
+
 def test_mixed_types_and_a_host_cast(monkeypatch):
     g, x, y = (families(name)["plain"][k] for k, name in enumerate(TYPES))
     same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g, self=x, target=y, reduction=2, out="float16")
