@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Container
 from fractions import Fraction
 
@@ -51,8 +52,8 @@ GROWING = ("+", "*", "/", "min", "max", "where", "expm1")  # with every term of 
 
 
 def gathered(node: Expression, kept: Container[int], factor: Fraction = Fraction(1)) -> Expression:
-    """A number times a graph, multiplied into the numbers that are there: 3 (2 x + 5 (7 y)) is 6 x + 105 y. ``kept``:
-    the nodes, by id, that are computed anyway."""
+    """A number times a graph, multiplied into the numbers that are there, and terms that differ in their number alone
+    made one: 3 (2 x + 5 (7 y)) + x is 7 x + 105 y. ``kept``: the nodes, by id, that are computed anyway."""
     if node.is_constant:
         return constant(Fraction(constant_value(node)) * factor)
     if id(node) in kept:
@@ -65,8 +66,35 @@ def gathered(node: Expression, kept: Container[int], factor: Fraction = Fraction
         first, second = (factor, Fraction(1)) if _has_number(a) else (Fraction(1), factor)
         return gathered(a, kept, first) * gathered(b, kept, second)
     if node.op == "+" and (factor == 1 or _has_number(node)):
-        return gathered(node.args[0], kept, factor) + gathered(node.args[1], kept, factor)
+        return _added([gathered(each, kept, factor) for each in node.args])
     return constant(factor) * node
+
+
+def _added(graphs: list[Expression]) -> Expression:
+    """The sum of graphs, each number times the same graph once."""
+    numbers: dict[Expression, Fraction] = {}
+    while graphs:
+        node = graphs.pop(0)
+        if node.op == "+":
+            graphs[:0] = node.args
+        else:
+            number, rest = _numbered(node)
+            numbers[rest] = numbers.get(rest, Fraction(0)) + number
+    terms = [constant(number) if rest is ONE else _times(number, rest) for rest, number in numbers.items()]
+    return functools.reduce(operator.add, terms)
+
+
+def _numbered(node: Expression) -> tuple[Fraction, Expression]:
+    """A term as a number times a graph."""
+    if node.is_constant:
+        return Fraction(constant_value(node)), ONE
+    if node.op == "*" and node.args[0].is_constant:
+        return Fraction(constant_value(node.args[0])), node.args[1]
+    return Fraction(1), node
+
+
+def _times(number: Fraction, node: Expression) -> Expression:
+    return node if number == 1 else constant(number) * node
 
 
 def _has_number(node: Expression) -> bool:

@@ -17,10 +17,11 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, dtype_of
+from . import errorbounds
 from .cheaper import cheap
 from .codes import code
 from .compiled_exp import EXP_RELATIVE, EXP_SINGLE, SINGLE_U, exp, exp_near, exp_single
-from .compiled_operands import CODES, f32, gathered, is_within, listed, load, load_single, mark, njit, part, room
+from .compiled_operands import CODES, f32, gathered, is_beyond, listed, load, load_single, njit, part, room
 from .compiled_rounding import EXACTLY, OUT, encoder, quick, quick_near, quick_single
 from .compiled_source import CHUNK, NEAR, SINGLE, Slacks, source
 from .errorbounds import FLOAT64, SECOND_ORDER, Arithmetic, losses, plus, times
@@ -36,16 +37,17 @@ from .windows import reach, window, within
 llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
 
 ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": EXP_RELATIVE / U})
-SINGLE_ARITHMETIC = Arithmetic(SINGLE_U, 24, 0.0, {"/": 1, "sqrt": 1, "exp": EXP_SINGLE / SINGLE_U})
+SINGLE_ARITHMETIC = replace(errorbounds.SINGLE, accuracy={**errorbounds.SINGLE.accuracy, "exp": EXP_SINGLE / SINGLE_U})
 _FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
 SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
-_OF_OPERANDS = (gathered, is_within, listed, load, load_single, mark, part, room)
+_OF_OPERANDS = (gathered, is_beyond, listed, load, load_single, part, room)
 _LOOPS = {
     **SCOPE, **EXACTLY, **{function.__name__: function for function in _OF_OPERANDS}, "library_exp": math.exp,
     "exp_near": exp_near, "exp_single": exp_single, "quick_near": quick_near, "njit": njit, "np": np, "f32": f32,
     "__name__": __name__,
 }  # fmt: skip
 Formats = tuple[tuple[str, str], ...]  # of the operands that are arrays, by symbol
+PAST_CACHE = 8 << 20  # bytes: what fits a core's share of the cache is soon read from there
 MANY = 16  # a pass that leaves more than one in so many elements proves nothing worth having
 
 
@@ -80,12 +82,12 @@ def _slacks(graphs: Any, formats: Formats, dtype: str) -> Slacks:
         return known._replace(first=NEAR, inside=cheap(wide, value, () if top is None else within(top, arrays)))
     if operations & set(_FUNCTIONS) or any(name == "float32" for _, name in formats):
         return known
-    return known._replace(first=SINGLE, inside=cheap(_slack(graphs, SINGLE_ARITHMETIC), value))
+    return known._replace(first=SINGLE, inside=cheap(_slack(graphs, SINGLE_ARITHMETIC, formats), value))
 
 
-def _slack(graphs: Any, arithmetic: Arithmetic) -> Expression:
+def _slack(graphs: Any, arithmetic: Arithmetic, formats: Formats = ()) -> Expression:
     """What a value may be off, the rounding of an interval's ends (2u) included; in float32 those enclose it."""
-    (lost,) = losses([graphs.value], arithmetic, graphs.facts)
+    (lost,) = losses([graphs.value], arithmetic, graphs.facts_of(formats))
     if lost.is_zero and arithmetic is not SINGLE_ARITHMETIC:
         return ZERO
     running = times(constant(SECOND_ORDER), lost.running(abs(graphs.value)))
@@ -137,6 +139,16 @@ def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> A
     from . import compiled_rows
 
     return compiled_rows.rowwise(formula, target, codes(g), codes(y))
+
+
+def clear(target: Array) -> bool:
+    """Set a contiguous array to zero past the cache; False where that would gain nothing, and nothing is done."""
+    if target.nbytes < PAST_CACHE or not target.flags.c_contiguous:
+        return False
+    from . import compiled_clear
+
+    compiled_clear.clear(target.reshape(-1).view(np.uint8), -target.ctypes.data % compiled_clear.LINE)
+    return True
 
 
 def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:

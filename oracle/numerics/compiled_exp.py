@@ -38,15 +38,16 @@ def exp_near(x):
     shifted = x * LOG2_E + ROUNDING
     n = shifted - ROUNDING
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    p = C9 * r + C8
-    p = p * r + C7
-    p = p * r + C6
-    p = p * r + C5
-    p = p * r + C4
-    p = p * r + C3
-    p = p * r + C2
-    p = p * r + 1.0
-    p = p * r + 1.0
+    square = r * r  # even and odd powers side by side: half the steps wait for one another
+    even = C8 * square + C6
+    odd = C9 * square + C7
+    even = even * square + C4
+    odd = odd * square + C5
+    even = even * square + C2
+    odd = odd * square + C3
+    even = even * square + 1.0
+    odd = odd * square + 1.0
+    p = odd * r + even
     return p * i64((f64(shifted).view(i64) + i64(1023)) << i64(52)).view(f64)
 
 

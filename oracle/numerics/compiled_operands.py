@@ -117,15 +117,6 @@ def _is_within(operand, window):
         return lambda operand, window: True
     word, sign = _WORDS[operand.dtype.bitwidth]
 
-    def below(operand, window):
-        beyond = word(0)
-        for i in range(operand.size):
-            beyond = max(beyond, word(operand[i] & sign))
-        return beyond <= word(window[1])
-
-    if word is u32:  # whose windows begin at 0
-        return below
-
     def within(operand, window):
         codes, first = operand.view(word), word(window[0])
         beyond = word(0)
@@ -137,28 +128,24 @@ def _is_within(operand, window):
     return within
 
 
-def mark(operand, window, marks):
-    """Mark the elements that are not within; return how many there are."""
+def is_beyond(operand, i, window):
+    """Whether the code of element i is neither that of 0 nor of a magnitude in a window of codes; no number's is."""
     raise NotImplementedError("compiled code only")
 
 
-@overload(mark)
-def _mark(operand, window, marks):
+@overload(is_beyond)
+def _is_beyond(operand, i, window):
     if not isinstance(operand, types.Array):
-        return lambda operand, window, marks: 0
+        return lambda operand, i, window: False
     word, sign = _WORDS[operand.dtype.bitwidth]
 
-    def mark(operand, window, marks):
-        codes, first, span = operand.view(word), word(window[0]), word(window[1] - window[0])
-        found = u16(0)
-        for i in range(codes.size):
-            size = word(codes[i] & sign)
-            outside = (size != word(0)) & (word(size - first) > span)
-            marks[i] |= outside
-            found = u16(found + u16(outside))
-        return i64(found)
+    def beyond(operand, i, window):
+        size = word(word(operand[i]) & sign)
+        return (size != word(0)) & (word(size - word(window[0])) > word(window[1] - window[0]))
 
-    return mark
+    if word is u32:  # whose windows begin at 0
+        return lambda operand, i, window: word(word(operand[i]) & sign) > word(window[1])
+    return beyond
 
 
 # ---- what is in doubt, put together ----------------------------------------------------------------------------------

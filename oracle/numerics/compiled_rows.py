@@ -22,7 +22,7 @@ from .expressions import text, trace
 from .machine_code import keep
 from .proof import U
 
-RUN = 128  # terms that are summed at once, in any order
+RUN = 256  # terms that are summed at once, in any order
 WORDS = 128  # elements whose doubts are looked at as one
 
 

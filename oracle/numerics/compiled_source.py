@@ -23,7 +23,7 @@ from .windows import INFINITE
 
 CHUNK = 1024  # elements of a vector loop, whose doubts stay in the cache
 PENDING = 2 * CHUNK  # elements in doubt that are put together at most
-FEW = 16  # one in so many elements may lie outside a window before all of a chunk are computed in float64
+FEW = 16  # more than one in so many of a chunk in doubt, and all are computed for any operands
 
 
 class Kind(NamedTuple):
@@ -81,10 +81,13 @@ def _vectors(
     lines, (v, lost) = statements({n: f"p{k}" for k, n in enumerate(names)}, value, slack, kind=kind)
     hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation passes a NaN on
     low, high, reaches_zero = ends(value, slack, kind)
-    if kind is not WIDE:  # no operand is NaN; a slack is, that is no bound times 0
-        last = [f"out[i], unsure = {kind.encode}({low}, {high})", "doubt[i] = unsure | (slack != slack)"]
-        if not any(node.is_constant and constant_value(node) >= INFINITE for node in walk(slack)):
-            last[-1] = "doubt[i] = unsure"
+    if kind is not WIDE:  # a slack that is no bound, times 0, is NaN
+        outside = _listed("is_beyond(a{0}, i, window[{0}])", names, " | ")
+        unbound = any(node.is_constant and constant_value(node) >= INFINITE for node in walk(slack))
+        last = [
+            f"out[i], unsure = {kind.encode}({low}, {high})",
+            f"doubt[i] = unsure | {outside}{' | (slack != slack)' if unbound else ''}",
+        ]
     else:
         last = [
             *([f"v = v if {are_numbers(names)} else nan"] if hides else []),
@@ -95,7 +98,7 @@ def _vectors(
     return "\n".join(
         [
             '@njit(fastmath={"contract"}, error_model="numpy")',
-            f"def {name}({_listed('a{}', names)}, out, doubt):",
+            f"def {name}({_listed('a{}', names)}, {'' if kind is WIDE else 'window, '}out, doubt):",
             "    for i in range(out.size):",
             *(f"        p{k} = {kind.load}(a{k}, i)" for k in range(len(names))),
             *(f"        {line}" for line in (*lines, f"v, slack = {v}, {lost}", *last)),
@@ -144,29 +147,25 @@ def _settle(names: tuple[str, ...], *, again: bool) -> str:
 def _run(names: tuple[str, ...], *, looks: bool) -> str:
     """The loop over all chunks."""
     arrays = _listed("a{}", names)
-    choice = [f"wide({arrays}, out, doubt)"]
+    listed = "seen = listed(doubt, words, out.size, start, places, count)"
+    choice = [f"wide({arrays}, out, doubt)", listed]
     if looks:
         choice = [
-            f"if looks and {_listed('is_within(a{0}, window[{0}])', names, ' and ')}:",
-            f"    first({arrays}, out, doubt)",
-            "else:",
-            "    marks[:] = False",
-            f"    if looks and {FEW} * ({_listed('mark(a{0}, window[{0}], marks)', names, ' + ')}) <= out.size:",
-            f"        first({arrays}, out, doubt)",
-            "        for i in range(out.size):",
-            "            doubt[i] |= marks[i]",
-            "    else:",
-            f"        wide({arrays}, out, doubt)",
+            f"seen = {PENDING}",
+            "if looks:",
+            f"    first({arrays}, window, out, doubt)",
+            f"    {listed}",
+            f"if {FEW} * (seen - count) > {CHUNK}:",
+            *(f"    {line}" for line in choice),
         ]
     again = "settle(operands, rooms, places[:count], codes, again, out_, left, found)"
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',
             "def run(operands, looks, window, out_, left):",
-            f"    doubt, marks = np.zeros({CHUNK}, np.bool_), np.zeros({CHUNK}, np.bool_)",
+            f"    doubt, again = np.zeros({CHUNK}, np.bool_), np.zeros({PENDING}, np.bool_)",
             "    words = doubt.view(np.uint64)",
             f"    places, codes = np.zeros({PENDING}, np.int64), np.zeros({PENDING}, out_.dtype)",
-            f"    again = np.zeros({PENDING}, np.bool_)",
             f"    rooms = ({''.join(f'room(operands[{k}], {PENDING}), ' for k in range(len(names)))})",
             "    found = count = 0",
             f"    for start in range(0, out_.size, {CHUNK}):",
@@ -174,7 +173,7 @@ def _run(names: tuple[str, ...], *, looks: bool) -> str:
             "        out = out_[start:stop]",
             *(f"        a{k} = part(operands[{k}], start, stop)" for k in range(len(names))),
             *(f"        {line}" for line in choice),
-            "        count = listed(doubt, words, out.size, start, places, count)",
+            "        count = seen",
             f"        if count > {PENDING - CHUNK}:",
             f"            found, count = {again}, 0",
             "            if found > left.size:",
@@ -244,8 +243,18 @@ def statements(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE
     """Return Python that computes graphs, operands under the given names, and the names of the results."""
     words = words_of(symbols, *roots, kind=kind)
     computed = [node for node in walk(*roots) if not (node.is_constant or node.op == "symbol")]
-    lines = [f"{words[id(node)]} = {written(node.op, [words[id(a)] for a in node.args], kind)}" for node in computed]
+    lines = [f"{words[id(node)]} = {_step(node, words, kind)}" for node in computed]
     return lines, [words[id(root)] for root in roots]
+
+
+def _step(node: Expression, words: Mapping[int, str], kind: Kind) -> str:
+    args = [words[id(a)] for a in node.args]
+    if node.op in ("min", "max"):  # beside a number but 0 one comparison is enough, and NaN passes
+        numbers = [k for k, a in enumerate(node.args) if a.is_constant and constant_value(a) != 0]
+        if len(numbers) == 1:
+            number, other = args[numbers[0]], args[1 - numbers[0]]
+            return f"({number} if {number} {'<' if node.op == 'min' else '>'} {other} else {other})"
+    return written(node.op, args, kind)
 
 
 def words_of(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE) -> dict[int, str]:

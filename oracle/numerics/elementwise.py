@@ -16,7 +16,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
-from . import double_double, enclosures, fractions64, outward, tables
+from . import double_double, enclosures, fractions64, outward, singles, tables
 from .blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
 from .engine import compiled_engine
 from .envelopes import cell_of, table
@@ -55,21 +55,22 @@ def evaluate(
     engine = compiled_engine(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
-    doubts: list[Array] = []  # where compiled passes leave something: settled together if that is possible
+    plan = singles.plan_of(graphs, operands, sink.kernel, sink.out.size) if engine is None and not sink.judged else None
+    doubts: list[Array] = []  # what compiled passes and float32 leave: settled together if that is possible
 
     def fill(index: Index) -> None:
         part, region = work.at(index), sink.region(index)
         with np.errstate(all="ignore"):
             left = None if engine is None else part.passed(engine, region)
+            region.proved_finite = left is not None
             if left is None:
-                for block in blocks(region.target.shape, block_size()):
-                    part.put(block, region)
-            elif region.in_place:
+                left = part.put_all(plan, region)
+            if region.in_place:
                 doubts.append(left + (region.target.ctypes.data - sink.out.ctypes.data) // sink.out.itemsize)
-                return
             else:
                 part.leave(left, region)
-            part.finish(region)
+            if not (region.in_place and region.proved_finite):
+                part.finish(region)
 
     size, each = (region_size(), 4) if engine is None or sink.judged else (piece_size(), 1)
     run_blocks(blocks(sink.out.shape, size), fill, each=each)
@@ -97,6 +98,20 @@ class _Work:
 
     def _run(self, *roots: Expression, shape: tuple[int, ...], fast: bool = False) -> list[Values]:
         return tables.evaluate(roots, self.operands, self.narrow, shape, fast=fast)
+
+    def put_all(self, plan: singles.Plan | None, region: Region) -> Array:
+        """Evaluate a region block by block, in float32 where that will do; return by flat indices what it leaves."""
+        left, every = [np.empty(0, np.intp)], True
+        for block in blocks(region.target.shape, block_size()):
+            target = region.target[block]
+            few = None if plan is None else singles.put(plan, pick(self.operands, block), target)
+            if few is None:
+                every = False
+                self.put(block, region)
+            else:
+                left.append(few + region.start(target))
+        region.proved_finite = every
+        return np.concatenate(left)
 
     def put(self, block: Index, region: Region) -> None:
         """Evaluate, round and prove a block; with its bound if the sink is judged."""
@@ -329,6 +344,7 @@ class _Work:
         with np.errstate(all="ignore"):
             for start in range(0, left.size, AT_ONCE):
                 region = sink.region((Ellipsis,))
+                region.proved_finite = True
                 self.leave(left[start : start + AT_ONCE], region)
                 self.finish(region)
 
@@ -341,17 +357,20 @@ class _Work:
         region.finish(self.exact, self.refine, self.graphs.second_look)
 
     def leave(self, where: Array, region: Region) -> None:
-        """Leave elements that a compiled pass did not prove to be settled by NumPy."""
-        region.proved_finite = True
+        """Leave elements that a compiled pass, or float32, did not prove to be settled by NumPy."""
         if where.size and region.sink.judged:
             self._judged(where, region)
         elif where.size:
-            few = pick(self.operands, np.unravel_index(where, region.target.shape))
-            value, slack = self._enclosed(few, where.shape)
-            beyond = _overflowed(value, few)
-            region.leave_overflowed(where[beyond])
-            where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
-            region.leave(where, value, value - slack, value + slack)
+            self._enclose(where, region)
+
+    def _enclose(self, where: Array, region: Region) -> None:
+        """Evaluate elements of a region in float64, for no verdict."""
+        few = pick(self.operands, np.unravel_index(where, region.target.shape))
+        value, slack = self._enclosed(few, where.shape)
+        beyond = _overflowed(value, few)
+        region.leave_overflowed(where[beyond])
+        where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
+        region.leave(where, value, value - slack, value + slack)
 
     def _judged(self, where: Array, region: Region) -> None:
         """Evaluate elements of a region with all that a verdict needs, by NumPy."""

@@ -67,6 +67,7 @@ FLOAT64 = Arithmetic(
 # A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
 _DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
 FLOAT32 = Arithmetic(2.0**-24, 24, 2.0**-149, _DEVICE)
+SINGLE = Arithmetic(2.0**-24, 24, 0.0, {"/": 1, "sqrt": 1})  # the host's own float32, far from underflow
 NO_BOUND = 2.0**300  # an error beyond float32: what a quotient whose divisor is read as 0 may lose
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from .expressions import Expression
@@ -12,10 +12,11 @@ INPUT_BITS = 24  # significant bits of any operand: float32 has most
 
 
 class Facts:
-    """What holds for the nodes of graphs for all finite operands: signs, and products that float64 holds exactly."""
+    """What holds for the nodes of graphs for all finite operands: signs, and the digits of exact products."""
 
-    def __init__(self, positive: Iterable[str] = ()) -> None:
+    def __init__(self, positive: Iterable[str] = (), digits: Mapping[str, int] | None = None) -> None:
         self.positive = frozenset(positive)  # operands known to be at least 0
+        self.digits = digits or {}  # of operands known to have fewer significant bits than float32's numbers
         self._signs: dict[int, int] = {}
         self._bits: dict[int, float] = {}
 
@@ -56,7 +57,7 @@ class Facts:
 
     def _count(self, node: Expression) -> float:
         if node.op == "symbol":
-            return INPUT_BITS
+            return self.digits.get(str(node.value), INPUT_BITS)
         if node.op == "constant":
             return constant_bits(node.value)
         if node.op in ("neg", "abs", "min", "max", "where"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
+from ..model.dtypes import FORMATS
 from ..model.platforms import CANN, PLATFORMS
 from . import double_double, tables
 from .envelopes import is_linear
@@ -172,6 +173,10 @@ class Graphs:
         root, given = self.computed_in(self.native, operands)
         rounded = {n: v.astype(self.dtype) if isinstance(v, np.ndarray) else v for n, v in given.items()}
         return tables.simulated(root, rounded, narrow, self.dtype, frozenset())
+
+    def facts_of(self, formats: Iterable[tuple[str, str]]) -> Facts:
+        """What is known beside of operands of some formats, by symbol: how few digits they have."""
+        return Facts([COUNT], {name: FORMATS[fmt].mant + 1 for name, fmt in formats})
 
     @cached_property
     def evaluation(self) -> tuple[float, Expression]:

@@ -58,13 +58,13 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
     """Round a block whose relative error is below ``relative`` < 2^-40; return what lies too near a midpoint.
 
     float32: the 29 bits of float64 that the cast drops say how near a midpoint is. Narrower types: both ends of the
-    interval round to float32 within one ULP of ``value`` (see ``_narrow``).
+    interval round to float32 within one ULP of ``value`` (see ``narrow``).
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if target.dtype != np.float32:
             single = scratch("single", value.shape, np.float32)
             np.copyto(single, value, casting="same_kind")
-            return np.asarray(_narrow(single, target).reshape(-1).nonzero()[0])
+            return np.asarray(narrow(single, target).reshape(-1).nonzero()[0])
         np.copyto(target, value, casting="same_kind")
         magnitude = np.abs(target, out=scratch("magnitude", value.shape, np.float32))
         band = np.int64(relative / U) + 2  # in units of float64's last place
@@ -78,7 +78,7 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
 
 
 def store_between(low: Array, high: Array, target: Array) -> Array:
-    """Round a block known by the ends of its intervals; return where they differ, zeros, and what _narrow returns."""
+    """Round a block known by the ends of its intervals; return where they differ, zeros, and what narrow returns."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         other = scratch("other", low.shape, np.float32)
         single = target if target.dtype == np.float32 else scratch("single", low.shape, np.float32)
@@ -87,27 +87,27 @@ def store_between(low: Array, high: Array, target: Array) -> Array:
         apart = np.not_equal(single, other, out=scratch("apart", low.shape, np.bool_))
         apart |= np.equal(single, 0, out=scratch("zero", low.shape, np.bool_))
         if single is not target:
-            apart |= _narrow(single, target)
+            apart |= narrow(single, target)
         return np.asarray(apart.reshape(-1).nonzero()[0])
 
 
 TINY = np.float32(2.0**-126)
 
 
-def _narrow(single: Array, target: Array) -> Array:
-    """Round float32 to a 16-bit type, contiguous; return where that may not be what the unrounded value rounds to.
+def narrow(single: Array, target: Array, band: int = 1) -> Array:
+    """Round float32 to a 16-bit type, contiguous; return where that may not be what the value rounds to.
 
-    The value before float32's rounding is within one ULP, so only a midpoint within one ULP matters.
+    The value is within ``band`` ULP of it, one before float32's rounding, so only a midpoint as near matters.
     """
     bits, code = single.view(np.uint32), target.view(np.uint16)
     half = target.dtype == np.float16
     spare = 13 if half else 16  # bits that are dropped
     work = scratch("work", single.shape, np.uint32)
-    np.subtract(bits, np.uint32((1 << (spare - 1)) - 1), out=work)
+    np.subtract(bits, np.uint32((1 << (spare - 1)) - band), out=work)
     np.bitwise_and(work, np.uint32((1 << spare) - 1), out=work)
-    odd: Array = np.less_equal(work, np.uint32(2), out=scratch("odd", single.shape, np.bool_))
+    odd: Array = np.less_equal(work, np.uint32(2 * band), out=scratch("odd", single.shape, np.bool_))
     if half:
-        _narrow_half(single, bits, code, odd, work)
+        _narrow_half(single, code, odd, work, band)
     else:
         np.add(bits, np.uint32(0x8000), out=work)
         np.right_shift(work, np.uint32(16), out=work)
@@ -117,7 +117,8 @@ def _narrow(single: Array, target: Array) -> Array:
     return odd
 
 
-def _narrow_half(single: Array, bits: Array, code: Array, odd: Array, work: Array) -> None:
+def _narrow_half(single: Array, code: Array, odd: Array, work: Array, band: int) -> None:
+    bits = single.view(np.uint32)
     magnitude = np.bitwise_and(bits, np.uint32(0x7FFFFFFF), out=work)
     smallest, largest = lowest(magnitude), highest(magnitude)
     small = np.flatnonzero(magnitude < np.uint32(113 << 23)) if smallest < 113 << 23 else None
@@ -125,11 +126,11 @@ def _narrow_half(single: Array, bits: Array, code: Array, odd: Array, work: Arra
         odd |= magnitude >= np.uint32(143 << 23)
     np.subtract(magnitude, np.uint32((112 << 23) - 0x1000), out=magnitude)
     np.right_shift(magnitude, np.uint32(13), out=magnitude)
-    if small is not None:  # subnormals are multiples of 2^-24; float32 holds them within 2^-14 of that
+    if small is not None:  # subnormals are multiples of 2^-24; an ULP of float32 is below 2^-13 of that
         scaled = np.abs(single.reshape(-1)[small]) * np.float32(2.0**24)
         whole = np.rint(scaled)
         magnitude.reshape(-1)[small] = whole
-        odd.reshape(-1)[small] = np.abs(scaled - whole) > np.float32(0.5 - 2.0**-12)
+        odd.reshape(-1)[small] = np.abs(scaled - whole) > np.float32(0.5 - band * 2.0**-12)
     sign = np.right_shift(bits, np.uint32(16), out=scratch("sign", single.shape, np.uint32))
     np.bitwise_and(sign, np.uint32(0x8000), out=sign)
     np.bitwise_or(sign, magnitude, out=sign)

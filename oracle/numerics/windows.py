@@ -63,15 +63,23 @@ def window(
     """Return (least, most): a value, and a bound of its error that is at least 2^-23 of it, can be evaluated in float32
     where every operand with a format is 0 or of a magnitude from ``least`` to ``most``. None where no such window is
     known. ``numbers``: operands whose value is known."""
-    for most in TOPS:
-        for least in BOTTOMS:
-            symbols = {name: _operand(fmt, least, most) for name, fmt in formats}
-            if _holds(value, slack, symbols | {name: _number(number) for name, number in numbers}):
-                return least, most
+    known = {name: number(each) for name, each in numbers}
+    for least, most in tried():
+        if sound(value, slack, known | {name: operand(fmt, least, most) for name, fmt in formats}):
+            return least, most
     return None
 
 
-def _holds(value: Expression, slack: Expression, symbols: Mapping[str, Span]) -> bool:
+def tried() -> Iterator[tuple[float, float]]:
+    """Yield windows, (least, most), from large ones to small."""
+    for most in TOPS:
+        for least in BOTTOMS:
+            yield least, most
+
+
+def sound(value: Expression, slack: Expression, symbols: Mapping[str, Span]) -> bool:
+    """Whether a value, and a bound of its error that is at least 2^-23 of it, can be evaluated in float32 for operands
+    of some spans."""
     spans: dict[int, Span] = {}
     own = {id(node) for node in walk(value)}
     for node, span in _spans((value, slack), symbols, spans):
@@ -93,17 +101,24 @@ def _spans(
         if node.op == "symbol":
             yield node, symbols[str(node.value)]
         elif node.is_constant:
-            yield node, _number(constant_value(node))
+            yield node, number(constant_value(node))
         else:
             yield node, _step(node, [found[id(a)] for a in node.args if not a.is_condition], facts)
 
 
-def _operand(name: str, least: float, most: float) -> Span:
+def operand(name: str, least: float, most: float) -> Span:
+    """Return the span of an operand of a format between two magnitudes."""
     fmt = FORMATS[name]
     return Span(math.log2(least), math.log2(most), True, max(math.log2(least), fmt.emin) - fmt.mant)
 
 
-def _number(value: float) -> Span:
+def spanned(least: float, most: float, *, zero: bool) -> Span:
+    """Return the span of float32 numbers from 2^least to 2^most."""
+    return Span(least, most, zero, _unit(least))
+
+
+def number(value: float) -> Span:
+    """Return the span of a number."""
     if value == 0 or abs(value) >= INFINITE:  # whatever such a slack enters is in doubt
         return Span(0.0, 0.0, value == 0, 0.0)
     size = math.log2(abs(value))

@@ -17,6 +17,7 @@ from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..model.platforms import Platform
 from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..numerics.engine import compiled_engine
 from ..numerics.expressions import symbol
 from ..numerics.programs import simulate
 from ..numerics.proof import U
@@ -197,7 +198,8 @@ class NegativeLogLikelihood:
         samples = samples_of(self.op, a, platform.soc if self.narrows and not platform.regbase else "")
         grad, weight = samples.grad, samples.weight
         total = samples.total if samples.total is ONE else float(samples.total)
-        sink.clear()
+        engine = None if sink.judged else compiled_engine(sink)
+        sink.clear(None if engine is None else engine.clear)
         if len(a["self"].shape) > 1:
             sink = sink.moved(1)
         flushes = "/" in platform.flushes

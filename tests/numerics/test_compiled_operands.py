@@ -11,8 +11,13 @@ from oracle.numerics.codes import code
 
 
 @operands.njit
-def within_and_marked(codes, window, marks):
-    return operands.is_within(codes, window), operands.mark(codes, window, marks)
+def beyond(codes, window):
+    return np.array([operands.is_beyond(codes, i, window) for i in range(codes.size)])
+
+
+@operands.njit
+def within(codes, window):
+    return operands.is_within(codes, window)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
@@ -23,10 +28,9 @@ def test_a_window_holds_zeros_and_magnitudes_between_its_ends(dtype):
     outside = [4.01, -5, np.inf, -np.inf, np.nan, *([0.2, -6e-8] if least else [])]
     kind = np.int16 if dtype == np.float16 else np.uint32
     for values, wrong in ((inside, 0), (outside, len(outside)), (inside * 9 + outside, len(outside))):
-        marks = np.zeros(len(values), bool)
-        found = within_and_marked(np.array(values, dtype).view(kind), window, marks)
-        assert found == (wrong == 0, wrong)
-        assert list(np.flatnonzero(marks)) == list(range(len(values) - wrong, len(values)))
+        codes = np.array(values, dtype).view(kind)
+        assert within(codes, window) == (wrong == 0)
+        assert list(np.flatnonzero(beyond(codes, window))) == list(range(len(values) - wrong, len(values)))
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 128, 1024])
@@ -39,6 +43,20 @@ def test_the_places_in_doubt_are_listed_behind_those_before(size):
     places[0] = 77
     count = operands.listed(doubt, doubt.view(np.uint64), size, 5000, places, 1)
     assert list(places[:count]) == [77, *(5000 + np.flatnonzero(doubt[:size]))]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 63])
+@pytest.mark.parametrize("size", [0, 5, 64, 1000])
+def test_bytes_are_cleared_past_the_cache_and_none_beside_them(size, offset):
+    from oracle.numerics.compiled_clear import LINE, clear
+
+    content = np.full(LINE + offset + size + 10, 255, np.uint8)
+    start = -content.ctypes.data % LINE + offset
+    part = content[start : start + size]
+    clear(part, min(-part.ctypes.data % LINE, size))
+    assert not part.any()
+    assert (content[:start] == 255).all()
+    assert (content[start + size :] == 255).all()
 
 
 def test_elements_are_gathered_and_numbers_stand_for_themselves():

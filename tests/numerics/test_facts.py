@@ -32,3 +32,10 @@ def test_products_of_operands_have_few_bits(node, bits):
                                               (ratio(0, 1), False), (PI, False), (x, False)])  # fmt: skip
 def test_powers_of_two(value, power):
     assert is_power_of_two(value) is power
+
+
+def test_operands_of_few_digits_have_products_of_few():
+    x, y = symbol("x"), symbol("y")
+    assert Facts().bits(x * y) == 48
+    assert Facts(digits={"x": 8}).bits(x * y) == 32
+    assert Facts(digits={"x": 8, "y": 11}).bits(x * x * y) == 27

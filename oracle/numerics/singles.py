@@ -1,0 +1,137 @@
+"""Results of 16 bits evaluated in float32 by NumPy: half the memory of float64 and twice the numbers per operation.
+
+Where the operands of a block lie in the formula's window (:mod:`.windows`), float32 loses a known share of every
+result, and all but one in a thousand are further than that from a midpoint. The others are evaluated in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..model.call import Array
+from ..model.dtypes import DTYPES, FORMATS, dtype_of
+from . import tables
+from .blocks import scratch
+from .codes import code
+from .errorbounds import SINGLE, losses
+from .expressions import IRRATIONAL, ZERO, Expression, constant, operands, walk
+from .extremes import highest, lowest
+from .graphs import KEPT, Graphs
+from .programs import Values, simulate
+from .proof import narrow
+from .windows import Span, number, operand, sound, spanned, tried
+
+Formats = tuple[tuple[str, str], ...]
+Numbers = tuple[tuple[str, float], ...]
+MANY = 8  # a block that leaves more than one in so many is evaluated in float64 as a whole
+
+
+class Plan(NamedTuple):
+    """How a formula is evaluated: with symbols for what is looked up in tables, losing ``relative`` at most, where the
+    codes of operands lie in windows."""
+
+    value: Expression
+    parts: tuple[tables.Part, ...]
+    relative: float
+    windows: Mapping[str, tuple[int, int]]
+
+
+def plan_of(graphs: Graphs, given: Mapping[str, Values], target: np.dtype[np.generic], elements: int) -> Plan | None:
+    """Return the plan of a call that stores a type; None where float32 will not do."""
+    if target.itemsize != 2:
+        return None
+    formats = tuple((n, dtype_of(v.dtype).name) for n, v in sorted(given.items()) if isinstance(v, np.ndarray))
+    numbers = tuple((n, float(v)) for n, v in sorted(given.items()) if not isinstance(v, np.ndarray))
+    if any(FORMATS[kind].mant >= FORMATS["float32"].mant for _, kind in formats):
+        return None
+    return _plan(graphs, formats, numbers, elements > tables.VALUES)
+
+
+@lru_cache(maxsize=KEPT)
+def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> Plan | None:
+    kinds = dict(formats)
+    (value,), parts = tables.split((graphs.value,), frozenset(kinds) if tabled else frozenset())
+    (lost,) = losses([value], SINGLE, graphs.facts_of(formats), rounded=frozenset(part.name for part in parts))
+    irrational = any(node.op in IRRATIONAL and node.op != "sqrt" for node in walk(value))
+    constant_or_coarse = not operands(value) or any(float(np.float32(v)) != v for _, v in numbers)
+    if irrational or constant_or_coarse or lost.absolute is not ZERO or lost.scaled is not ZERO:
+        return None
+    slack = constant(lost.relative + SINGLE.unit) * abs(value)
+    known = {name: number(v) for name, v in numbers}
+    for least, most in tried():
+        codes = {name: (code(DTYPES[kind].numpy, least), code(DTYPES[kind].numpy, most)) for name, kind in formats}
+        symbols = {name: operand(kind, least, most) for name, kind in formats} | known
+        read = {part.name: _looked_up(part, kinds[part.operand], codes[part.operand]) for part in parts}
+        if sound(value, slack, symbols | read):
+            return Plan(value, parts, lost.relative, codes)
+    return None
+
+
+def _looked_up(part: tables.Part, kind: str, window: tuple[int, int]) -> Span:
+    """What the values of a table have in common, of operands in a window."""
+    first = np.arange(1 << 15)
+    inside = first[(first == 0) | ((first >= window[0]) & (first <= window[1]))]
+    sizes = np.abs(
+        _table(part.root, DTYPES[kind].numpy)[np.concatenate((inside, inside + (1 << 15)))].astype(np.float64)
+    )
+    some = sizes[sizes > 0]
+    return spanned(math.log2(some.min()), math.log2(some.max()), zero=some.size < sizes.size)
+
+
+@lru_cache(maxsize=tables.KEPT)
+def _table(root: Expression, kind: np.dtype[np.generic]) -> Array:
+    with np.errstate(all="ignore"):
+        return tables.table(root, kind, False).astype(np.float32)
+
+
+def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
+    """Round a block into a contiguous target; return the flat indices of what is not proved. None where float32 does
+    not do, and the block is to be evaluated in float64."""
+    arrays = {name: np.ascontiguousarray(v) for name, v in given.items() if isinstance(v, np.ndarray)}
+    outside = [_outside(array.view(np.uint16).reshape(-1), plan.windows[name]) for name, array in arrays.items()]
+    if MANY * sum(where.size for where in outside) > target.size:
+        return None
+    needed = set(operands(plan.value))
+    symbols: dict[str, Values] = {name: _single(array) for name, array in arrays.items() if name in needed}
+    symbols |= {name: v for name, v in given.items() if name not in arrays}
+    for part in plan.parts:
+        places = arrays[part.operand].view(np.uint16).astype(np.intp)
+        symbols[part.name] = _table(part.root, arrays[part.operand].dtype).take(places, mode="clip")
+    value = simulate(plan.value, symbols, np.float32)
+    band = math.ceil(plan.relative / SINGLE.unit) + 1
+    doubt = narrow(np.ascontiguousarray(np.broadcast_to(value, target.shape)), target, band).reshape(-1)
+    for where in outside:
+        doubt[where] = True
+    left = np.flatnonzero(doubt)
+    return None if MANY * left.size > target.size else left
+
+
+def _outside(codes: Array, window: tuple[int, int]) -> Array:
+    """The places of codes that are neither that of 0 nor of magnitudes in a window."""
+    first, last = window
+    sizes = np.bitwise_and(codes, np.uint16(0x7FFF), out=scratch("sizes", codes.shape, np.uint16))
+    large = codes.size and highest(sizes) > last
+    if first > 1:
+        sizes -= np.uint16(1)  # 0 is far beyond every window then
+        last -= 1
+    if not large and (first <= 1 or not codes.size or lowest(sizes) >= first - 1):
+        return np.empty(0, np.intp)
+    beyond = sizes > last if first <= 1 else (sizes > last) & (sizes != 0xFFFF) | (sizes < first - 1)
+    return np.flatnonzero(beyond)
+
+
+def _single(array: Array) -> Array:
+    """A contiguous array of a 16-bit type as float32; of float16, whose own cast is slow, only finite numbers."""
+    if array.dtype != np.float16:
+        return array.astype(np.float32)
+    bits = array.view(np.int16).astype(np.int32)
+    bits <<= np.int32(13)
+    bits &= np.int32(-0x70000001)  # one sign of four
+    single = bits.view(np.float32)
+    single *= np.float32(2.0**112)
+    return single
