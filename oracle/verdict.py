@@ -24,6 +24,7 @@ from .numerics.codes import code, is_finite, sizes
 from .numerics.environment import ieee_arithmetic
 from .numerics.extremes import every, highest, some
 from .numerics.rounding import quantize
+from .numerics.widening import castable
 from .operators.reference import Reference
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
@@ -150,7 +151,7 @@ def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
     """Settle a block of finite elements within their bounds; False leaves it to :func:`_special`."""
     if block.unspecified is not None and some(block.unspecified):
         return False
-    error[...] = block.actual
+    error[...] = castable(block.actual)
     if block.zeros is not None and some(block.zeros & (error != 0)):
         return False
     if block.grid is not None and some(quantize(error, block.grid) != error):

@@ -20,6 +20,7 @@ from ..model.errors import OracleError
 from ..model.variables import Variable
 from .environment import set_thread
 from .rounding import half_bits
+from .widening import castable
 
 Index = tuple[Any, ...]
 PIECE = 1 << 20  # elements that a compiled loop does at once, half a millisecond and more: a thread's start takes 0.1
@@ -182,7 +183,7 @@ class Lane:
     def load(cls, pool: Pool, source: Array) -> Lane:
         """Widen a block of any float dtype and layout; exact."""
         lane = cls(pool)
-        np.copyto(lane.values, source)
+        np.copyto(lane.values, castable(source))
         return lane
 
     def apply(self, ufunc: Any, *others: Any) -> Lane:

@@ -33,6 +33,7 @@ from .expressions import (
 from .expressions import operands as names_of
 from .facts import Facts
 from .programs import Values, simulate
+from .widening import castable
 
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
 COUNT = "n"  # the symbol of the mean's divisor
@@ -304,4 +305,5 @@ def pick(operands: Operands, index: Any) -> Operands:
 
 def cast(operands: Operands, dtype: Any) -> Operands:
     """Round the operands that are arrays to a dtype."""
-    return changed(operands, lambda array: array.astype(dtype))
+    wide = np.dtype(dtype).itemsize > 2
+    return changed(operands, lambda array: (castable(array) if wide else array).astype(dtype))

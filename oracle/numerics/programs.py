@@ -20,6 +20,7 @@ from .blocks import aligned, pool_for
 from .enclosures import constant_value, round_constant
 from .expressions import Expression, walk
 from .special import erf, erfc
+from .widening import castable
 
 Number = float | np.floating[Any]
 Values = Array | Number
@@ -113,7 +114,7 @@ class Program:
             else:
                 kinds.append(LOADED)
                 values[slot] = buffer = free.pop() if free else aligned(shape)
-                np.copyto(buffer, given)
+                np.copyto(buffer, castable(given))
         plan = self.plans.get(tuple(kinds)) or self._planned(tuple(kinds))
         for op, function, target, places, reuse, idle in plan:
             args = [values[a] for a in places]
@@ -190,7 +191,7 @@ def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, 
     for name, given in operands.items():
         if isinstance(given, np.ndarray):
             buffer = free.pop() if free else aligned(shape)
-            np.copyto(buffer, given)
+            np.copyto(buffer, castable(given))
             found[name] = buffer
         else:
             found[name] = given

@@ -16,7 +16,7 @@ from ..model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
 from .codes import has_nan
 from .extremes import highest, lowest, some
 
-BLOCK = 1 << 14  # elements per pass: the scratch of one stays in cache
+BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
 _EXPONENT = np.int64(0x7FF << 52)
 
 
@@ -92,36 +92,44 @@ def _narrowed(values: Array, dtype: str) -> Array:
     if some(doubtful):
         where = np.flatnonzero(doubtful)
         single[where] = quantize(values[where], fmt)
-    return half_bits(single).view(np.float16) if dtype == "float16" else np.asarray(single.astype(row.numpy))
+    if dtype == "float16":
+        return half_bits(single, ties=False).view(np.float16)
+    return np.asarray(single.astype(row.numpy))
 
 
 _DROPPED = {"float16": 13, "bfloat16": 16}  # digits that float32 has beyond them
 _TINY_HALF = np.uint32((127 - 14) << 23)  # the bits of float16's smallest normal number
 
 
-def half_bits(single: Array) -> Array:
-    """Round float32 values to float16, ties to even, and return the uint16 bits (vectorised; NumPy's cast is not)."""
-    single = np.ascontiguousarray(single, np.float32).reshape(np.shape(single))
-    bits = single.view(np.uint32)
-    magnitude = bits & np.uint32(0x7FFFFFFF)
-    # Normals: add half of the discarded 13 bits (less one when the kept part is even), shift, re-bias.
-    half = np.asarray(magnitude >> np.uint32(13))
-    half &= np.uint32(1)
-    half += magnitude
-    half += np.uint32(0xFFF)
-    half >>= np.uint32(13)
-    half -= np.uint32(112 << 10)
+def half_bits(single: Array, *, ties: bool = True) -> Array:
+    """Round float32 values to float16, ties to even, and return the uint16 bits (vectorised; NumPy's cast is not).
+    ``ties``: whether a value may lie halfway between two of float16's normal numbers."""
+    shape, single = np.shape(single), np.ascontiguousarray(single, np.float32).reshape(-1)
+    magnitude = single.view(np.uint32) & np.uint32(0x7FFFFFFF)
+    # Normals: add half of the discarded 13 bits (less one when the kept part is even), re-bias, shift.
+    if ties:
+        rounded = magnitude >> np.uint32(13)
+        rounded &= np.uint32(1)
+        rounded += magnitude
+        rounded += _REBIASED - np.uint32(1)
+    else:
+        rounded = magnitude + _REBIASED
+    rounded >>= np.uint32(13)
+    half: Array = rounded.astype(np.uint16)
     # Subnormals: 0.5 + a rounds a to a multiple of 2^-24, float16's quantum. Indices, because masks are slow.
     if magnitude.size and lowest(magnitude) < _TINY_HALF:
         small = np.flatnonzero(magnitude < _TINY_HALF)
-        shifted = np.abs(single.reshape(-1)[small]) + np.float32(0.5)
-        half.reshape(-1)[small] = shifted.view(np.uint32) - np.uint32(0x3F000000)
+        shifted = np.abs(single[small]) + np.float32(0.5)
+        half[small] = shifted.view(np.uint32) - np.uint32(0x3F000000)
     if magnitude.size and highest(magnitude) >= 143 << 23:  # 65536 and above, infinities, NaN
         large = np.flatnonzero(magnitude >= np.uint32(143 << 23))
-        nan = magnitude.reshape(-1)[large] > np.uint32(0x7F800000)
-        half.reshape(-1)[large] = np.where(nan, np.uint32(0x7E00), np.uint32(0x7C00))
-    half |= (bits >> np.uint32(16)) & np.uint32(0x8000)
-    return np.asarray(half.astype(np.uint16))
+        nan = magnitude[large] > np.uint32(0x7F800000)
+        half[large] = np.where(nan, np.uint16(0x7E00), np.uint16(0x7C00))
+    half |= np.signbit(single) * np.uint16(0x8000)
+    return half.reshape(shape)
+
+
+_REBIASED = np.uint32((1 << 32) - (112 << 23) + 0x1000)  # float32's bias to float16's, and half of what is dropped
 
 
 def unify_nans(values: Array) -> None:

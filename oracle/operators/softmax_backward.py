@@ -22,6 +22,7 @@ from ..model.platforms import Platform
 from ..numerics import rows
 from ..numerics.blocks import axis_last
 from ..numerics.extremes import highest, lowest_of_rows, some
+from ..numerics.graphs import cast
 from ..numerics.rows import RowScheme
 from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
 from .checks import (
@@ -142,7 +143,7 @@ class Softmax:
         target = axis_last(np.atleast_1d(result), a["dim"])
         with np.errstate(all="ignore"):
             for block in rows.blocks_of(g.shape):
-                some_g, some_y = g[block].astype(compute), y[block].astype(compute)
+                some_g, some_y = cast({"g": g[block], "y": y[block]}, compute).values()
                 target[block] = written(some_g, some_y, rows.tree_sum(terms(some_g, some_y), -1))
         return result
 

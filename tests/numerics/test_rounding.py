@@ -95,6 +95,14 @@ def test_float32_to_float16_bits_agree_with_numpy_on_every_16th_pattern_of_each_
     assert np.isnan(ours[~number]).all()
 
 
+@pytest.mark.parametrize("value", [1.5, -0.0, -(2.0**-24), 3 * 2.0**-25, 65519.0, -65520.0, 1e30, np.inf, np.nan])
+def test_float16_of_one_number_is_that_of_a_vector(value):
+    one = half_bits(np.asarray(value, np.float32))
+    assert one.shape == ()
+    assert one == half_bits(np.full(3, value, np.float32))[1]
+    assert half_bits(np.full((2, 1), value, np.float32)).shape == (2, 1)
+
+
 @pytest.mark.parametrize("name", STORED)
 def test_widen_is_exact(name):
     values = np.array([1.5, -0.0, np.inf, 2.0**-24]).astype(DTYPES[name].numpy)
