@@ -24,6 +24,7 @@ from .extremes import highest, lowest
 from .graphs import KEPT, Graphs
 from .programs import Values, simulate
 from .proof import narrow
+from .widening import castable
 from .windows import Span, number, operand, sound, spanned, tried
 
 Formats = tuple[tuple[str, str], ...]
@@ -97,7 +98,9 @@ def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
     if MANY * sum(where.size for where in outside) > target.size:
         return None
     needed = set(operands(plan.value))
-    symbols: dict[str, Values] = {name: _single(array) for name, array in arrays.items() if name in needed}
+    symbols: dict[str, Values] = {
+        name: castable(array).astype(np.float32, copy=False) for name, array in arrays.items() if name in needed
+    }
     symbols |= {name: v for name, v in given.items() if name not in arrays}
     for part in plan.parts:
         places = arrays[part.operand].view(np.uint16).astype(np.intp)
@@ -123,15 +126,3 @@ def _outside(codes: Array, window: tuple[int, int]) -> Array:
         return np.empty(0, np.intp)
     beyond = sizes > last if first <= 1 else (sizes > last) & (sizes != 0xFFFF) | (sizes < first - 1)
     return np.flatnonzero(beyond)
-
-
-def _single(array: Array) -> Array:
-    """A contiguous array of a 16-bit type as float32; of float16, whose own cast is slow, only finite numbers."""
-    if array.dtype != np.float16:
-        return array.astype(np.float32)
-    bits = array.view(np.int16).astype(np.int32)
-    bits <<= np.int32(13)
-    bits &= np.int32(-0x70000001)  # one sign of four
-    single = bits.view(np.float32)
-    single *= np.float32(2.0**112)
-    return single
