@@ -47,7 +47,6 @@ _LOOPS = {
     "__name__": __name__,
 }  # fmt: skip
 Formats = tuple[tuple[str, str], ...]  # of the operands that are arrays, by symbol
-PAST_CACHE = 8 << 20  # bytes: what fits a core's share of the cache is soon read from there
 MANY = 16  # a pass that leaves more than one in so many elements proves nothing worth having
 
 
@@ -141,14 +140,11 @@ def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> A
     return compiled_rows.rowwise(formula, target, codes(g), codes(y))
 
 
-def clear(target: Array) -> bool:
-    """Set a contiguous array to zero past the cache; False where that would gain nothing, and nothing is done."""
-    if target.nbytes < PAST_CACHE or not target.flags.c_contiguous:
-        return False
-    from . import compiled_clear
+def scatter(*given: Any, **options: Any) -> Array | None:
+    """As :func:`.compiled_classes.scatter`, which is loaded when there are classes."""
+    from . import compiled_classes
 
-    compiled_clear.clear(target.reshape(-1).view(np.uint8), -target.ctypes.data % compiled_clear.LINE)
-    return True
+    return compiled_classes.scatter(*given, **options)
 
 
 def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:

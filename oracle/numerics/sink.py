@@ -85,12 +85,10 @@ class Sink:
             part.unspecified, part.exact = np.zeros(size, bool), np.zeros(size, bool)
         return part
 
-    def clear(self, fill: Callable[[Array], bool] | None = None) -> None:
-        """Zero the output; every element must then be exactly zero unless it is scattered to. ``fill``: who may do it,
-        and says whether it did."""
+    def clear(self) -> None:
+        """Zero the output; every element must then be exactly zero unless it is scattered to."""
         bits = self.out.view(np.uint16) if self.out.itemsize == 2 else self.out  # ml_dtypes fills element by element
-        if fill is None or not fill(bits):
-            bits[...] = 0
+        bits[...] = 0
         if self.judged:
             self.zeros = np.ones(self.out.shape, bool)
 

@@ -198,10 +198,14 @@ class NegativeLogLikelihood:
         samples = samples_of(self.op, a, platform.soc if self.narrows and not platform.regbase else "")
         grad, weight = samples.grad, samples.weight
         total = samples.total if samples.total is ONE else float(samples.total)
-        engine = None if sink.judged else compiled_engine(sink)
-        sink.clear(None if engine is None else engine.clear)
-        if len(a["self"].shape) > 1:
-            sink = sink.moved(1)
+        unmoved, sink = sink, sink.moved(1) if len(a["self"].shape) > 1 else sink
+        left = self._compiled(samples, total, sink)
+        if left is not None:
+            if left.size:
+                few = left, samples.target[left].astype(np.int64)
+                sink.scatter(*few, values(grad[few[0]], weight[few[1]], total, sink), slice(None))
+            return
+        unmoved.clear()
         flushes = "/" in platform.flushes
         shared = grad.strides == (0,) and samples.count > weight.size  # one gradient: the values form a table by class
         table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink, flushes) if shared else None
@@ -211,6 +215,20 @@ class NegativeLogLikelihood:
                 sink.scatter(rows, classes, values(grad[rows], weight[classes], total, sink, flushes), slice(None))
             else:
                 sink.scatter(rows, classes, table, classes)
+
+    def _compiled(self, samples: Samples, total: Any, sink: Sink) -> Array | None:
+        """One compiled pass over all samples; the samples that it leaves, None where it does nothing that counts."""
+        engine = compiled_engine(sink) if sink.is_in_place and not sink.judged else None
+        if engine is None:
+            return None
+        grad = samples.grad[:1] if samples.grad.strides == (0,) else samples.grad
+        rows = grad, samples.target, samples.weight
+        relative = 0.0 if total is ONE else RELATIVE
+        out, narrow = np.atleast_2d(sink.out), bool(samples.narrow)
+        found: Array | None = engine.scatter(
+            formula, rows, float(total), relative, out, ignore=samples.ignore, narrow=narrow
+        )
+        return found
 
     def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
