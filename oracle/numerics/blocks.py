@@ -10,7 +10,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,8 @@ from .rounding import half_bits
 from .widening import castable
 
 Index = tuple[Any, ...]
-PIECE = 1 << 20  # elements that a compiled loop does at once, half a millisecond and more: a thread's start takes 0.1
-WHOLE = (
-    1 << 22
-)  # the same on one thread: a piece costs some 0.05 ms beside its loop, and an interrupt waits for its end
+PIECE = 1 << 19  # elements that a compiled loop does at once on one of several threads: a quarter of a millisecond
+WHOLE = 1 << 22  # and at most: a piece costs 0.05 ms beside its loop, and an interrupt waits for its end
 _BLOCK_VARIABLE, _THREADS_VARIABLE = Variable("ACLNN_ORACLE_BLOCK"), Variable("ACLNN_ORACLE_THREADS")
 
 
@@ -49,15 +47,16 @@ def region_size() -> int:
     return 2 * block_size()
 
 
-def piece_size() -> int:
-    """Elements that a compiled loop does at once."""
-    return PIECE if thread_count() > 1 else WHOLE
+def piece_size(elements: int) -> int:
+    """Elements of a call that a compiled loop does at once: two pieces a thread, where they are not too small."""
+    threads = thread_count()
+    return WHOLE if threads == 1 else min(WHOLE, max(PIECE, -(-elements // (2 * threads))))
 
 
 def thread_count() -> int:
     """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return _setting(_THREADS_VARIABLE, min(cores, 4), 1, 256)
+    return _setting(_THREADS_VARIABLE, min(cores, 4), 1, MOST_THREADS)
 
 
 def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
@@ -90,15 +89,30 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: i
     if helpers < 1:
         share()
         return
-    with ThreadPoolExecutor(helpers, initializer=set_thread) as pool:
-        others = [pool.submit(share) for _ in range(helpers)]
-        try:
-            share()
-        finally:  # an interrupt, or an error: nobody goes on
-            for _ in left:
-                pass
-        for other in others:
-            other.result()
+    others = [_helpers().submit(_helping, share) for _ in range(helpers)]
+    try:
+        share()
+    finally:  # an interrupt, or an error: nobody goes on
+        for _ in left:
+            pass
+        wait(others)
+    for other in others:
+        other.result()
+
+
+def _helping(share: Callable[[], None]) -> None:
+    set_thread()
+    share()
+
+
+def _helpers() -> ThreadPoolExecutor:
+    """This process's threads that wait for blocks: to start one takes longer than a piece."""
+    pool = _POOLS.get(os.getpid())  # threads do not survive a fork
+    return pool or _POOLS.setdefault(os.getpid(), ThreadPoolExecutor(MOST_THREADS, "aclnn-oracle blocks"))
+
+
+MOST_THREADS = 256
+_POOLS: dict[int, ThreadPoolExecutor] = {}  # by process
 
 
 def axis_last(array: Array, axis: int) -> Array:

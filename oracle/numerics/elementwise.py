@@ -72,7 +72,7 @@ def evaluate(
             if not (region.in_place and region.proved_finite):
                 part.finish(region)
 
-    size, each = (region_size(), 4) if engine is None or sink.judged else (piece_size(), 1)
+    size, each = (region_size(), 4) if engine is None or sink.judged else (piece_size(sink.out.size), 1)
     run_blocks(blocks(sink.out.shape, size), fill, each=each)
     if any(left.size for left in doubts):
         work.settle(np.concatenate(doubts), sink)

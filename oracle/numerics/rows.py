@@ -19,7 +19,7 @@ from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import dtype_of
-from .blocks import PIECE, Index, Lane, axis_last, block_size, blocks, pool_for, region_size, run_blocks
+from .blocks import Index, Lane, axis_last, block_size, blocks, piece_size, pool_for, region_size, run_blocks
 from .engine import compiled_engine
 from .extremes import highest_of_rows, lowest_of_rows
 from .fractions64 import two_sum
@@ -68,7 +68,7 @@ def evaluate(
             by_columns(rows, part)
 
     with np.errstate(all="ignore"):
-        size, each = (region_size(), 4) if engine is None else (PIECE, 1)
+        size, each = (region_size(), 4) if engine is None else (piece_size(sink.out.size), 1)
         run_blocks(blocks(lead, max(1, size // length) if length <= CHUNK else 1), work, each=each)
 
 
