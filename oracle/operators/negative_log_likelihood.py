@@ -198,14 +198,15 @@ class NegativeLogLikelihood:
         samples = samples_of(self.op, a, platform.soc if self.narrows and not platform.regbase else "")
         grad, weight = samples.grad, samples.weight
         total = samples.total if samples.total is ONE else float(samples.total)
-        unmoved, sink = sink, sink.moved(1) if len(a["self"].shape) > 1 else sink
-        left = self._compiled(samples, total, sink)
+        dim = 1 if len(a["self"].shape) > 1 else -1
+        left = self._compiled(samples, total, sink.moved(dim))
         if left is not None:
+            few = left, samples.target[left].astype(np.int64)
             if left.size:
-                few = left, samples.target[left].astype(np.int64)
-                sink.scatter(*few, values(grad[few[0]], weight[few[1]], total, sink), slice(None))
+                sink.moved(dim).scatter(*few, values(grad[left], weight[few[1]], total, sink), slice(None))
             return
-        unmoved.clear()
+        sink.clear()
+        sink = sink.moved(dim)
         flushes = "/" in platform.flushes
         shared = grad.strides == (0,) and samples.count > weight.size  # one gradient: the values form a table by class
         table = values(np.broadcast_to(grad[:1], weight.shape), weight, total, sink, flushes) if shared else None
