@@ -201,9 +201,9 @@ class NegativeLogLikelihood:
         dim = 1 if len(a["self"].shape) > 1 else -1
         left = self._compiled(samples, total, sink.moved(dim))
         if left is not None:
-            few = left, samples.target[left].astype(np.int64)
             if left.size:
-                sink.moved(dim).scatter(*few, values(grad[left], weight[few[1]], total, sink), slice(None))
+                classes = samples.target[left].astype(np.int64)
+                sink.moved(dim).scatter(left, classes, values(grad[left], weight[classes], total, sink), slice(None))
             return
         sink.clear()
         sink = sink.moved(dim)
