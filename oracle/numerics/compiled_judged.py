@@ -180,21 +180,20 @@ def source(
     unknown = [] if graphs.unspecified is None else [graphs.unspecified]
     lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
     low, high, reaches_zero = ends(graphs.value, slack)
-    odd += ["unsure", reaches_zero, "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    odd += [reaches_zero, "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    bound = []
     if smooth is not None:
-        lines.append(f"error = abs({v}) * one[i]")
-        lines.append(f"error = error + other[i] * abs({symbols[smooth[0]]})")
+        bound += ["error = abs(v) * one[i]", f"error = error + other[i] * abs({symbols[smooth[0]]})"]
     else:
-        lines.append(f"error = abs({v}) * factor")
-        lines += [] if running is ZERO else [f"error = error + {more}"]
+        bound += ["error = abs(v) * factor", *([] if running is ZERO else [f"error = error + {more}"])]
     if underflows:
-        lines += [f"enough = most <= error * {VANISHING!r}", f"error = error * {1 + VANISHING!r}"]
+        bound += [f"enough = most <= error * {VANISHING!r}", f"error = error * {1 + VANISHING!r}"]
         odd.append("(not enough)")
     if flushes:
-        lines.append(f"flushed = (abs({v}) >= tiny) & (error > abs({v}) * {DEPARTURE!r})")
+        bound.append(f"flushed = (abs(v) >= tiny) & (error > abs(v) * {DEPARTURE!r})")
         odd.append("flushed")
     if graphs.departing is not None:
-        lines.append(f"error = error + {apart}")
+        bound.append(f"error = error + {apart}")
         odd.append(f"({apart} > abs(v) * {DEPARTURE!r})")
     if any(node.op in ("min", "max") for node in walk(graphs.value)):
         odd.append("(v == 0.0)")  # which zero the smaller of two is, is the processor's
@@ -202,6 +201,28 @@ def source(
         dropped = 52 - fmt.mant
         odd.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
         odd.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
+    every = [f"p{k} = load(a{k}, i)" for k in range(len(names))]
+    value = [
+        *lines,
+        f"v, slack = {v} if {are_numbers(names)} else nan, {lost}",
+        f"out[i], unsure = quick(v, {low}, {high}, False)",
+        "values[i] = v",
+    ]
+    rest = [
+        *bound,
+        "reach = abs(v) + error",
+        *_roundings(formats),
+        f"bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
+        "kernel[i] = error",
+    ]
+    if reaches_zero == "False" and running is ZERO and graphs.departing is None and not unknown:
+        again = [] if smooth is None else [every[names.index(smooth[0])]]
+        bodies = [
+            [*every, *value, "left[i] = unsure"],
+            [*again, "v = values[i]", *rest, f"left[i] |= {' | '.join(odd)}"],
+        ]  # two short loops: more elements are under way at a time
+    else:
+        bodies = [[*every, *value, *rest, f"left[i] = unsure | {' | '.join(odd)}"]]
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',
@@ -215,17 +236,11 @@ def source(
             "        out, left = out_[start:stop], left_[start:stop]",
             "        values, bounds, kernel = values_[start:stop], bounds_[start:stop], kernel_[start:stop]",
             *_looked_up(smooth, names),
-            "        for i in range(out.size):",
-            *(f"            p{k} = load(a{k}, i)" for k in range(len(names))),
-            *(f"            {line}" for line in lines),
-            f"            v, slack = {v} if {are_numbers(names)} else nan, {lost}",
-            "            reach = abs(v) + error",
-            *(f"            {line}" for line in _roundings(formats)),
-            f"            bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
-            "            values[i] = v",
-            "            kernel[i] = error",
-            f"            out[i], unsure = quick(v, {low}, {high}, False)",
-            f"            left[i] = {' | '.join(odd)}",
+            *(
+                line
+                for body in bodies
+                for line in ("        for i in range(out.size):", *(f"            {each}" for each in body))
+            ),
         ]
     )
 
