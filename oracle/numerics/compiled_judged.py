@@ -180,27 +180,9 @@ def source(
     unknown = [] if graphs.unspecified is None else [graphs.unspecified]
     lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
     low, high, reaches_zero = ends(graphs.value, slack)
-    odd += [reaches_zero, "(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
-    bound = []
-    if smooth is not None:
-        bound += ["error = abs(v) * one[i]", f"error = error + other[i] * abs({symbols[smooth[0]]})"]
-    else:
-        bound += ["error = abs(v) * factor", *([] if running is ZERO else [f"error = error + {more}"])]
-    if underflows:
-        bound += [f"enough = most <= error * {VANISHING!r}", f"error = error * {1 + VANISHING!r}"]
-        odd.append("(not enough)")
-    if flushes:
-        bound.append(f"flushed = (abs(v) >= tiny) & (error > abs(v) * {DEPARTURE!r})")
-        odd.append("flushed")
-    if graphs.departing is not None:
-        bound.append(f"error = error + {apart}")
-        odd.append(f"({apart} > abs(v) * {DEPARTURE!r})")
-    if any(node.op in ("min", "max") for node in walk(graphs.value)):
-        odd.append("(v == 0.0)")  # which zero the smaller of two is, is the processor's
-    for fmt in [FORMATS[name] for name in formats if ties and FORMATS[name].mant < FORMATS["float32"].mant]:
-        dropped = 52 - fmt.mant
-        odd.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
-        odd.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
+    gradient = None if smooth is None else symbols[smooth[0]]
+    error, unusual = _error(graphs, None if running is ZERO else more, apart, gradient, underflows, flushes)
+    odd += [reaches_zero, *unusual, *_ties(formats if ties else ())]
     every = [f"p{k} = load(a{k}, i)" for k in range(len(names))]
     value = [
         *lines,
@@ -208,8 +190,8 @@ def source(
         f"out[i], unsure = quick(v, {low}, {high}, False)",
         "values[i] = v",
     ]
-    rest = [
-        *bound,
+    bound = [
+        *error,
         "reach = abs(v) + error",
         *_roundings(formats),
         f"bounds[i] = {'(first + second) * 2' if twice else 'first + second'} + error",
@@ -217,12 +199,12 @@ def source(
     ]
     if reaches_zero == "False" and running is ZERO and graphs.departing is None and not unknown:
         again = [] if smooth is None else [every[names.index(smooth[0])]]
-        bodies = [
+        loops = [
             [*every, *value, "left[i] = unsure"],
-            [*again, "v = values[i]", *rest, f"left[i] |= {' | '.join(odd)}"],
+            [*again, "v = values[i]", *bound, f"left[i] |= {' | '.join(odd)}"],
         ]  # two short loops: more elements are under way at a time
     else:
-        bodies = [[*every, *value, *rest, f"left[i] = unsure | {' | '.join(odd)}"]]
+        loops = [[*every, *value, *bound, f"left[i] = unsure | {' | '.join(odd)}"]]
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',
@@ -236,13 +218,47 @@ def source(
             "        out, left = out_[start:stop], left_[start:stop]",
             "        values, bounds, kernel = values_[start:stop], bounds_[start:stop], kernel_[start:stop]",
             *_looked_up(smooth, names),
-            *(
-                line
-                for body in bodies
-                for line in ("        for i in range(out.size):", *(f"            {each}" for each in body))
-            ),
+            *(each for loop in loops for each in ("        for i in range(out.size):", *_indented(loop))),
         ]
     )
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"            {line}" for line in lines]
+
+
+def _error(
+    graphs: Graphs, more: str | None, apart: str, gradient: str | None, underflows: bool, flushes: bool
+) -> tuple[list[str], list[str]]:
+    """Statements for what a right kernel may lose, and where an element is none of the common kind. ``more``,
+    ``apart``: the running bound and the departure; ``gradient``: where tables hold the bound per unit of it."""
+    odd = ["(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    if gradient is not None:
+        lines = ["error = abs(v) * one[i]", f"error = error + other[i] * abs({gradient})"]
+    else:
+        lines = ["error = abs(v) * factor", *([] if more is None else [f"error = error + {more}"])]
+    if underflows:
+        lines += [f"enough = most <= error * {VANISHING!r}", f"error = error * {1 + VANISHING!r}"]
+        odd.append("(not enough)")
+    if flushes:
+        lines.append(f"flushed = (abs(v) >= tiny) & (error > abs(v) * {DEPARTURE!r})")
+        odd.append("flushed")
+    if graphs.departing is not None:
+        lines.append(f"error = error + {apart}")
+        odd.append(f"({apart} > abs(v) * {DEPARTURE!r})")
+    if any(node.op in ("min", "max") for node in walk(graphs.value)):
+        odd.append("(v == 0.0)")  # which zero the smaller of two is, is the processor's
+    return lines, odd
+
+
+def _ties(formats: tuple[str, ...]) -> list[str]:
+    """Conditions that a value may be a tie of a 16-bit type, or lies among its subnormals."""
+    odd = []
+    for fmt in [FORMATS[name] for name in formats if FORMATS[name].mant < FORMATS["float32"].mant]:
+        dropped = 52 - fmt.mant
+        odd.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
+        odd.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
+    return odd
 
 
 def _looked_up(smooth: tuple[str, str] | None, names: tuple[str, ...]) -> list[str]:
