@@ -31,7 +31,7 @@ from .graphs import KEPT
 from .held import held_from
 from .machine_code import keep
 from .proof import U
-from .windows import reach, window, within
+from .windows import are_single, reaching, window, within
 
 # A loop over many arrays is vectorised after a look at whether they overlap: as many looks as such arrays take.
 llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
@@ -77,8 +77,10 @@ def _slacks(graphs: Any, formats: Formats, dtype: str) -> Slacks:
     if dtype == "float32":
         if "exp" not in operations:
             return known
-        top = reach((value, wide), arrays) if set(symbols(value)) <= set(arrays) else None
-        return known._replace(first=NEAR, inside=cheap(wide, value, () if top is None else within(top, arrays)))
+        top = reaching((value, wide), arrays) if set(symbols(value)) <= set(arrays) else None
+        if top is None:
+            return known._replace(first=NEAR, inside=known.wide)
+        return known._replace(first=NEAR, inside=cheap(wide, value, within(top, arrays)), top=top)
     if operations & set(_FUNCTIONS) or any(name == "float32" for _, name in formats):
         return known
     return known._replace(first=SINGLE, inside=cheap(_slack(graphs, SINGLE_ARITHMETIC, formats), value))
@@ -102,9 +104,9 @@ def _windows(
     kinds = dict(formats)
     numbers = tuple(zip((name for name in names if name not in kinds), values, strict=True))
     if slacks.first is NEAR:
-        top = reach((value, slacks.inside), tuple(kinds), numbers)
-        found = None if top is None else (0.0, top)
-    elif slacks.first is SINGLE and all(float(f32(v)) == v for v in values):
+        top = reaching((value, slacks.inside), tuple(kinds), numbers)
+        found = None if top is None else (0.0, min(top, slacks.top))
+    elif slacks.first is SINGLE and are_single(values):
         found = window(value, slacks.inside, formats, numbers)
     else:
         found = None

@@ -43,6 +43,8 @@ def scatter(
     which loses ``relative`` at most.
     """
     grad, target, weight = rows
+    assert out.shape == (target.size, weight.size), "compiled code looks at no bounds"
+    assert out.flags.c_contiguous
     codes = [np.ascontiguousarray(each).view(CODES[dtype_of(each.dtype).name]) for each in (grad, weight)]
     content = out.reshape(-1).view(np.uint8)
     clear(content, -content.ctypes.data % LINE if content.size >= PAST else content.size)

@@ -6,6 +6,7 @@ import numpy as np
 
 from .compiled_operands import f32, f64, i32, i64, njit
 from .proof import U
+from .windows import ARGUMENT
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
 LOG2_E, ROUNDING = 1.4426950408889634, 1.5 * 2.0**52
@@ -18,7 +19,7 @@ C9, C8, C7, C6, C5, C4, C3, C2 = map(
     ),
 )  # fmt: skip
 EXP_RELATIVE = 160 * U  # the polynomial 149u, its evaluation below 10u; docs/proof.md
-EXP_LIMIT = 700.0  # beyond it the NumPy road takes over
+EXP_LIMIT = ARGUMENT  # beyond it the NumPy road takes over
 
 # The same in float32, by degree 6, whose error is 0.06 of its u.
 SINGLE_U = 2.0**-24

@@ -135,8 +135,8 @@ def _encode_bfloat16(low, high):
 def _encode_by(narrow: Any) -> Any:
     @njit(error_model="numpy")
     def encode(low, high):
-        code, _, beyond = narrow(low)
-        return code, beyond | (narrow(high)[0] != code)
+        (code, _, beyond), (other, _, far) = narrow(low), narrow(high)
+        return code, beyond | far | (other != code)
 
     return encode
 

@@ -52,6 +52,7 @@ class Slacks(NamedTuple):
     close: Expression
     inside: Expression = ZERO
     first: Kind | None = None
+    top: float = math.inf  # up to which magnitude of operands ``inside`` holds, in float64
 
 
 def source(value: Expression, slacks: Slacks, names: tuple[str, ...], held: Mapping[str, int] | None) -> str:
@@ -279,7 +280,7 @@ _WORDS = {
     "where": "({1} if {0} else {2})",
     "min": "({0} if ({0} < {1}) | ({0} != {0}) else {1})",
     "max": "({0} if ({0} > {1}) | ({0} != {0}) else {1})",
-    "sign": "({one} if {0} > {none} else -{one} if {0} < {none} else {none})",
+    "sign": "({one} if {0} > {none} else -{one} if {0} < {none} else {none} if {0} == {none} else {0})",
 }
 
 

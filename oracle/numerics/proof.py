@@ -72,8 +72,8 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
         np.add(value.view(np.int64), band - np.int64(1 << 28), out=bits)
         np.bitwise_and(bits, np.int64((1 << 29) - 1), out=bits)
         odd = np.less_equal(bits, 2 * band, out=scratch("odd", value.shape, np.bool_))
-        if not lowest(magnitude) >= TINY:  # subnormals drop more bits; an exact zero is as it should be
-            odd |= (magnitude < TINY) & (value != 0)
+        if not lowest(magnitude) > TINY:  # subnormals, and what rounds up from them, drop more bits; exact zeros none
+            odd |= (magnitude <= TINY) & (value != 0)
         return np.asarray(odd.reshape(-1).nonzero()[0])
 
 

@@ -181,8 +181,10 @@ class Rows:
         where = (*row, i[-1] + self.first)
         g, y = float(self.g[where]), float(self.y[where])
         q = self.scheme.formula(mpq(g), mpq(y), sum(map(mpq, self.expansion(row)), mpq(0)))
-        if q == 0:
-            return self.scheme.formula(g, y, float(self.total[row][0])) if y == 0 else 0.0
+        if q == 0 and y == 0:
+            return self.scheme.formula(g, y, float(self.total[row][0]))
+        if q == 0:  # terms that cancel, or g is 0 and so is the sum
+            return self.scheme.formula(g, y, 0.0) if g == 0 else 0.0
         return q
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:

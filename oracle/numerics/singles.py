@@ -18,17 +18,18 @@ from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from . import tables
 from .blocks import scratch
 from .codes import code
-from .errorbounds import SINGLE, losses
+from .errorbounds import FLOAT64, SINGLE, losses
 from .expressions import IRRATIONAL, ZERO, Expression, constant, operands, walk
 from .extremes import highest, lowest
 from .graphs import KEPT, Graphs
-from .programs import Values, simulate
+from .programs import Values, program, simulate
 from .proof import narrow
 from .widening import castable
-from .windows import Span, number, operand, sound, spanned, tried
+from .windows import Span, are_single, number, operand, sound, spanned, tried
 
 Formats = tuple[tuple[str, str], ...]
 Numbers = tuple[tuple[str, float], ...]
+HIDDEN = 2.0**-30  # relative: far below float32's rounding, of which one unit is counted beside
 MANY = 8  # a block that leaves more than one in so many is evaluated in float64 as a whole
 
 
@@ -59,7 +60,7 @@ def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> P
     (value,), parts = tables.split((graphs.value,), frozenset(kinds) if tabled else frozenset())
     (lost,) = losses([value], SINGLE, graphs.facts_of(formats), rounded=frozenset(part.name for part in parts))
     irrational = any(node.op in IRRATIONAL and node.op != "sqrt" for node in walk(value))
-    constant_or_coarse = not operands(value) or any(float(np.float32(v)) != v for _, v in numbers)
+    constant_or_coarse = not operands(value) or not are_single(v for _, v in numbers)
     if irrational or constant_or_coarse or lost.absolute is not ZERO or lost.scaled is not ZERO:
         return None
     slack = constant(lost.relative + SINGLE.unit) * abs(value)
@@ -68,18 +69,25 @@ def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> P
         codes = {name: (code(DTYPES[kind].numpy, least), code(DTYPES[kind].numpy, most)) for name, kind in formats}
         symbols = {name: operand(kind, least, most) for name, kind in formats} | known
         read = {part.name: _looked_up(part, kinds[part.operand], codes[part.operand]) for part in parts}
-        if sound(value, slack, symbols | read):
+        spans = {name: span for name, span in read.items() if span is not None}
+        if len(spans) == len(read) and sound(value, slack, symbols | spans):
             return Plan(value, parts, lost.relative, codes)
     return None
 
 
-def _looked_up(part: tables.Part, kind: str, window: tuple[int, int]) -> Span:
-    """What the values of a table have in common, of operands in a window."""
+def _looked_up(part: tables.Part, kind: str, window: tuple[int, int]) -> Span | None:
+    """What the values of a table have in common, of operands in a window; None where float64 loses more of one than a
+    rounding to float32 hides."""
     first = np.arange(1 << 15)
     inside = first[(first == 0) | ((first >= window[0]) & (first <= window[1]))]
-    sizes = np.abs(
-        _table(part.root, DTYPES[kind].numpy)[np.concatenate((inside, inside + (1 << 15)))].astype(np.float64)
+    codes = np.concatenate((inside, inside + (1 << 15)))
+    (lost,) = losses([part.root], FLOAT64)
+    (running,) = program(lost.running(abs(part.root)))(
+        {part.operand: codes.astype(np.uint16).view(DTYPES[kind].numpy)}, codes.shape
     )
+    sizes = np.abs(_table(part.root, DTYPES[kind].numpy)[codes].astype(np.float64))
+    if not np.all(lost.relative * sizes + running <= sizes * HIDDEN):
+        return None
     some = sizes[sizes > 0]
     return spanned(math.log2(some.min()), math.log2(some.max()), zero=some.size < sizes.size)
 

@@ -8,22 +8,25 @@ rules say. Of the bound itself a little may underflow, as long as it is nothing 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from ..model.dtypes import FORMATS
 from .enclosures import constant_value
 from .expressions import Expression, walk
 from .facts import Facts
-from .ranges import Ranges, stays_inside
+from .ranges import Ranges, largest, stays_inside
 
 LOWEST, HIGHEST, DIGITS = -125, 126, 24  # exponents that steps keep to, one away from float32's ends; its digits
 FAINT = -148  # the lowest exponent of a bound's steps: none becomes 0
 EXPONENT = 80.0  # the largest argument of e^x whose value, and its inverse, keep to LOWEST and HIGHEST
 ROUNDED = 2.0**-10  # of an exponent: far more than roundings move one
 LOST = -34  # what a bound may lose is below 2^LOST of the value, which is far below its rounding
-INFINITE = 2.0**1000  # a number that stands for no bound
+ARGUMENT = 700.0  # the same of float64's e^x
+INFINITE = 2.0**1000  # a slack's number that stands for no bound: whatever it enters is in doubt
 TOPS = (64.0, 32.0, 16.0, 12.0, 8.0, 6.0, 4.0)  # windows that are tried: of ordinary data
 BOTTOMS = tuple(2.0**-k for k in (40, 32, 24, 20, 16, 12))
 
@@ -40,12 +43,17 @@ class Span(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def reach(
+def reaching(
     roots: tuple[Expression, ...], names: tuple[str, ...], numbers: tuple[tuple[str, float], ...] = ()
 ) -> float | None:
     """Return up to which magnitude of operands of some names every step of graphs is finite, and far from float32's
-    end; None where no such is known."""
-    return next((top for top in TOPS if stays_inside(roots, within(top, names, numbers))), None)
+    end, and the argument of e^x is at most ARGUMENT; None where no such is known."""
+    arguments = [abs(node.args[0]) for node in walk(*roots) if node.op == "exp"]
+    for top in TOPS:
+        ranges = within(top, names, numbers)
+        if stays_inside(roots, ranges) and all(largest(argument, ranges) <= ARGUMENT for argument in arguments):
+            return top
+    return None
 
 
 def within(top: float, names: tuple[str, ...], numbers: tuple[tuple[str, float], ...] = ()) -> Ranges:
@@ -101,7 +109,8 @@ def _spans(
         if node.op == "symbol":
             yield node, symbols[str(node.value)]
         elif node.is_constant:
-            yield node, number(constant_value(node))
+            value = constant_value(node)
+            yield node, Span(0.0, 0.0, False, 0.0) if value >= INFINITE else number(value)
         else:
             yield node, _step(node, [found[id(a)] for a in node.args if not a.is_condition], facts)
 
@@ -118,11 +127,15 @@ def spanned(least: float, most: float, *, zero: bool) -> Span:
 
 
 def number(value: float) -> Span:
-    """Return the span of a number."""
-    if value == 0 or abs(value) >= INFINITE:  # whatever such a slack enters is in doubt
-        return Span(0.0, 0.0, value == 0, 0.0)
-    size = math.log2(abs(value))
-    return Span(size, size, False, _unit(size))
+    """Return the span of a finite number."""
+    size = math.log2(abs(value)) if value else 0.0
+    return Span(size, size, value == 0, _unit(size))
+
+
+def are_single(numbers: Iterable[float]) -> bool:
+    """Whether float32 holds numbers, all of them finite."""
+    with np.errstate(over="ignore"):
+        return all(math.isfinite(each) and float(np.float32(each)) == each for each in numbers)
 
 
 def _unit(least: float) -> float:
@@ -169,7 +182,8 @@ def _choice(node: Expression, args: list[Span]) -> Span:
 
 def _sum(node: Expression, a: Span, b: Span, facts: Facts) -> Span:
     """Terms of two signs cancel only if they are within a factor of 2: the rest is then a multiple of the last place of
-    either."""
+    either. Where a product is not rounded before it is added, the rest may be smaller; the rounding, which is counted,
+    is far above that."""
     one, other = (facts.sign(arg) for arg in node.args)
     unit, larger, lost = min(a.unit, b.unit), max(a.least, b.least), a.lost + b.lost
     alone = [left.least for gone, left in ((a, b), (b, a)) if gone.zero]

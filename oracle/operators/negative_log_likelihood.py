@@ -225,7 +225,7 @@ class NegativeLogLikelihood:
         grad = samples.grad[:1] if samples.grad.strides == (0,) else samples.grad
         rows = grad, samples.target, samples.weight
         relative = 0.0 if total is ONE else RELATIVE
-        out, narrow = np.atleast_2d(sink.out), bool(samples.narrow)
+        out, narrow = sink.out.reshape(-1, samples.weight.size), bool(samples.narrow)
         found: Array | None = engine.scatter(
             formula, rows, float(total), relative, out, ignore=samples.ignore, narrow=narrow
         )

@@ -118,6 +118,37 @@ def test_rows_in_a_window_and_beside_it(dtype, monkeypatch):
     same("aclnnSoftmaxBackward", monkeypatch, gradOutput=g.astype(TYPES[dtype]), output=y, dim=-1)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_what_is_no_number_within_a_formula_stays_none(dtype, monkeypatch):
+    """inf - inf has no sign."""
+    x = np.array([np.inf, -np.inf, np.inf, 1.0] * 300, TYPES[dtype])
+    g, t = np.ones_like(x), x.copy()
+    t[2::4] = 0
+    same("aclnnSmoothL1LossBackward", monkeypatch, gradOut=g, self=x, target=t, beta=1.0, reduction=0)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("slope", [np.inf, -np.inf, np.nan, 1e300])
+def test_numbers_that_float32_does_not_hold_are_none_of_its_window(slope, dtype, monkeypatch):
+    g = np.array([0.0, 1.0, -1.0, 0.5] * 300, TYPES[dtype])
+    answers = []
+    for engine in ("numpy", "compiled"):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+        call = {"gradOutput": g, "self": g, "negativeSlope": slope, "selfIsResult": False}
+        answers.append(*oracle.golden("aclnnLeakyReluBackward", **call).values())
+    assert answers[0].tobytes() == answers[1].tobytes()  # NaN has one form
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_rows_zeros_have_the_sign_of_the_formula(dtype, monkeypatch):
+    g, y = (np.array(rows, TYPES[dtype]) for rows in ([[-0.0, 0.75], [0.0, -0.5]], [[1, 0.0], [1, 0.0]]))
+    same("aclnnSoftmaxBackward", monkeypatch, gradOutput=g, output=y, dim=-1)
+    (found,) = oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=y, dim=-1).values()
+    with np.errstate(all="ignore"):
+        wide, total = g.astype(float) * y, (g.astype(float) * y).sum(-1, keepdims=True)
+    assert list(np.signbit(found).ravel()) == list(np.signbit(wide - total * y.astype(float)).ravel())
+
+
 def test_products_below_float32s_numbers_are_not_taken_for_ties(monkeypatch):
     """2^-134 less 2^-194 rounds to bfloat16's 0; what float32 has of it is the midpoint."""
     g, y = np.zeros((6, 200)), np.zeros((6, 200))

@@ -71,6 +71,17 @@ def test_large_outputs_one_sample_and_maps_of_samples(monkeypatch):
     both("aclnnNLLLoss2dBackward", monkeypatch, asked=False, **maps)  # classes are not the last axis there
 
 
+@pytest.mark.parametrize("shape", [(300, CLASSES, 1, 1), (1, CLASSES, 1, 1), (3, 1, 4, 5), (1, 1, 1, 7)])
+def test_maps_whose_classes_lie_side_by_side_because_other_axes_have_length_1(shape, monkeypatch):
+    r = np.random.default_rng(3)
+    samples = (shape[0], *shape[2:])
+    both(
+        "aclnnNLLLoss2dBackward", monkeypatch, gradOutput=r.normal(size=samples).astype(np.float32),
+        self=np.zeros(shape, np.float32), target=r.integers(0, shape[1], samples), reduction=0, ignoreIndex=-100,
+        weight=r.normal(size=shape[1]).astype(np.float32), totalWeight=np.array([3], np.float32),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("wrong", [CLASSES, -1, 2**31])
 def test_a_target_that_is_no_class_is_refused_in_the_same_words(wrong, monkeypatch):
     params, told = call("float32", 0), []

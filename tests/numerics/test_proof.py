@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.enclosures import Ends
 from oracle.numerics.fractions64 import Fraction64, refined, two_product, two_sum
-from oracle.numerics.proof import round_enclosures, settle, store
+from oracle.numerics.proof import round_enclosures, settle, store, store_close
 from oracle.numerics.rounding import round_rational, round_to
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
@@ -171,3 +171,12 @@ def test_zeros_are_told_with_the_sign_that_float64_gave_them():
 def test_a_zero_that_float64_did_not_give_or_whose_parts_nearly_underflow_is_not_told(value, a):
     _, low, high = refined(np.array([value]), zero_of(a, a)[1], np.float32, np.array([1e-16]))
     assert low[0] < 0 < high[0]
+
+
+def test_what_rounds_up_to_the_smallest_normal_number_may_be_a_tie():
+    """2^-126 - 2^-150 and its neighbours: among subnormals more digits are dropped."""
+    tie = 2.0**-126 - 2.0**-150
+    value = np.array([tie, np.nextafter(tie, 0), -tie, 2.0**-126, 1.0, 0.0])
+    target = np.empty(value.size, np.float32)
+    assert {0, 1, 2} <= set(store_close(value, 2.0**-50, target)) <= {0, 1, 2, 3}
+    assert {4, 5}.isdisjoint(store_close(value, 2.0**-50, target))

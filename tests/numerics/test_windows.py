@@ -11,7 +11,7 @@ from oracle.numerics.errorbounds import Arithmetic, losses, plus, times
 from oracle.numerics.expressions import Expression, constant, exp, maximum, operands, symbol, walk
 from oracle.numerics.graphs import Elementwise, graphs_of
 from oracle.numerics.programs import program, simulate
-from oracle.numerics.windows import reach, window, within
+from oracle.numerics.windows import reaching, window, within
 from oracle.operators import OPERATORS
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
@@ -82,8 +82,9 @@ def test_a_number_decides_whether_there_is_a_window():
 
 def test_operands_reach_as_far_as_every_step_is_finite():
     x, beta = symbol("x"), symbol("beta")
-    assert reach((exp(x),), ("x",)) == 64
-    assert reach((exp(x * x),), ("x",)) == 8
-    assert reach((exp(x * beta),), ("x",), (("beta", 10.0),)) == 8
-    assert reach((1 / x,), ("x",)) is None
+    assert reaching((exp(x),), ("x",)) == 64
+    assert reaching((exp(x * x),), ("x",)) == 8
+    assert reaching((exp(x * beta),), ("x",), (("beta", 10.0),)) == 8
+    assert reaching((exp(-abs(x) * 100),), ("x",)) == 6  # below it e^x is 0, which is finite, and far from exact
+    assert reaching((1 / x,), ("x",)) is None
     assert within(8.0, ("x",), (("beta", 10.0),)) == (("x", (-8.0, 8.0)), ("beta", (10.0, 10.0)))
