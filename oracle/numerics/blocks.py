@@ -24,7 +24,7 @@ from .widening import castable
 
 Index = tuple[Any, ...]
 PIECE = 1 << 19  # elements that a compiled loop does at once on one of several threads: a quarter of a millisecond
-WHOLE = 1 << 22  # and at most: a piece costs 0.05 ms beside its loop, and an interrupt waits for its end
+WHOLE = 1 << 20  # and at most: operands that do not lie side by side are copied by pieces, on every thread
 _BLOCK_VARIABLE, _THREADS_VARIABLE = Variable("ACLNN_ORACLE_BLOCK"), Variable("ACLNN_ORACLE_THREADS")
 
 
