@@ -23,8 +23,9 @@ from .rounding import half_bits
 from .widening import castable
 
 Index = tuple[Any, ...]
-PIECE = 1 << 19  # elements that a compiled loop does at once on one of several threads: a quarter of a millisecond
-WHOLE = 1 << 20  # and at most: operands that do not lie side by side are copied by pieces, on every thread
+PIECE = 1 << 19  # elements that a compiled loop does at once, a quarter of a millisecond: a piece costs 0.05 beside it
+LARGEST_COPY = 1 << 20  # and at most where operands that do not lie side by side are copied by pieces, on every thread
+LARGEST_PIECE = 1 << 22  # and elsewhere: an interrupt waits for its end
 _BLOCK_VARIABLE, _THREADS_VARIABLE = Variable("ACLNN_ORACLE_BLOCK"), Variable("ACLNN_ORACLE_THREADS")
 
 
@@ -47,10 +48,11 @@ def region_size() -> int:
     return 2 * block_size()
 
 
-def piece_size(elements: int) -> int:
-    """Elements of a call that a compiled loop does at once: two pieces a thread, where they are not too small."""
-    threads = thread_count()
-    return WHOLE if threads == 1 else min(WHOLE, max(PIECE, -(-elements // (2 * threads))))
+def piece_size(elements: int, *, copied: bool) -> int:
+    """Elements of a call that a compiled loop does at once: of several threads two pieces each, if not too small.
+    ``copied``: whether operands or results may be."""
+    largest, threads = LARGEST_COPY if copied else LARGEST_PIECE, thread_count()
+    return largest if threads == 1 else min(largest, max(PIECE, -(-elements // (2 * threads))))
 
 
 def thread_count() -> int:

@@ -72,7 +72,11 @@ def evaluate(
             if not (region.in_place and region.proved_finite):
                 part.finish(region)
 
-    size, each = (region_size(), 4) if engine is None or sink.judged else (piece_size(sink.out.size), 1)
+    size, each = region_size(), 4
+    if engine is not None and not sink.judged:
+        arrays = [v for v in operands.values() if isinstance(v, np.ndarray)]
+        copied = not (sink.is_in_place and all(array.flags.c_contiguous for array in arrays))
+        size, each = piece_size(sink.out.size, copied=copied), 1
     run_blocks(blocks(sink.out.shape, size), fill, each=each)
     if any(left.size for left in doubts):
         work.settle(np.concatenate(doubts), sink)

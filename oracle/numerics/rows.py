@@ -68,7 +68,7 @@ def evaluate(
             by_columns(rows, part)
 
     with np.errstate(all="ignore"):
-        size, each = (region_size(), 4) if engine is None else (piece_size(sink.out.size), 1)
+        size, each = (region_size(), 4) if engine is None else (piece_size(sink.out.size, copied=True), 1)
         run_blocks(blocks(lead, max(1, size // length) if length <= CHUNK else 1), work, each=each)
 
 
