@@ -26,6 +26,8 @@ Index = tuple[Any, ...]
 PIECE = 1 << 19  # elements that a compiled loop does at once, a quarter of a millisecond: a piece costs 0.05 beside it
 LARGEST_COPY = 1 << 20  # and at most where operands that do not lie side by side are copied by pieces, on every thread
 LARGEST_PIECE = 1 << 22  # and elsewhere: an interrupt waits for its end
+MOST_THREADS = 256
+_POOLS: dict[int, ThreadPoolExecutor] = {}  # by process
 _BLOCK_VARIABLE, _THREADS_VARIABLE = Variable("ACLNN_ORACLE_BLOCK"), Variable("ACLNN_ORACLE_THREADS")
 
 
@@ -111,10 +113,6 @@ def _helpers() -> ThreadPoolExecutor:
     """This process's threads that wait for blocks: to start one takes longer than a piece."""
     pool = _POOLS.get(os.getpid())  # threads do not survive a fork
     return pool or _POOLS.setdefault(os.getpid(), ThreadPoolExecutor(MOST_THREADS, "aclnn-oracle blocks"))
-
-
-MOST_THREADS = 256
-_POOLS: dict[int, ThreadPoolExecutor] = {}  # by process
 
 
 def axis_last(array: Array, axis: int) -> Array:

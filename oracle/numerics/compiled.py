@@ -21,7 +21,7 @@ from . import errorbounds
 from .cheaper import cheap
 from .codes import code
 from .compiled_exp import EXP_RELATIVE, EXP_SINGLE, SINGLE_U, exp, exp_near, exp_single
-from .compiled_operands import CODES, f32, gathered, is_beyond, listed, load, load_single, njit, part, room
+from .compiled_operands import CODES, f32, is_beyond, listed, load, load_single, njit, part, picked, room
 from .compiled_rounding import EXACTLY, OUT, encoder, quick, quick_near, quick_single
 from .compiled_source import CHUNK, NEAR, SINGLE, Slacks, source
 from .errorbounds import FLOAT64, SECOND_ORDER, Arithmetic, losses, plus, times
@@ -40,7 +40,7 @@ ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": EXP_RELATIVE 
 SINGLE_ARITHMETIC = replace(errorbounds.SINGLE, accuracy={**errorbounds.SINGLE.accuracy, "exp": EXP_SINGLE / SINGLE_U})
 _FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
 SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
-_OF_OPERANDS = (gathered, is_beyond, listed, load, load_single, part, room)
+_OF_OPERANDS = (is_beyond, listed, load, load_single, part, picked, room)
 _LOOPS = {
     **SCOPE, **EXACTLY, **{function.__name__: function for function in _OF_OPERANDS}, "library_exp": math.exp,
     "exp_near": exp_near, "exp_single": exp_single, "quick_near": quick_near, "njit": njit, "np": np, "f32": f32,
@@ -142,11 +142,21 @@ def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> A
     return compiled_rows.rowwise(formula, target, codes(g), codes(y))
 
 
-def scatter(*given: Any, **options: Any) -> Array | None:
-    """As :func:`.compiled_classes.scatter`, which is loaded when there are classes."""
+def scatter(
+    formula: Callable[..., Any],
+    rows: tuple[Array, Array, Array],
+    out: Array,
+    *,
+    total: float,
+    relative: float,
+    ignore: int,
+    narrow: bool,
+) -> Array | None:
+    """As :func:`.compiled_classes.scatter`, of arrays, which is loaded when there are classes."""
     from . import compiled_classes
 
-    return compiled_classes.scatter(*given, **options)
+    given = codes(rows[0]), np.ascontiguousarray(rows[1]), codes(rows[2])
+    return compiled_classes.scatter(formula, given, out, total=total, relative=relative, ignore=ignore, narrow=narrow)
 
 
 def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:

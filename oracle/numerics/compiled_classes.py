@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
-from .compiled_operands import CODES, i32, i64, load, njit
+from .compiled_operands import i32, i64, load, njit
 from .compiled_rounding import OUT, encoder
 from .expressions import text, trace
 from .machine_code import keep
@@ -29,29 +29,27 @@ PAST = 8 << 20  # bytes of an output that is cleared so: a smaller one is soon r
 def scatter(
     formula: Callable[..., Any],
     rows: tuple[Array, Array, Array],
-    total: float,
-    relative: float,
     out: Array,
     *,
+    total: float,
+    relative: float,
     ignore: int,
     narrow: bool,
 ) -> Array | None:
     """Clear an output (rows, classes), contiguous, and store the formula's value of each row at its class; return the
     rows whose value is not proved. None where a target is no class, or (``narrow``) none of int32: nothing counts then.
 
-    rows: gradients, one per row or one for all, targets, and weights per class. formula: of gradient, weight and total,
-    which loses ``relative`` at most.
+    rows: gradients, one per row or one for all, targets, and weights per class, gradients and weights as ``codes``.
+    formula: of gradient, weight and total, which loses ``relative`` at most.
     """
     grad, target, weight = rows
     assert out.shape == (target.size, weight.size), "compiled code looks at no bounds"
     assert out.flags.c_contiguous
-    codes = [np.ascontiguousarray(each).view(CODES[dtype_of(each.dtype).name]) for each in (grad, weight)]
     content = out.reshape(-1).view(np.uint8)
     clear(content, -content.ctypes.data % LINE if content.size >= PAST else content.size)
     left = np.empty(target.size, np.int64)
     run = _scattering(formula, dtype_of(out.dtype).name)
-    given = *codes, np.ascontiguousarray(target), total, relative, ignore, narrow
-    count = run(*given, out.view(OUT[out.itemsize]), left)
+    count = run(grad, weight, target, total, relative, ignore, narrow, out.view(OUT[out.itemsize]), left)
     return None if count < 0 else left[:count]
 
 

@@ -1,4 +1,4 @@
-"""Operands of compiled loops: bits widened to float64 or float32, chunks, windows, and what is gathered of them.
+"""Operands of compiled loops: bits widened to float64 or float32, chunks, windows, and what is picked of them.
 
 A function of an operand is compiled for arrays of codes, and for numbers, which stand for themselves everywhere.
 """
@@ -181,19 +181,19 @@ def _room(operand, size):
     return lambda operand, size: operand
 
 
-def gathered(operand, places, room):
+def picked(operand, places, room):
     """Return the elements of an operand at some places, in the room for them."""
     raise NotImplementedError("compiled code only")
 
 
-@overload(gathered)
-def _gathered(operand, places, room):
+@overload(picked)
+def _picked(operand, places, room):
     if isinstance(operand, types.Array):
-        return _gathered_codes
+        return _picked_codes
     return lambda operand, places, room: operand
 
 
-def _gathered_codes(operand, places, room):
+def _picked_codes(operand, places, room):
     for k in range(places.size):
         room[k] = operand[places[k]]
     return room[: places.size]

@@ -99,7 +99,8 @@ def _largest(codes):
 @functools.cache
 def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
     f, closely = njit(error_model="numpy")(formula), encoder(dtype)
-    row, row_single = _ends(formula, dtype), _ends_single(formula, dtype)
+    row = _ends(formula, load, _same_bits(narrower(dtype)))
+    row_single = _ends(formula, load_single, quick_single(dtype))
     narrow = dtype != "float32"
     g_window, y_window = _windows(dtype) if narrow else ((0, 0), (0, 0))
 
@@ -155,33 +156,30 @@ def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
     return keep(run, f"rows of {RUN}\n{dtype}\n{text(trace(formula))}")
 
 
-def _ends(formula: Callable[..., Any], dtype: str) -> Any:
-    """The loop over a row: both ends of every element, as float32 numbers of the same bits."""
-    f, narrow = njit(fastmath={"contract"}, error_model="numpy")(formula), narrower(dtype)
+def _ends(formula: Callable[..., Any], loaded: Any, encode: Any) -> Any:
+    """The loop over a row: what both ends of every element round to. ``loaded``: what loads an operand."""
+    f = njit(fastmath={"contract"}, error_model="numpy")(formula)
 
     @njit(error_model="numpy")
     def row(g, y, low_total, high_total, out, doubt):
         for i in range(out.size):
-            g_i, y_i = load(g, i), load(y, i)
-            one, other = f32(f(g_i, y_i, low_total)), f32(f(g_i, y_i, high_total))
-            code, halfway, beyond = narrow(one)
-            out[i] = code
-            doubt[i] = halfway | beyond | (one.view(u32) != other.view(u32))
-
-    return row
-
-
-def _ends_single(formula: Callable[..., Any], dtype: str) -> Any:
-    """The same in float32, of 16-bit operands in a window."""
-    f, encode = njit(fastmath={"contract"}, error_model="numpy")(formula), quick_single(dtype)
-
-    @njit(error_model="numpy")
-    def row(g, y, low_total, high_total, out, doubt):
-        for i in range(out.size):
-            g_i, y_i = load_single(g, i), load_single(y, i)
+            g_i, y_i = loaded(g, i), loaded(y, i)
             out[i], doubt[i] = encode(f(g_i, y_i, low_total), f(g_i, y_i, high_total))
 
     return row
+
+
+def _same_bits(narrow: Any) -> Any:
+    """Return encode(low, high) of ends in float64, proved where both round to the same float32 number, sign included,
+    and that is no midpoint."""
+
+    @njit(error_model="numpy")
+    def encode(low, high):
+        one, other = f32(low), f32(high)
+        code, halfway, beyond = narrow(one)
+        return code, halfway | beyond | (one.view(u32) != other.view(u32))
+
+    return encode
 
 
 def _windows(dtype: str) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -80,16 +80,16 @@ def _vectors(
 ) -> str:
     """The loop over a chunk: every element's code, and whether it is in doubt."""
     lines, (v, lost) = statements({n: f"p{k}" for k, n in enumerate(names)}, value, slack, kind=kind)
-    hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation passes a NaN on
     low, high, reaches_zero = ends(value, slack, kind)
     if kind is not WIDE:  # a slack that is no bound, times 0, is NaN
-        outside = _listed("is_beyond(a{0}, i, window[{0}])", names, " | ")
+        outside = _each("is_beyond(a{0}, i, window[{0}])", names, " | ")
         unbound = any(node.is_constant and constant_value(node) >= INFINITE for node in walk(slack))
         last = [
             f"out[i], unsure = {kind.encode}({low}, {high})",
             f"doubt[i] = unsure | {outside}{' | (slack != slack)' if unbound else ''}",
         ]
     else:
+        hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation passes a NaN on
         last = [
             *([f"v = v if {are_numbers(names)} else nan"] if hides else []),
             f"held = {are_held(names, held)}",
@@ -99,7 +99,7 @@ def _vectors(
     return "\n".join(
         [
             '@njit(fastmath={"contract"}, error_model="numpy")',
-            f"def {name}({_listed('a{}', names)}, {'' if kind is WIDE else 'window, '}out, doubt):",
+            f"def {name}({_each('a{}', names)}, {'' if kind is WIDE else 'window, '}out, doubt):",
             "    for i in range(out.size):",
             *(f"        p{k} = {kind.load}(a{k}, i)" for k in range(len(names))),
             *(f"        {line}" for line in (*lines, f"v, slack = {v}, {lost}", *last)),
@@ -113,7 +113,7 @@ def _closely(value: Expression, slack: Expression, names: tuple[str, ...]) -> st
     return "\n".join(
         [
             '@njit(error_model="numpy")',
-            f"def closely({_listed('p{}', names)}):",
+            f"def closely({_each('p{}', names)}):",
             *(f"    {line}" for line in lines),
             f"    v = {v} if {are_numbers(names)} else nan",
             f"    code, unsure = {CLOSE.encode}(v, {lost})",
@@ -124,8 +124,8 @@ def _closely(value: Expression, slack: Expression, names: tuple[str, ...]) -> st
 
 def _settle(names: tuple[str, ...], *, again: bool) -> str:
     """The second look at elements in doubt, ``again`` by vectors first; returns how many are left in all."""
-    taken = [f"    a{k} = gathered(operands[{k}], places, rooms[{k}])" for k in range(len(names))]
-    vectors = [f"    wide({_listed('a{}', names)}, codes[: places.size], doubt)"] if again else ["    doubt[:] = True"]
+    taken = [f"    a{k} = picked(operands[{k}], places, rooms[{k}])" for k in range(len(names))]
+    vectors = [f"    wide({_each('a{}', names)}, codes[: places.size], doubt)"] if again else ["    doubt[:] = True"]
     return "\n".join(
         [
             '@njit(error_model="numpy")',
@@ -135,7 +135,7 @@ def _settle(names: tuple[str, ...], *, again: bool) -> str:
             "    for k in range(places.size):",
             "        code = codes[k]",
             "        if doubt[k]:",
-            f"            code, still = closely({_listed('load(a{}, k)', names)})",
+            f"            code, still = closely({_each('load(a{}, k)', names)})",
             "            if still and found < left.size:",
             "                left[found] = places[k]",
             "            found += still",
@@ -147,7 +147,7 @@ def _settle(names: tuple[str, ...], *, again: bool) -> str:
 
 def _run(names: tuple[str, ...], *, looks: bool) -> str:
     """The loop over all chunks."""
-    arrays = _listed("a{}", names)
+    arrays = _each("a{}", names)
     listed = "seen = listed(doubt, words, out.size, start, places, count)"
     choice = [f"wide({arrays}, out, doubt)", listed]
     if looks:
@@ -185,7 +185,7 @@ def _run(names: tuple[str, ...], *, looks: bool) -> str:
     )
 
 
-def _listed(form: str, names: tuple[str, ...], between: str = ", ") -> str:
+def _each(form: str, names: tuple[str, ...], between: str = ", ") -> str:
     """A form with each operand's number, one beside the other."""
     return between.join(form.format(k) for k in range(len(names)))
 

@@ -338,19 +338,19 @@ class _Work:
         return found
 
     def settle(self, left: Array, sink: Sink) -> None:
-        """Settle what compiled passes left, by flat indices in the sink."""
-        if not sink.judged and left.size <= ALONE and self._are_finite(left, sink.out.shape):
-            region, nothing = sink.region((Ellipsis,)), np.zeros(left.size)
-            region.proved_finite = True
-            region.leave(left, nothing, nothing - np.inf, nothing + np.inf)
-            region.finish(self.exact)
-            return
+        """Settle what compiled passes and float32 left, by flat indices in the sink."""
+        alone = not sink.judged and left.size <= ALONE and self._are_finite(left, sink.out.shape)
         with np.errstate(all="ignore"):
             for start in range(0, left.size, AT_ONCE):
-                region = sink.region((Ellipsis,))
+                some, region = left[start : start + AT_ONCE], sink.region((Ellipsis,))
                 region.proved_finite = True
-                self.leave(left[start : start + AT_ONCE], region)
-                self.finish(region)
+                if alone:
+                    anything = np.full(some.size, np.inf)
+                    region.leave(some, np.zeros(some.size), -anything, anything)
+                    region.finish(self.exact)
+                else:
+                    self.leave(some, region)
+                    self.finish(region)
 
     def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
         few = pick(self.operands, np.unravel_index(where, shape))
@@ -365,16 +365,12 @@ class _Work:
         if where.size and region.sink.judged:
             self._judged(where, region)
         elif where.size:
-            self._enclose(where, region)
-
-    def _enclose(self, where: Array, region: Region) -> None:
-        """Evaluate elements of a region in float64, for no verdict."""
-        few = pick(self.operands, np.unravel_index(where, region.target.shape))
-        value, slack = self._enclosed(few, where.shape)
-        beyond = _overflowed(value, few)
-        region.leave_overflowed(where[beyond])
-        where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
-        region.leave(where, value, value - slack, value + slack)
+            few = pick(self.operands, np.unravel_index(where, region.target.shape))
+            value, slack = self._enclosed(few, where.shape)
+            beyond = _overflowed(value, few)
+            region.leave_overflowed(where[beyond])
+            where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
+            region.leave(where, value, value - slack, value + slack)
 
     def _judged(self, where: Array, region: Region) -> None:
         """Evaluate elements of a region with all that a verdict needs, by NumPy."""

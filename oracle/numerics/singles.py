@@ -110,9 +110,10 @@ def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
         name: castable(array).astype(np.float32, copy=False) for name, array in arrays.items() if name in needed
     }
     symbols |= {name: v for name, v in given.items() if name not in arrays}
+    places = {n: arrays[n].view(np.uint16).astype(np.intp) for n in {part.operand for part in plan.parts}}
     for part in plan.parts:
-        places = arrays[part.operand].view(np.uint16).astype(np.intp)
-        symbols[part.name] = _table(part.root, arrays[part.operand].dtype).take(places, mode="clip")
+        known = _table(part.root, arrays[part.operand].dtype)
+        symbols[part.name] = known.take(places[part.operand], mode="clip")
     value = simulate(plan.value, symbols, np.float32)
     band = math.ceil(plan.relative / SINGLE.unit) + 1
     doubt = narrow(np.ascontiguousarray(np.broadcast_to(value, target.shape)), target, band).reshape(-1)

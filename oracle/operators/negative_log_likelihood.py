@@ -224,10 +224,14 @@ class NegativeLogLikelihood:
             return None
         grad = samples.grad[:1] if samples.grad.strides == (0,) else samples.grad
         rows = grad, samples.target, samples.weight
-        relative = 0.0 if total is ONE else RELATIVE
-        out, narrow = sink.out.reshape(-1, samples.weight.size), bool(samples.narrow)
         found: Array | None = engine.scatter(
-            formula, rows, float(total), relative, out, ignore=samples.ignore, narrow=narrow
+            formula,
+            rows,
+            sink.out.reshape(-1, samples.weight.size),
+            total=float(total),
+            relative=0.0 if total is ONE else RELATIVE,
+            ignore=samples.ignore,
+            narrow=bool(samples.narrow),
         )
         return found
 

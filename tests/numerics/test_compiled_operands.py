@@ -1,4 +1,4 @@
-"""Chunks of operands: what lies in a window, what is in doubt, and what is gathered."""
+"""Chunks of operands: what lies in a window, what is in doubt, and what is picked."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_bytes_are_cleared_past_the_cache_and_none_beside_them(size, offset):
     assert (content[start + size :] == 255).all()
 
 
-def test_elements_are_gathered_and_numbers_stand_for_themselves():
+def test_elements_are_picked_and_numbers_stand_for_themselves():
     @operands.njit
     def gather(array, number, places):
         rooms = operands.room(array, 8), operands.room(number, 8)
-        return operands.gathered(array, places, rooms[0]), operands.gathered(number, places, rooms[1])
+        return operands.picked(array, places, rooms[0]), operands.picked(number, places, rooms[1])
 
     array = np.arange(100, dtype=np.uint16)
     found, number = gather(array, 2.5, np.array([3, 99, 3]))
