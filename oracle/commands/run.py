@@ -125,11 +125,14 @@ def run_catalogue(args: argparse.Namespace) -> int:
     if own_name:
         resumed = values["oracle_resume"] and Path(values["oracle_resume"]).resolve()  # latest.jsonl is a link
         values["oracle_report"] = str(resumed.with_suffix(".html") if resumed else _free_name(settings))
-    arguments = [*_load_plugin(), *spell(values, prefixed=True), *rest]
-    if not _names_paths(rest):
-        arguments += _outside_catalogues(settings.operators) or _default_catalogue(rest)
-    # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none to rewrite
-    arguments += ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
+    arguments = [*_load_plugin(), *spell(values, prefixed=True)]
+    if _names_paths(rest):
+        # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none
+        ignored = "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
+        arguments += [*rest, "-W", ignored]
+    else:
+        catalogues = _outside_catalogues(settings.operators) or _default_catalogue(rest)
+        arguments += [*_without_asserts(rest), *rest, *catalogues]
     invocation = Invocation(["aclnn-oracle", "run", *args.words])
     report = Path(values["oracle_report"])
     latest = {"latest.html": report, "latest.jsonl": Path(values["oracle_record"] or report.with_suffix(".jsonl"))}
@@ -190,6 +193,16 @@ def _load_plugin() -> list[str]:
     """The installed entry point loads the plug-in; in a checkout that is not installed this must."""
     installed = any(point.name == "aclnn_oracle" for point in entry_points(group="pytest11"))
     return [] if installed and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ["-p", "oracle.plugin"]
+
+
+def _without_asserts(rest: Sequence[str]) -> list[str]:
+    """Options for a run in which there is nothing but catalogues: no assert of a test is rewritten, which would compile
+    all of this package anew in every process, and Hypothesis is not imported for its line at the end. What the command
+    line says of them itself comes later and counts."""
+    options = ["--assert=plain"]
+    if not any("hypothesis" in word for word in rest):
+        options += ["-p", "no:hypothesispytest"]
+    return options
 
 
 def _names_paths(rest: Sequence[str]) -> bool:
