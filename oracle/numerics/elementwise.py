@@ -134,7 +134,7 @@ class _Work:
             region.put_between(block, value - slack, value + slack, lambda where: value.reshape(-1)[where])
             if judged:
                 region.sink.value[block] = value
-        if not (math.isfinite(highest(value)) and math.isfinite(lowest(value))):
+        if not (target.dtype == np.float32 and _are_finite(target)) and not _are_finite(value):
             beyond = _overflowed(value, wide)
             if beyond.size:
                 region.leave_overflowed(beyond + region.start(target))
@@ -384,6 +384,10 @@ class _Work:
 
 
 _ENDS = (np.inf, LARGEST * (1 - NEAR))
+
+
+def _are_finite(values: Array) -> bool:
+    return math.isfinite(highest(values)) and math.isfinite(lowest(values))
 
 
 def _overflowed(value: Array, operands: Operands) -> Array:

@@ -13,16 +13,23 @@ import numpy as np
 from ..model.call import Array
 
 SHORT_ROW = 64  # elements
+LONG = 1 << 14  # elements: of more, the reduction takes half the time that the search for the place takes
 
 
 def highest(values: Array) -> Any:
     """Return the largest element of an array that has some; NaN if there is one."""
-    return values.item(values.argmax())
+    if values.size < LONG:
+        return values.item(values.argmax())
+    with np.errstate(invalid="ignore"):
+        return values.max()
 
 
 def lowest(values: Array) -> Any:
     """Return the smallest element of an array that has some; NaN if there is one."""
-    return values.item(values.argmin())
+    if values.size < LONG:
+        return values.item(values.argmin())
+    with np.errstate(invalid="ignore"):
+        return values.min()
 
 
 def highest_of_rows(rows: Array) -> Array:

@@ -67,11 +67,12 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
             return np.asarray(narrow(single, target).reshape(-1).nonzero()[0])
         np.copyto(target, value, casting="same_kind")
         magnitude = np.abs(target, out=scratch("magnitude", value.shape, np.float32))
-        band = np.int64(relative / U) + 2  # in units of float64's last place
-        bits = scratch("bits", value.shape, np.int64)
-        np.add(value.view(np.int64), band - np.int64(1 << 28), out=bits)
-        np.bitwise_and(bits, np.int64((1 << 29) - 1), out=bits)
-        odd = np.less_equal(bits, 2 * band, out=scratch("odd", value.shape, np.bool_))
+        band = int(relative / U) + 2  # in units of float64's last place
+        bits = scratch("bits", value.shape, np.uint32)
+        np.copyto(bits, value.view(np.int64), casting="unsafe")  # the last 32 bits: half the bytes
+        np.add(bits, np.uint32((band - (1 << 28)) % (1 << 32)), out=bits)
+        np.bitwise_and(bits, np.uint32((1 << 29) - 1), out=bits)
+        odd = np.less_equal(bits, np.uint32(2 * band), out=scratch("odd", value.shape, np.bool_))
         if not lowest(magnitude) > TINY:  # subnormals, and what rounds up from them, drop more bits; exact zeros none
             odd |= (magnitude <= TINY) & (value != 0)
         return np.asarray(odd.reshape(-1).nonzero()[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracle.numerics.extremes import every, highest, highest_of_rows, lowest, lowest_of_rows, some
+from oracle.numerics.extremes import LONG, every, highest, highest_of_rows, lowest, lowest_of_rows, some
 
 
 def test_extremes_are_those_of_numpy_and_nan_where_there_is_one():
@@ -12,9 +12,13 @@ def test_extremes_are_those_of_numpy_and_nan_where_there_is_one():
         values = np.asarray([[3, -1, 2], [7, 0, -9]], dtype)
         for layout in (values, values.T, values[:, ::2], values[0, 0]):
             assert (highest(layout), lowest(layout)) == (layout.max(), layout.min())
-    values = np.asarray([np.inf, np.nan, -np.inf])
-    assert np.isnan(highest(values))
-    assert np.isnan(lowest(values))
+    for size in (3, LONG - 1, LONG):
+        values = np.random.default_rng(0).normal(size=size)
+        assert (highest(values), lowest(values)) == (values.max(), values.min())
+        values[:3] = np.inf, np.nan, -np.inf
+        with np.errstate(all="raise"):
+            assert np.isnan(highest(values))
+            assert np.isnan(lowest(values))
 
 
 def test_extremes_of_rows_are_those_of_numpy_for_rows_of_every_length():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oracle.numerics.blocks import pool_for
-from oracle.numerics.expressions import exp, maximum, ratio, symbol, where
+from oracle.numerics.expressions import exp, maximum, minimum, ratio, symbol, where
 from oracle.numerics.programs import MANY, Program, loaded, program, release, simulate
 
 g, x, b = symbol("g"), symbol("x"), symbol("b")
@@ -96,3 +96,22 @@ def test_a_choice_gives_the_bits_that_it_takes_whatever_buffer_it_goes_to(size):
         assert np.asarray(program(root)(given, (size,))[0]).tobytes() == wanted.tobytes()
         single = {name: np.float32(values) for name, values in given.items()}
         assert simulate(root, single, np.float32).tobytes() == wanted.astype(np.float32).tobytes()
+
+
+@pytest.mark.parametrize("size", [MANY - 1, MANY])
+@pytest.mark.parametrize("end", [1e-12, -0.5, 3.0])
+def test_a_limit_gives_the_bits_of_the_larger_and_the_smaller(size, end):
+    values = np.random.default_rng(0).normal(size=size).astype(np.float32)
+    values[:5] = np.nan, np.inf, -np.inf, -0.0, np.float32(end)
+    for root, function in ((maximum(x, end), np.maximum), (minimum(end, x), np.minimum)):
+        (found,) = program(root)({"x": values}, (size,))
+        assert np.asarray(found).tobytes() == function(values.astype(np.float64), end).tobytes()
+        assert simulate(root, {"x": values}, np.float32).tobytes() == function(values, np.float32(end)).tobytes()
+
+
+@pytest.mark.parametrize("size", [MANY - 1, MANY])
+def test_a_limit_of_0_has_the_sign_that_the_processors_comparison_gives(size):
+    values = np.resize(np.asarray([-0.0, 0.0, -1.0, 1.0]), size)
+    for root, function in ((maximum(x, 0), np.maximum), (minimum(x, 0), np.minimum)):
+        (found,) = program(root)({"x": values}, (size,))
+        assert np.asarray(found).tobytes() == function(values, 0.0).tobytes()
