@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..numerics.enclosures import Undefined, constant_value
+from ..numerics.enclosures import constant_value
 from ..numerics.expressions import (
     ARITHMETIC,
     COMPARISONS,
@@ -33,6 +33,7 @@ from ..numerics.expressions import (
     text,
     walk,
 )
+from ..numerics.rationals import Undefined
 
 NEIGHBOURS = {"max": ("min",), "min": ("max",), "tanh": ("erf",), "erf": ("tanh",), "sign": ("abs",), "sqrt": ("abs",)}
 EPSILONS = tuple(Fraction(v) for v in (1e-7, 1e-8, 1e-15, 2.0**-24))  # what others clamp at

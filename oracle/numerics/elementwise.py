@@ -27,6 +27,7 @@ from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, 
 from .held import is_exact_in
 from .programs import Values, loaded, program, release, simulate
 from .ranges import Ranges, largest, ranges_of, stays_inside
+from .rationals import Undefined
 from .rounding import quantize, widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp, is_halfway
 
@@ -163,7 +164,7 @@ class _Work:
             return self._plain(given)
         try:
             answer = enclosures.exact(self.graphs.value, given)
-        except enclosures.Undefined:
+        except Undefined:
             return self._plain(given)
         if not isinstance(answer, Iterator) and answer == 0:
             plain = self._plain(given)  # which zero
@@ -399,33 +400,3 @@ def _overflowed(value: Array, operands: Operands) -> Array:
         elif not math.isfinite(operand):
             return where[:0]
     return where
-
-
-# ---- what a device answers -------------------------------------------------------------------------------------------
-
-
-def kernel(
-    scheme: Elementwise,
-    operands: Operands,
-    form: str,
-    compute: Any,
-    flushing: frozenset[str] = frozenset(),
-    stored: str = "",
-) -> Array:
-    """Return what a SoC's public kernel computes, every intermediate in a type: in the one that it stores (the
-    operands', unless it is told), if it does not widen that. ``flushing``: operations whose subnormal float32 results
-    become 0."""
-    if not stored:
-        kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
-        stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
-    graphs = graphs_of(scheme, operands, form, stored)
-    compute = compute if graphs.native is None else graphs.dtype
-    root, operands = graphs.computed_in(graphs.form(form), operands)
-    shape = next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
-    if math.prod(shape) <= block_size():
-        return simulate(root, cast(operands, compute), compute, flushing=flushing, same_bits=True)
-    result, narrow = np.empty(shape, compute), tables.narrow_of(operands, math.prod(shape))
-    for block in blocks(shape, block_size()):
-        few = cast(pick(operands, block), compute)
-        result[block] = tables.simulated(root, few, pick(narrow, block), compute, flushing)
-    return result

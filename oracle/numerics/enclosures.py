@@ -8,7 +8,6 @@ exactly; a comparison of irrational values that stays undecided up to the highes
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -19,13 +18,12 @@ from gmpy2 import mpfr, mpq
 from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
 from .expressions import Expression, is_rational
+from .rationals import Undefined, numbers, rational
 from .rounding import round_rational
+from .transcendence import rational_value
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
-
-
-class Undefined(ArithmeticError):
-    """The formula has no real value: a division by zero, a logarithm of a negative number."""
+PATIENCE = 1024  # bits that tell all but a value which is exactly halfway
 
 
 class Interval:
@@ -79,17 +77,15 @@ def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval
             yield Ends(low, high, found.above, found.below)
         if precision == LAST:
             break
+        if precision == PATIENCE and (value := rational_value(root, operands)) is not None:
+            yield Ends(value, value)
+            return
         precision *= 2
         found = enclose(root, operands, precision)
     # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.
     inwards = (high - low) / 2**64
     yield Ends(low + inwards, high - inwards)
     raise OracleError(f"{root} at {dict(operands)}: {LAST} bits do not tell what it rounds to")
-
-
-def numbers(operands: Mapping[str, float]) -> dict[str, Any]:
-    """Return operands as rationals, infinite and NaN ones as what compares like them."""
-    return {name: mpq(value) if math.isfinite(value) else mpfr(value) for name, value in operands.items()}
 
 
 _FAR = 3000  # beyond 2^3000, and below 2^-3000, every format has the same answer
@@ -104,55 +100,6 @@ def _rational(end: mpfr, *, upwards: bool) -> mpq:
     if end != 0 and gmpy2.get_exp(end) < -_FAR:
         return sign * _LEAST if upwards is (sign > 0) else mpq(0)
     return mpq(end)
-
-
-# ---- rationals -------------------------------------------------------------------------------------------------------
-
-_RATIONAL: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "neg": lambda a: -a,
-    "abs": abs,
-    "sign": lambda a: mpq((a > 0) - (a < 0)),
-    "min": min,
-    "max": max,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "not": lambda a: not a,
-}
-
-
-def rational(root: Expression, operands: Mapping[str, Any]) -> Any:
-    """Return the exact value of a rational graph as an mpq. Raises Undefined for a division by zero."""
-    values: dict[int, Any] = {}
-
-    def value(node: Expression) -> Any:
-        """Only the branch that is chosen is looked at: the other one may divide by zero."""
-        if id(node) not in values:
-            values[id(node)] = _value(node)
-        return values[id(node)]
-
-    def _value(node: Expression) -> Any:
-        if node.op == "constant":
-            assert isinstance(node.value, Fraction)
-            return mpq(node.value.numerator, node.value.denominator)
-        if node.op == "symbol":
-            return operands[str(node.value)]
-        if node.op == "where":
-            return value(node.args[1] if value(node.args[0]) else node.args[2])
-        args = [value(a) for a in node.args]
-        if node.op == "/":
-            if not args[1]:
-                raise Undefined(f"{node} divides by zero")
-            return args[0] / args[1]
-        return _RATIONAL[node.op](*args)
-
-    return value(root)
 
 
 # ---- enclosures ------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from .expressions import ZERO, is_rational
 from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import program, simulate
 from .proof import U
+from .rationals import numbers, rational
 from .rounding import widen
 from .rows import expanded, tree_sum
 from .sink import LARGEST, UNIT, Sink, classes_differ, half_ulp
@@ -149,7 +150,7 @@ class _Rows:
                  for k in range(self.shape[1])]  # fmt: skip
         root = self.graphs.value
         if is_rational(root):
-            return sum((enclosures.rational(root, enclosures.numbers(term)) for term in given), mpq(0))
+            return sum((rational(root, numbers(term)) for term in given), mpq(0))
         return self._enclosed(given)
 
     def value(self, part: Operands, shape: Shape) -> Any:

@@ -14,7 +14,7 @@ from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ..model.status import SUCCESS, Status, invalid, nullptr
-from ..numerics import elementwise, sums
+from ..numerics import device, elementwise, sums
 from ..numerics.blocks import apart, convert
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.extremes import some
@@ -346,7 +346,7 @@ def device_kernel(
         if shape != out:
             shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
             return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
-        return elementwise.kernel(op.computes, operands, form, compute, flushing, stored)
+        return device.kernel(op.computes, operands, form, compute, flushing, stored)
     return op.computes.kernel(args, form, compute, flushing)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics import elementwise
+from ..numerics import device, elementwise
 from ..numerics.expressions import Expression, Formula, exp
 from ..numerics.graphs import Elementwise, Form
 from ..numerics.sink import Sink
@@ -118,7 +118,7 @@ class Glu:
     def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; in bfloat16 where the chain rounds every step."""
         found = [
-            elementwise.kernel(scheme, operands, form, compute, flushing).astype(compute)
+            device.kernel(scheme, operands, form, compute, flushing).astype(compute)
             for scheme, _place, operands in self.halves(a)
         ]
         return np.concatenate(found, axis=a["dim"])

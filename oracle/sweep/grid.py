@@ -18,8 +18,9 @@ import gmpy2
 import numpy as np
 
 from ..model.call import Array
-from ..numerics.enclosures import Undefined, enclose
+from ..numerics.enclosures import enclose
 from ..numerics.expressions import ONE, ZERO, Expression, operands, where
+from ..numerics.rationals import Undefined
 from ..numerics.special import erf
 
 ROUNDING = 2.0**-52  # more than one operation of float64 loses

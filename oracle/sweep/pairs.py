@@ -21,6 +21,7 @@ from ..model.platforms import platform
 from ..numerics import enclosures
 from ..numerics.graphs import Elementwise, graphs_of
 from ..numerics.proof import round_enclosures
+from ..numerics.rationals import Undefined
 from ..numerics.rounding import round_rational
 from ..operators import OPERATORS
 from ..operators.attributes import attribute_text
@@ -106,7 +107,7 @@ class Pairs:
         given = {self.first.symbol: self.value(row), self.second.symbol: self.value(column)}
         try:
             exact = enclosures.exact(self._grid.root, {**self._grid.numbers, **given})
-        except enclosures.Undefined:
+        except Undefined:
             return None
         host = FORMATS[self._host]
         rounded = round_enclosures(exact, host) if isinstance(exact, Iterator) else round_rational(exact, host)

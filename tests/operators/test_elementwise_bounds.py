@@ -11,7 +11,7 @@ from truth import TYPES
 
 from oracle import Call
 from oracle.model.platforms import PLATFORMS
-from oracle.numerics import elementwise
+from oracle.numerics import device
 from oracle.numerics.graphs import Elementwise
 from oracle.operators.api import compute, operator, reference, validate
 from oracle.operators.registry import OPERATORS
@@ -78,7 +78,7 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
                     continue  # what another SoC's kernel does
                 for flushing in dict.fromkeys((frozenset[str](), PLATFORMS[soc].flushes)):
                     with np.errstate(all="ignore"):
-                        values = elementwise.kernel(op.computes, operands, name, np.float32, flushing)
+                        values = device.kernel(op.computes, operands, name, np.float32, flushing)
                         actual = values.astype(TYPES[dtype])
                     wrong = violations(judged, actual)
                     assert not wrong.size, f"{dtype}, {name} {[*flushing]}: {told(judged, given, actual, wrong)}"

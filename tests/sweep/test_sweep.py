@@ -10,6 +10,7 @@ from oracle.cli import main
 from oracle.model.errors import OracleError
 from oracle.numerics import enclosures
 from oracle.numerics.expressions import exp, log, maximum, sign, symbol, tanh, where
+from oracle.numerics.rationals import Undefined
 from oracle.operators import OPERATORS
 from oracle.sweep.engine import SCATTER, Progress, midpoints, run
 from oracle.sweep.grid import Grid
@@ -207,7 +208,7 @@ def test_bounds_hold_the_exact_value_or_are_infinite(name):
                 continue
             try:
                 found = enclosures.enclose(FORMULAS[name], {"x": x, "y": y}, 200)
-            except enclosures.Undefined:
+            except Undefined:
                 assert low[row, column] == -np.inf
                 continue
             assert low[row, column] <= found.high

@@ -1,0 +1,77 @@
+"""A formula in e^x is told to be rational just where it is, and what is then halfway has a golden."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from gmpy2 import mpq
+
+import oracle
+from oracle.numerics.enclosures import exact
+from oracle.numerics.expressions import exp, expm1, log, ratio, symbol, tanh, where
+from oracle.numerics.transcendence import rational_value
+
+x, t, w = symbol("x"), symbol("t"), symbol("w")
+SIGMOID, MIRRORED = 1 / (1 + exp(-x)), 1 / (1 + exp(x))
+
+SAME = {  # value at x = 15.0625, t = 0.5, w = 3, whatever e^x is
+    "two sigmoids": (w * (SIGMOID + MIRRORED), 3),
+    "with weights that happen to agree": (t * SIGMOID + (1 - t) * MIRRORED, mpq(1, 2)),
+    "a quotient": (exp(x) / exp(x), 1),
+    "powers of a common argument": (exp(x * ratio(1, 3)) * exp(x * ratio(1, 3)) / exp(x * ratio(2, 3)), 1),
+    "tanh by e^2x": (tanh(x) - (exp(x * 2) - 1) / (exp(x * 2) + 1) + t, mpq(1, 2)),
+    "expm1": (w * (expm1(x) - exp(x)), -3),
+    "the way that is taken": (where(t < 1, SIGMOID + MIRRORED, log(x)), 1),
+    "an argument of 0": (exp(x * 0) + t, mpq(3, 2)),
+    "a pole that is no value of e^x": ((exp(x) - 3) / (exp(x) - 3) + (exp(x) - 2) / (exp(x) - 2), 2),
+}
+OTHERS = {
+    "one sigmoid": SIGMOID,
+    "agrees at one number": (exp(x) - 2) * (exp(x) - 3) * (exp(x) - 4),
+    "arguments without a common measure of few": exp(x) / exp(x * ratio(1000, 999)) * exp(x * ratio(1, 999)),
+    "another function": log(exp(x)),
+    "a condition on e^x": where(exp(x) < 1, 1, 2),
+    "an argument that is none": exp(x / exp(x)) / exp(x / exp(x)),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_value_that_does_not_depend_on_e_to_the_x_is_told(name):
+    root, value = SAME[name]
+    given = {"x": 15.0625, "t": 0.5, "w": 3.0}
+    assert rational_value(root, given) == value
+    assert rational_value(root + exp(x), given) is None
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_nothing_is_said_of_other_values(name):
+    assert rational_value(OTHERS[name], {"x": 15.0625}) is None
+
+
+def test_an_infinite_argument_has_no_powers():
+    assert rational_value(exp(x) / exp(x), {"x": float("inf")}) is None
+
+
+def test_enclosures_end_with_the_value():
+    *_, last = exact(w * (SIGMOID + MIRRORED), {"x": 15.0625, "w": 0.3})
+    assert last.low == last.high == mpq(0.3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_a_gradient_of_logits_that_is_rational_is_rounded_as_the_rational_is(dtype):
+    """Where posWeight * target is target - 1 the gradient is gradOutput * weight * (1 - target) for every self."""
+    given = np.random.default_rng(0)
+    size = 400
+    g, w, x = (given.uniform(-2, 2, size).astype(dtype) for _ in range(3))
+    t, p = np.full(size, 0.5, dtype), np.full(size, -1.0, dtype)
+    found = oracle.golden(
+        "aclnnBinaryCrossEntropyWithLogitsBackward",
+        gradOutput=g, self=x, target=t, weightOptional=w, posWeightOptional=p, reduction=0,
+    )["out"]  # fmt: skip
+    products = [Fraction(float(a)) * Fraction(float(b)) / 2 for a, b in zip(g, w, strict=True)]
+    exactly = np.asarray([float(each) for each in products])  # 48 bits: float64 holds them
+    assert [Fraction(each) for each in exactly] == products
+    assert found.tobytes() == exactly.astype(dtype).tobytes()
