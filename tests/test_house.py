@@ -55,6 +55,14 @@ def test_no_arrow_runs_up_or_sideways(room: str) -> None:
                 assert FLOOR.get(other, 0) < FLOOR[room], f"{path.relative_to(PACKAGE)} knows oracle/{other}"
 
 
+@pytest.mark.parametrize("keeper", ["oracle.catalogue.expanded", "oracle.numerics.machine_code"])
+def test_what_is_kept_between_processes_is_named_by_all_the_code_that_makes_it(keeper: str) -> None:
+    rooms = pytest.importorskip(keeper, reason="numba is not installed", exc_type=ImportError).ROOMS
+    for path in PACKAGE.rglob("*.py"):
+        if room_of(path) in rooms:
+            assert {*arrows(path)} <= {*rooms, ""}, path.relative_to(PACKAGE)
+
+
 # Knowledge of an operator stands on its page: nobody else knows one, or its parameters, by name -----------------------
 
 # The pages, what stands with them, and the kernels that the emulated CANN has by hand.

@@ -1,8 +1,8 @@
 """Expanded catalogues, kept in the user's cache: the built-in ones take seconds to expand and a tenth of that to read.
 
-An entry is named by the sha256 of everything that decides it: the file, this package's code and data, and the tier that
-was asked for. It is read as data: nothing but cases, tensor plans and plain values can come out of it. A cache that
-cannot be written or is damaged is no error: the file is expanded again.
+An entry is named by the sha256 of everything that decides it: the file, the code and data that expand it, and the tier
+that was asked for. It is read as data: nothing but cases, tensor plans and plain values can come out of it. A cache
+that cannot be written or is damaged is no error: the file is expanded again.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ..model.kept import (
 )
 from .case import Case, TensorPlan
 
+ROOMS = ("catalogue", "model", "numerics", "operators")  # whose code expands a file
 WORTH = 50  # cases; fewer are expanded as fast as they are read
 MOST = 300  # entries; the built-in catalogue has one per operator and tier asked for
 _CLASSES = {(kind.__module__, kind.__qualname__): kind for kind in (Case, TensorPlan, frozenset)}
@@ -35,19 +36,23 @@ _CLASSES = {(kind.__module__, kind.__qualname__): kind for kind in (Case, Tensor
 
 def cases_of(name: str, decides: Sequence[str], expand: Callable[[], list[Case]]) -> list[Case]:
     """Return the cases of the file that is shown as ``name``: those kept under what ``decides``, else expanded."""
-    folder = user_cache() / "catalogue"
-    key = hashlib.sha256("\n".join((*decides, code_digest())).encode()).hexdigest()
-    path = folder / f"{key}.cases"
+    path = place_of(decides)
     kept = _read(path, name)
     if kept is not None:
         return kept
     cases = expand()
     if len(cases) >= WORTH and code_is_as_loaded():
         with suppress(OSError):  # read-only, full, not there: everything works without
-            make_private(folder)
+            make_private(path.parent)
             store(path, _packed(cases, name))
-            shrink(folder.glob("*.cases"), MOST, cost=lambda status: 1)
+            shrink(path.parent.glob("*.cases"), MOST, cost=lambda status: 1)
     return cases
+
+
+def place_of(decides: Sequence[str]) -> Path:
+    """Return where the cases under what ``decides`` are kept, if they are."""
+    key = hashlib.sha256("\n".join((*decides, code_digest(rooms=ROOMS))).encode()).hexdigest()
+    return user_cache() / "catalogue" / f"{key}.cases"
 
 
 def _packed(cases: Sequence[Case], name: str) -> bytes:

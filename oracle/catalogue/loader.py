@@ -18,7 +18,7 @@ from ..operators import OPERATORS, Operator
 from .case import HUGE, TIERS, Case
 from .ecosystem import Volume
 from .expand import expand
-from .expanded import cases_of
+from .expanded import cases_of, place_of
 from .reading import display, parsed
 from .schema import validate
 from .sizes import FILE
@@ -82,12 +82,26 @@ def load(path: PathLike, volume: Volume | None = None, tier: str | None = None) 
         validate(document)
         return expand(document, volume, tier)
 
-    operator = _operator_in(content[:4096])
-    built_in = operator in OPERATORS and operator not in OPERATORS.folders()  # the digest knows its code
     with collector_paused():
-        if volume is not None or not built_in:
+        if volume is not None or not _is_built_in(content):
             return expanded()
-        return cases_of(name, (hashlib.sha256(content).hexdigest(), str(tier)), expanded)
+        return cases_of(name, _decides(content, tier), expanded)
+
+
+def _is_built_in(content: bytes) -> bool:
+    """Whether a catalogue's operator is of this package, so that the digest knows its code."""
+    operator = _operator_in(content[:4096])
+    return operator in OPERATORS and operator not in OPERATORS.folders()
+
+
+def _decides(content: bytes, tier: str | None) -> tuple[str, str]:
+    return hashlib.sha256(content).hexdigest(), str(tier)
+
+
+def is_kept(path: PathLike, tier: str | None = None) -> bool:
+    """Whether the cases that ``load(path, tier=tier)`` returns need not be expanded."""
+    content = limits.read_bytes(path, limits.CATALOGUE_BYTES, display(path))
+    return _is_built_in(content) and place_of(_decides(content, tier)).is_file()
 
 
 def default_dir() -> Path:

@@ -114,6 +114,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     import pytest
 
     from ..backends import require_known
+    from ..runner.ahead import expand_ahead
     from ..runner.settings import settings_of
 
     rest: list[str] = args.rest
@@ -131,8 +132,10 @@ def run_catalogue(args: argparse.Namespace) -> int:
         ignored = "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
         arguments += [*rest, "-W", ignored]
     else:
-        catalogues = _outside_catalogues(settings.operators) or _default_catalogue(rest)
-        arguments += [*_without_asserts(rest), *rest, *catalogues]
+        outside = _outside_catalogues(settings.operators)
+        if not outside and values["oracle_rerun_failed"] is None:
+            expand_ahead(settings, lambda text: print(f"aclnn-oracle: {text}", file=sys.stderr))
+        arguments += [*_without_asserts(rest), *rest, *(outside or _default_catalogue(rest))]
     invocation = Invocation(["aclnn-oracle", "run", *args.words])
     report = Path(values["oracle_report"])
     latest = {"latest.html": report, "latest.jsonl": Path(values["oracle_record"] or report.with_suffix(".jsonl"))}

@@ -32,10 +32,11 @@ def make_private(folder: Path) -> None:
 
 
 @cache
-def code_digest(package: Path = PACKAGE) -> str:
-    """Return the sha256 of this package's code and data: what decides every case, golden and verdict."""
+def code_digest(package: Path = PACKAGE, rooms: tuple[str, ...] = ()) -> str:
+    """Return the sha256 of this package's code and data: what decides every case, golden and verdict. ``rooms``: the
+    folders of it that decide what is asked for."""
     total = hashlib.sha256()
-    for path in _sources(package):
+    for path in _sources(package, rooms):
         total.update(
             f"{path.relative_to(package).as_posix()}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
         )
@@ -48,8 +49,9 @@ def code_is_as_loaded() -> bool:
     return all(path.stat().st_mtime < _STARTED for path in _sources(PACKAGE))
 
 
-def _sources(package: Path) -> list[Path]:
-    return sorted(p for p in package.rglob("*") if p.suffix in (".py", ".yaml", ".csv"))
+def _sources(package: Path, rooms: tuple[str, ...] = ()) -> list[Path]:
+    folders = [package / room for room in rooms] or [package]
+    return sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".yaml", ".csv"))
 
 
 def store(path: Path, content: bytes) -> None:

@@ -1,7 +1,7 @@
 """Machine code of compiled loops, kept in the user's cache: compiling takes seconds, reading what was compiled less.
 
 Whoever loads machine code runs it, so entries are read only where nobody but this user and root can write. An entry is
-named by the sha256 of everything that decides it: the loop, this package's code, the versions of what compiles, the
+named by the sha256 of everything that decides it: the loop, the code that made it, the versions of what compiles, the
 processor. A cache that cannot be written, is damaged, or may be written by others is no error: the loop is compiled.
 """
 
@@ -37,13 +37,14 @@ from ..model.kept import (
     user_cache,
 )
 
+ROOMS = ("model", "numerics", "operators")  # whose code decides what is compiled
 MOST = 128 << 20  # bytes of all entries
 _VERSIONS = (platform.python_version(), sys.implementation.cache_tag, np.__version__, numba.__version__)
 
 
 def keep(loop: Any, description: str) -> Any:
-    """Return a function that numba compiles, told to look in the cache first. ``description``: what decides its code
-    beside this package and the types of its operands."""
+    """Return a function that numba compiles, told to look in the cache first. ``description``: what decides its machine
+    code beside the code of ``ROOMS`` and the types of its operands."""
     if code_is_as_loaded():
         loop._cache = _Kept(description)  # where numba itself puts a cache (Dispatcher.enable_caching)
     return loop
@@ -103,4 +104,4 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
 
     def _name(self, signature: Any, codegen: Any) -> str:
         decides = (self.description, str(signature), *codegen.magic_tuple(), *_VERSIONS, llvmlite.__version__)
-        return hashlib.sha256("\n".join((*decides, code_digest())).encode()).hexdigest() + ".code"
+        return hashlib.sha256("\n".join((*decides, code_digest(rooms=ROOMS))).encode()).hexdigest() + ".code"

@@ -65,7 +65,7 @@ def test_a_changed_file_or_program_is_expanded_anew(own: Path, monkeypatch: pyte
     before = load(own)
     own.write_text(HEAD + FAMILIES.replace("float32", "float16"))
     assert repr(load(own)) != repr(before)
-    monkeypatch.setattr("oracle.catalogue.expanded.code_digest", lambda: "another version")
+    monkeypatch.setattr("oracle.catalogue.expanded.code_digest", lambda rooms: "another version")
     own.write_text(HEAD + FAMILIES)
     assert repr(load(own)) == repr(before)
     assert len(expanded) == 3
