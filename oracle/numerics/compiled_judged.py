@@ -18,6 +18,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .blocks import apart
+from .cheaper import cheap
 from .compiled import SCOPE, operand_codes
 from .compiled_operands import CODES, f64, i64, load, njit, part, u64
 from .compiled_rounding import OUT, quick
@@ -90,6 +91,7 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
         return None
     relative, absolute = graphs.evaluation
     slack = plus(times(constant(relative * WIDER), abs(graphs.value)), times(constant(SECOND_ORDER * WIDER), absolute))
+    slack = cheap(slack, graphs.value)  # without the C library's functions, whose calls no vectors make
     tables = tuple(np.empty(CHUNK) for _ in range(4))
     if smooth is not None:
         tables = ((table(smooth[2]) + lost.relative) * SECOND_ORDER, table(smooth[3]), *tables[2:])
