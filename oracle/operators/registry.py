@@ -17,6 +17,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from ..model.errors import OracleError, unknown
+from ..model.imported import attribute_of
 from ..numerics.expressions import symbols_of
 from ..numerics.graphs import COUNT, Elementwise
 from .operator import Operator
@@ -153,23 +154,7 @@ def _imported(text: str, origin: str) -> Operator:
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise OracleError(f"{origin}: write module:NAME, for example my_op_backward:OPERATOR")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # a file in the current folder, as with `python -m`
-    try:
-        found = getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        if error.name is None or not module.startswith(error.name):
-            raise OracleError(f"{origin}: {module} needs the module {error.name}, which is not installed") from None
-        raise OracleError(
-            f"{origin}: there is no module {module}; looked in the current folder and on sys.path"
-        ) from None
-    except OracleError:
-        raise
-    except Exception as error:
-        raise OracleError(f"{origin}: importing {module} failed: {type(error).__name__}: {error}") from error
-    if found is None:
-        raise OracleError(f"{origin}: module {module} has no {name}")
+    found = attribute_of(origin, module, name, first=True)
     if not isinstance(found, Operator):
         raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
     return found

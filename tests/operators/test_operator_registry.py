@@ -71,9 +71,10 @@ def test_a_page_that_cannot_work_is_refused_with_what_is_wrong(changes, told):
     ("source", "told"),
     [
         ("def f(:", r"importing \w+ failed: SyntaxError: "),
-        ("import torhc", r"\w+ needs the module torhc, which is not installed"),
+        ("import torhc", r"\w+ needs the module 'torhc', which is not installed"),
         ("1 / 0", r"importing \w+ failed: ZeroDivisionError: division by zero"),
-        ("", r"module \w+ has no PAGE"),
+        ("", r"\w+ has no attribute 'PAGE'"),
+        ("PAGES = 3", r"\w+ has no attribute 'PAGE'; did you mean 'PAGES'\?"),
         ("PAGE = 3", "PAGE is a int; it must be an oracle.operators.Operator"),
     ],
 )
