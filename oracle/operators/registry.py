@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..model.errors import OracleError, unknown
 from ..model.imported import attribute_of
-from ..numerics.expressions import symbols_of
+from ..numerics.expressions import Formula, place_of, symbols_of, trace
 from ..numerics.graphs import COUNT, Elementwise
 from .operator import Operator
 
@@ -186,6 +186,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
     read: set[str] = set()
     for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
         read.update(symbols_of(formula))
+        yield from _tracing_problems(place, formula)
         for name in symbols_of(formula):
             if name not in known:
                 yield f"its {place} reads {name}, the symbol of no parameter; {told}"
@@ -194,6 +195,16 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
         for p in op.inputs():
             if p.symbol and p.symbol not in read:
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
+
+
+def _tracing_problems(place: str, formula: Formula) -> Iterator[str]:
+    """Yield what a formula does that cannot be done with symbols."""
+    try:
+        trace(formula)
+    except OracleError as error:
+        yield f"its {place}: {error}"
+    except Exception as error:
+        yield f"its {place}: {place_of(formula)}: fails on symbols: {type(error).__name__}: {error}"
 
 
 OPERATORS = Registry()
