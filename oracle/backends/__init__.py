@@ -9,7 +9,6 @@ has made the device useless for this process: with ``--isolate`` the next case g
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
 import os
@@ -23,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..model.call import Call
 from ..model.errors import OracleError
+from ..model.imported import attribute_of
 from ..model.status import Status
 
 GROUP = "aclnn_oracle.backends"
@@ -113,36 +113,6 @@ def _unknown(name: str) -> OracleError:
     close = get_close_matches(name, known, 1)
     hint = f"; did you mean {close[0]!r}?" if close else ";"
     return OracleError(f"unknown backend {name!r}{hint} known: {', '.join(known)}, or module:attribute on sys.path")
-
-
-def attribute_of(who: str, module: str, attribute: str) -> Any:
-    """Import ``module`` (the current directory counts) and return the attribute, dotted if need be.
-
-    Raises OracleError that begins with ``who``, what asks for it.
-    """
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        missing = error.name or module
-        if module == missing or module.startswith(missing + "."):
-            raise OracleError(f"{who}: no module {missing!r} on sys.path or in {here}") from None
-        raise OracleError(f"{who}: {module} needs the module {missing!r}, which is not installed") from None
-    except OracleError:
-        raise
-    except Exception as error:
-        raise OracleError(f"{who}: importing {module} failed: {type(error).__name__}: {error}") from error
-    if not attribute:
-        raise OracleError(f"{who}: write module:attribute; which attribute of {module}?")
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            close = get_close_matches(part, dir(found), 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise OracleError(f"{who}: {module} has no attribute {part!r}{hint}")
-        found = getattr(found, part)
-    return found
 
 
 def _make(name: str, found: Any, options: dict[str, str]) -> Any:

@@ -1,11 +1,13 @@
-"""``aclnn-oracle info``: versions, backends, SoCs with their documented support, the catalogue, devices."""
+"""``aclnn-oracle info``: versions, backends, variables, SoCs with their documented support, the catalogue, devices."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 
 from ..backends import BUILTIN, installed, load
@@ -13,8 +15,12 @@ from ..cann.describe import describe
 from ..catalogue import TIERS, default_dir, digest, files, load_all
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
+from ..model.variables import BLOCK, ENGINE, THREADS, Variable
+from ..numerics.blocks import block_size, thread_count
+from ..numerics.engine import asked_for
 from ..operators import OPERATORS
 from ..operators.describe import accepted_dtypes, served_dtypes
+from ..runner.kill import COOKIE
 from ..runner.session import versions
 from ..standards import STANDARDS
 from . import Subparsers
@@ -23,6 +29,7 @@ from . import Subparsers
 UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
 # What a built-in backend imports, and the extra that brings it.
 _NEEDS = {"torch": "torch", "torch_npu": "torch_npu", "mindspore": "mindspore"}
+_PREFIX = "ACLNN_ORACLE_"  # of every variable of this package
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -40,6 +47,7 @@ def show_info(args: argparse.Namespace) -> int:
         ("versions", _versions()),
         ("backends", _backends()),
         ("CANN", describe()),
+        ("environment variables: speed, never results", _variables()),
         ("SoCs", _socs()),
         (f"operators: dtypes with a golden on {DEFAULT_SOC}, documented SoCs", _operators()),
         ("catalogue", _catalogue()),
@@ -88,6 +96,23 @@ def _state(name: str) -> str:
         close()
     words = [f"device {device}" if device else "", "" if count is None else f"{count} visible"]
     return ", ".join(["ready", *filter(None, words)])
+
+
+def _variables() -> Iterator[str]:
+    """Yield what counts of each variable and where it comes from, and what is set in vain."""
+    counting: dict[Variable, Callable[[], object]] = {ENGINE: asked_for, BLOCK: block_size, THREADS: thread_count}
+    for variable, value in counting.items():
+        try:
+            said = "not set" if variable.text() is None else "set"
+            yield f"{variable.name:<22}{f'{value()} ({said})':<18}{variable.meaning}"
+        except OracleError as error:
+            yield f"{variable.name:<22}{error}"
+    known = [variable.name.removeprefix(_PREFIX) for variable in counting]
+    for name in sorted(os.environ):
+        word = name.removeprefix(_PREFIX)
+        if word != name != COOKIE and word not in known:
+            close = get_close_matches(word, known, 1)
+            yield f"{name:<22}is set, and nothing reads it" + (f"; did you mean {_PREFIX}{close[0]}?" if close else "")
 
 
 def _socs() -> Iterator[str]:

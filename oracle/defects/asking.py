@@ -14,7 +14,7 @@ from ..model.dtypes import FLOATS
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, platform
 from ..operators import operator, validate
-from ..operators.checks import Check
+from ..operators.checks import Asked, Check
 from ..operators.operator import Operator
 from ..operators.parameters import (
     BROADCAST,
@@ -67,7 +67,7 @@ def checks_of(call: Call) -> Iterator[Check]:
     """Yield every check of a call's validator, in order."""
     found = operator(call.op)
     specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
-    yield from found.checks({**call.attrs, **specs}, platform(call.soc))
+    yield from found.checks(Asked(call.op, {**call.attrs, **specs}), platform(call.soc))
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.errors import OracleError
-from ..model.variables import Variable
+from ..model.variables import BLOCK, THREADS, Variable
 from .environment import set_thread
 from .rounding import half_bits
 from .widening import castable
@@ -28,7 +28,6 @@ LARGEST_COPY = 1 << 20  # and at most where operands that do not lie side by sid
 LARGEST_PIECE = 1 << 22  # and elsewhere: an interrupt waits for its end
 MOST_THREADS = 256
 _POOLS: dict[int, ThreadPoolExecutor] = {}  # by process
-_BLOCK_VARIABLE, _THREADS_VARIABLE = Variable("ACLNN_ORACLE_BLOCK"), Variable("ACLNN_ORACLE_THREADS")
 
 
 def _setting(variable: Variable, default: int, low: int, high: int) -> int:
@@ -42,7 +41,7 @@ def _setting(variable: Variable, default: int, low: int, high: int) -> int:
 
 def block_size() -> int:
     """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
-    return _setting(_BLOCK_VARIABLE, 1 << 17, 1, 1 << 20)
+    return _setting(BLOCK, 1 << 17, 1, 1 << 20)
 
 
 def region_size() -> int:
@@ -60,7 +59,7 @@ def piece_size(elements: int, *, copied: bool) -> int:
 def thread_count() -> int:
     """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return _setting(_THREADS_VARIABLE, min(cores, 4), 1, MOST_THREADS)
+    return _setting(THREADS, min(cores, 4), 1, MOST_THREADS)
 
 
 def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:

@@ -11,11 +11,10 @@ import threading
 from types import ModuleType
 
 from ..model.errors import OracleError
-from ..model.variables import Variable
+from ..model.variables import ENGINE
 from .sink import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
-_VARIABLE = Variable("ACLNN_ORACLE_ENGINE")
 WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many
 JUDGED = 16  # times as many where bounds are asked for: their loops are many, and one pays later
 LARGE = 1 << 18  # elements of a call
@@ -26,12 +25,12 @@ _done = 0
 
 def asked_for() -> str:
     """Which engine is asked for (``ACLNN_ORACLE_ENGINE``, default: auto); results never depend on it."""
-    text = _VARIABLE.text()
+    text = ENGINE.text()
     choice = "auto" if text is None else text
     if choice not in ENGINES:
-        raise OracleError(f"environment variable {_VARIABLE.name}={choice!r} must be one of {', '.join(ENGINES)}")
+        raise OracleError(f"environment variable {ENGINE.name}={choice!r} must be one of {', '.join(ENGINES)}")
     if choice == "compiled" and not installed():
-        raise OracleError(f"{_VARIABLE.name}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
+        raise OracleError(f"{ENGINE.name}=compiled needs numba: pip install 'aclnn-oracle[fast]'")
     return choice
 
 
@@ -55,7 +54,7 @@ def compiled_engine(sink: Sink) -> ModuleType | None:
 
 def insisted() -> bool:
     """Whether the compiled engine was asked for by name, whatever compiling costs."""
-    return _VARIABLE.text() == "compiled"
+    return ENGINE.text() == "compiled"
 
 
 @functools.cache

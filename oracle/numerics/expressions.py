@@ -16,10 +16,19 @@ are real numbers: ``ratio(1, 3)`` is one third and ``PI`` is pi, whatever a form
 from __future__ import annotations
 
 import inspect
+import operator
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Union
+from numbers import Rational
+from pathlib import Path
+from typing import Any, NoReturn, Union
+
+import numpy as np
+
+from ..model.errors import OracleError
+from .instead import KNOWN, instead_of
 
 Operand = Union["Expression", int, float, Fraction]
 Formula = Callable[..., "Expression"]
@@ -40,7 +49,6 @@ class Expression:
     """
 
     __slots__ = ("args", "is_constant", "op", "value")
-    __array_ufunc__ = None
     op: str
     args: tuple[Expression, ...]
     value: Fraction | str | None
@@ -103,10 +111,36 @@ class Expression:
     def __bool__(self) -> bool:
         raise TypeError(f"a formula cannot branch on {self!r} with `if`, `and` or `or`; use where(), & and |")
 
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Operand, **options: object) -> Expression:
+        """A number of NumPy's with an operator is a constant, as Python's is; no function of NumPy's knows symbols."""
+        written = _OPERATORS.get(function.__name__) if method == "__call__" else None
+        if written is None or not isinstance(inputs[0], (np.generic, np.ndarray)):
+            raise OracleError(instead_of(function.__name__))
+        found: Expression = written(*map(_operand, inputs))
+        return found
+
+    def __float__(self) -> NoReturn:
+        raise OracleError(f"float() and Python's math take numbers, and {self!r} is none in a formula; {KNOWN}")
+
+    def __array_function__(self, function: Callable[..., object], *_: object) -> NoReturn:
+        raise OracleError(instead_of(function.__name__))
+
     @property
     def is_condition(self) -> bool:
         return self.op in COMPARISONS or self.op in LOGIC
 
+
+# What NumPy calls where one of its numbers stands before an operator.
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
 
 _NODES: dict[tuple[object, ...], Expression] = {}
 
@@ -129,7 +163,10 @@ def symbol(name: str) -> Expression:
 
 def constant(value: int | float | Fraction) -> Expression:
     """Return a constant, exactly."""
-    return _make("constant", (), Fraction(value))
+    number = value.item() if isinstance(value, (np.generic, np.ndarray)) and not value.ndim else value
+    if not isinstance(number, (Rational, float)):
+        raise OracleError(f"a formula is made of symbols and numbers, and {reprlib.repr(value)} is neither")
+    return _make("constant", (), Fraction(number))
 
 
 def ratio(numerator: int, denominator: int) -> Expression:
@@ -273,10 +310,19 @@ def symbols_of(formula: Formula) -> tuple[str, ...]:
 
 
 def trace(formula: Formula, known: Mapping[str, Operand] | None = None) -> Expression:
-    """Return a formula's graph. ``known``: operands that are numbers or graphs already, by name."""
+    """Return a formula's graph. ``known``: operands that are numbers or graphs already, by name. Raises OracleError,
+    with the formula's place, where it calls what knows no symbols."""
     given = known or {}
-    result = formula(*(_operand(given[n]) if n in given else symbol(n) for n in symbols_of(formula)))
-    return _operand(result)
+    try:
+        return _operand(formula(*(_operand(given[n]) if n in given else symbol(n) for n in symbols_of(formula))))
+    except OracleError as error:
+        raise OracleError(f"{place_of(formula)}: {error}") from None
+
+
+def place_of(formula: Formula) -> str:
+    """Return where a formula is written, and its name."""
+    name, code = getattr(formula, "__name__", "a formula"), getattr(formula, "__code__", None)
+    return name if code is None else f"{Path(code.co_filename).name}:{code.co_firstlineno} ({name})"
 
 
 @lru_cache(maxsize=4096)

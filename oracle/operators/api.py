@@ -20,7 +20,7 @@ from ..numerics.environment import ieee_arithmetic
 from ..numerics.extremes import some
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
-from .checks import Check
+from .checks import Asked, Check
 from .operator import Arguments, Operator
 from .parameters import Parameter
 from .reference import Reference
@@ -90,7 +90,7 @@ def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, Any], Status | None]:
     """The arguments, and the answer to the first that is none."""
-    args: dict[str, Any] = {}
+    args = Asked(op.name, {})
     wrong = None
     for parameter in op.parameters:
         value = params.get(parameter.name)

@@ -9,6 +9,7 @@ every call; it tells one check of an operator from every other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from ..model.authority import DOCUMENT, SOURCE
 from ..model.call import TensorSpec
 from ..model.dtypes import DTYPES, DType
+from ..model.errors import OracleError
 from ..model.platforms import Platform
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from .promotion import promoted
@@ -34,6 +36,20 @@ class Check(NamedTuple):
 
 
 Checks = Iterator[Check]
+
+
+class Asked(dict[str, Any]):
+    """The arguments of a call as the checks of a page ask for them: a name that is no parameter's is told so."""
+
+    def __init__(self, operator: str, values: Args) -> None:
+        super().__init__(values)
+        self.operator = operator
+
+    def __missing__(self, name: object) -> Any:
+        close = get_close_matches(str(name), self, 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        told = f"{self.operator}: its checks ask for {name!r}, which is no parameter of it{hint}; it has: "
+        raise OracleError(told + ", ".join(self))
 
 
 def source_only(made: Check) -> Check:

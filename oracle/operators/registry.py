@@ -17,7 +17,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from ..model.errors import OracleError, unknown
-from ..numerics.expressions import symbols_of
+from ..model.imported import attribute_of
+from ..numerics.expressions import Formula, place_of, symbols_of, trace
 from ..numerics.graphs import COUNT, Elementwise
 from .operator import Operator
 
@@ -153,23 +154,7 @@ def _imported(text: str, origin: str) -> Operator:
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise OracleError(f"{origin}: write module:NAME, for example my_op_backward:OPERATOR")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # a file in the current folder, as with `python -m`
-    try:
-        found = getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        if error.name is None or not module.startswith(error.name):
-            raise OracleError(f"{origin}: {module} needs the module {error.name}, which is not installed") from None
-        raise OracleError(
-            f"{origin}: there is no module {module}; looked in the current folder and on sys.path"
-        ) from None
-    except OracleError:
-        raise
-    except Exception as error:
-        raise OracleError(f"{origin}: importing {module} failed: {type(error).__name__}: {error}") from error
-    if found is None:
-        raise OracleError(f"{origin}: module {module} has no {name}")
+    found = attribute_of(origin, module, name, first=True)
     if not isinstance(found, Operator):
         raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
     return found
@@ -201,6 +186,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
     read: set[str] = set()
     for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
         read.update(symbols_of(formula))
+        yield from _tracing_problems(place, formula)
         for name in symbols_of(formula):
             if name not in known:
                 yield f"its {place} reads {name}, the symbol of no parameter; {told}"
@@ -209,6 +195,16 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
         for p in op.inputs():
             if p.symbol and p.symbol not in read:
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
+
+
+def _tracing_problems(place: str, formula: Formula) -> Iterator[str]:
+    """Yield what a formula does that cannot be done with symbols."""
+    try:
+        trace(formula)
+    except OracleError as error:
+        yield f"its {place}: {error}"
+    except Exception as error:
+        yield f"its {place}: {place_of(formula)}: fails on symbols: {type(error).__name__}: {error}"
 
 
 OPERATORS = Registry()

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..backends import Backend, attribute_of
+from ..backends import Backend
 from ..catalogue import load, load_all, select
 from ..catalogue.case import Case
 from ..model.errors import OracleError
+from ..model.imported import attribute_of
 from ..model.platforms import DEFAULT_SOC, platform
 from ..operators.registry import operator_named
 from ..runner.custody import DeviceError

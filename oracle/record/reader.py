@@ -45,6 +45,8 @@ __all__ = [
     "split_id",
 ]
 
+CATALOGUE = b"aclnn_oracle:"  # what a line of every file of cases begins with, and none of a record
+
 
 @dataclass(frozen=True)
 class Record:
@@ -100,11 +102,7 @@ def read(path: str | Path, *, more: Sequence[str] = (), salvage: bool = False) -
     """
     path = Path(path)
     lines, half = _lines(path, more)
-    first = _parse(*lines[0]) if lines else None
-    if first is None or first.data.get("type") != "run":
-        found = f"{half or 'nothing'}" if first is None else f"type {first.data.get('type')!r}"
-        raise OracleError(f'{path}:1: a run record starts with a {{"type": "run"}} line; found {found}')
-    reading = _Reading(RunHeader.of(first))
+    reading = _Reading(RunHeader.of(_first(path, lines, half)))
     for line, where in lines[1:]:
         try:
             reading.take(_parse(line, where))
@@ -161,6 +159,23 @@ def _lines(path: Path, more: Sequence[str]) -> tuple[list[tuple[bytes, str]], st
         except (ValueError, RecursionError):
             half = f"line {len(raw) + 1} is half-written ({len(tail)} bytes) and is left out"
     return [(line, f"{path}:{number}") for number, line in enumerate(raw, 1) if line.strip()], half
+
+
+def _first(path: Path, lines: Sequence[tuple[bytes, str]], half: str) -> Fields:
+    """Return the line that a record starts with. OracleError where there is none."""
+    rule = 'a run record starts with a {"type": "run"} line, as `aclnn-oracle run` writes it'
+    if not lines:
+        raise OracleError(f"{path}:1: {rule}; found {half or 'nothing'}")
+    try:
+        first = _parse(*lines[0])
+    except OracleError as error:
+        if any(line.startswith(CATALOGUE) for line, _ in lines):
+            told = f"{path}: a catalogue of cases, not a run record; `aclnn-oracle run {path}` runs it and writes one"
+            raise OracleError(told) from None
+        raise OracleError(f"{error}; {rule}") from None
+    if first.data.get("type") != "run":
+        raise OracleError(f"{path}:1: {rule}; found type {first.data.get('type')!r}")
+    return first
 
 
 def _parse(line: bytes, where: str) -> Fields:

@@ -50,12 +50,15 @@ class Progress:
         return self.rows_done == CODES
 
     def save(self, path: Path) -> None:
-        """Replace the file in one step; OracleError where it cannot be written."""
-        part = path.with_suffix(".part")
+        """Replace the file in one step, and leave nothing beside it; OracleError where it cannot be written."""
+        part = path.with_name(f"{path.name}.part")  # of this file alone, whatever other sweeps write there
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
-            part.replace(path)
+            try:
+                part.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+                part.replace(path)
+            finally:  # an interrupt, or a full disk
+                part.unlink(missing_ok=True)
         except OSError as error:
             why = error.strerror or error
             raise OracleError(f"{path}: progress cannot be written: {why}; name another --state") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
@@ -58,6 +59,12 @@ def test_a_page_that_works_is_taken():
         ),
         ({"computes": Elementwise(lambda g: g)}, "no formula reads x, the symbol of self"),
         ({"points": {"z": (0.0,)}}, "points names z, the symbol of no parameter"),
+        (
+            {"computes": Elementwise(lambda g, x: g * np.exp(x))},
+            "(<lambda>): NumPy's exp does not take the symbols of a formula; use exp of oracle.numerics.expressions",
+        ),
+        ({"computes": Elementwise(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)})}, "NumPy's sinh does not"),
+        ({"computes": Elementwise(lambda g, x: g * x**2)}, "(<lambda>): fails on symbols: TypeError: unsupported"),
     ],
 )
 def test_a_page_that_cannot_work_is_refused_with_what_is_wrong(changes, told):
@@ -71,9 +78,10 @@ def test_a_page_that_cannot_work_is_refused_with_what_is_wrong(changes, told):
     ("source", "told"),
     [
         ("def f(:", r"importing \w+ failed: SyntaxError: "),
-        ("import torhc", r"\w+ needs the module torhc, which is not installed"),
+        ("import torhc", r"\w+ needs the module 'torhc', which is not installed"),
         ("1 / 0", r"importing \w+ failed: ZeroDivisionError: division by zero"),
-        ("", r"module \w+ has no PAGE"),
+        ("", r"\w+ has no attribute 'PAGE'"),
+        ("PAGES = 3", r"\w+ has no attribute 'PAGE'; did you mean 'PAGES'\?"),
         ("PAGE = 3", "PAGE is a int; it must be an oracle.operators.Operator"),
     ],
 )

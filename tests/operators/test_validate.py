@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 
 import oracle
 from oracle import OracleError, TensorSpec
+from oracle.defects.asking import call_of, checks_of
 from oracle.model.call import FORMAT_ENUM
 from oracle.model.dtypes import DTYPES
 from oracle.model.platforms import NEWEST, PLATFORMS, cann_of
+from oracle.operators import OPERATORS
+from oracle.operators.checks import check, max_rank, same_dtype, source_only
 
 SOCS = tuple(PLATFORMS)
 NULL, INVALID, OK = 161001, 161002, 0
@@ -333,3 +337,21 @@ def test_a_scalar_may_be_a_number_of_any_type(kind):
         for beta in (kind(2), 2)
     )
     assert found.tobytes() == plain.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("asks", "hint"),
+    [
+        (lambda a: max_rank(a, "slef"), r"'slef', which is no parameter of it \(did you mean 'self'\?\)"),
+        (lambda a: same_dtype(a, "self", "weights"), "'weights', which is no parameter of it"),
+        (lambda a: source_only(check("x", "x" if a["Buffer"] else None)), r"'Buffer'.*\(did you mean 'buffer'\?\)"),
+    ],
+)
+def test_checks_that_ask_for_what_is_no_parameter_are_told_with_those_that_are(asks, hint, monkeypatch):
+    page = replace(OPERATORS[SIGMOID], checks=lambda a, platform: iter([asks(a)]))
+    monkeypatch.setitem(OPERATORS._found, SIGMOID, page)
+    told = rf"^{SIGMOID}: its checks ask for {hint}; it has: gradOutput, self, buffer, gradInput$"
+    with pytest.raises(OracleError, match=told):
+        oracle.validate(SIGMOID, **right(SIGMOID))
+    with pytest.raises(OracleError, match=told):
+        list(checks_of(call_of(page, (4, 3))))

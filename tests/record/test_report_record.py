@@ -112,6 +112,7 @@ def test_more_cases_than_planned_are_named(tmp_path: Path) -> None:
     assert record.notes == ("3 cases were recorded but only 2 were planned.",)
 
 
+CASES = Path(__file__).parents[2] / "cases"
 GOOD_CASE = json.dumps(synthetic.case("softmax_backward/tails[float32-3]"))
 
 
@@ -145,6 +146,23 @@ def test_what_is_malformed_is_refused_with_its_line(tmp_path: Path, text: str, l
         read(path)
     assert str(error.value).startswith(f"{path}:{line}:")
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize("salvage", [False, True])
+@pytest.mark.parametrize("name", ["softmax_backward.yaml", "nll_loss_backward.yaml"])
+def test_a_catalogue_is_told_from_a_record_with_the_command_that_runs_it(name: str, salvage: bool) -> None:
+    path = CASES / name
+    with pytest.raises(OracleError) as error:
+        read(path, salvage=salvage)
+    assert f"{path}: a catalogue of cases, not a run record; `aclnn-oracle run {path}` runs it" in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "not json\n", "[1]\n", '{"type":"case"}\n', '{"type":"ru'])
+def test_whatever_else_is_no_record_is_told_with_the_rule(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(OracleError, match=r'a run record starts with a \{"type": "run"\} line, as `aclnn-oracle run`'):
+        read(path)
 
 
 @pytest.mark.parametrize(
