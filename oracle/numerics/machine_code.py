@@ -1,5 +1,9 @@
 """Machine code of compiled loops, kept in the user's cache: compiling takes seconds, reading what was compiled less.
 
+Machine code is linked by name, in all of a process. numba's names hold a number that it counts up from 1, so that a
+function which is compiled here and another which was compiled elsewhere may have the same name, and one would be run in
+place of the other. Here it counts from a number that no other process counts from.
+
 Whoever loads machine code runs it, so entries are read only where nobody but this user and root can write. An entry is
 named by the sha256 of everything that decides it: the loop, the code that made it, the versions of what compiles, the
 processor. A cache that cannot be written, is damaged, or may be written by others is no error: the loop is compiled.
@@ -8,8 +12,11 @@ processor. A cache that cannot be written, is damaged, or may be written by othe
 from __future__ import annotations
 
 import hashlib
+import itertools
+import os
 import pickle
 import platform
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +27,7 @@ import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -42,10 +50,23 @@ MOST = 128 << 20  # bytes of all entries
 _VERSIONS = (platform.python_version(), sys.implementation.cache_tag, np.__version__, numba.__version__)
 
 
+def _count_apart() -> bool:
+    """Have numba number functions as no other process does; False where it numbers them in a way of its own."""
+    if not isinstance(getattr(FunctionIdentity, "_unique_ids", None), itertools.count):
+        return False
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+    return True
+
+
+_COUNTS_APART = _count_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_apart)
+
+
 def keep(loop: Any, description: str) -> Any:
     """Return a function that numba compiles, told to look in the cache first. ``description``: what decides its machine
     code beside the code of ``ROOMS`` and the types of its operands."""
-    if code_is_as_loaded():
+    if _COUNTS_APART and code_is_as_loaded():
         loop._cache = _Kept(description)  # where numba itself puts a cache (Dispatcher.enable_caching)
     return loop
 

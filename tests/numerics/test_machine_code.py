@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import oracle
 
 numba = pytest.importorskip("numba", reason="the extra `fast` is not installed")
+
+from numba.core.bytecode import FunctionIdentity  # noqa: E402
 
 from oracle.numerics import compiled, compiled_rows, machine_code  # noqa: E402
 
@@ -35,6 +41,43 @@ def test_a_loop_is_compiled_once_for_its_description_and_types(kept):
     assert [doubled(), doubled(), doubled("other"), doubled(number=3), doubled(number=3)] == [0, 1, 0, 0, 1]
     assert len(list(kept.glob("*.code"))) == 3
     assert kept.stat().st_mode & 0o77 == 0
+
+
+def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_taken_for_each_other(kept):
+    """Their names in machine code are made of one Python name and numba's count, which are the same in both."""
+    script = """if True:
+        import sys, numba
+        from oracle.numerics import machine_code
+
+        def of(number):
+            return machine_code.keep(numba.njit(lambda x: x * number), str(number))
+
+        functions = {int(word): of(int(word)) for word in sys.argv[1:]}
+        print([function(1.0) for function in functions.values()])
+        print(sum(sum(function.stats.cache_hits.values()) for function in functions.values()))
+    """
+
+    def told(*numbers: str) -> list[str]:
+        return subprocess.run(
+            [sys.executable, "-c", script, *numbers], check=True, capture_output=True, text=True
+        ).stdout.split("\n")[:2]
+
+    assert told("2") == ["[2.0]", "0"]
+    assert told("3") == ["[3.0]", "0"]
+    assert told("2", "3") == ["[2.0, 3.0]", "2"]  # both read
+    assert told("5", "2", "3") == ["[5.0, 2.0, 3.0]", "2"]  # one compiled before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_child_does_not_go_on_counting_as_its_parent_does():
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, str(next(FunctionIdentity._unique_ids)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs, ours = int(os.read(reading, 100)), next(FunctionIdentity._unique_ids)
+    assert abs(theirs - ours) > 1 << 30
 
 
 def test_what_others_could_have_written_is_neither_read_nor_added_to(kept):
