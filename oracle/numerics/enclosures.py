@@ -23,7 +23,7 @@ from .rounding import round_rational
 from .transcendence import rational_value
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
-PATIENCE = 1024  # bits that tell all but a value which is exactly halfway
+PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
 
 
 class Interval:

@@ -30,7 +30,7 @@ def round_enclosures(enclosures: Iterator[Any], fmt: FloatFormat) -> float:
     for low, high, above, below in enclosures:
         rounded = round_rational(low, fmt, above)
         if rounded == round_rational(high, fmt, -below) and not (rounded == 0 and low < 0 < high):
-            return -0.0 if rounded == 0 and high <= 0 else rounded
+            return -0.0 if rounded == 0 and low < 0 else rounded
     raise AssertionError("an enclosure iterator ended before it settled the rounding")  # pragma: no cover
 
 

@@ -17,6 +17,7 @@ from .expressions import ARITHMETIC, Expression, constant, is_rational, operatio
 from .rationals import Undefined, numbers, rational
 
 _E = symbol("e^q")
+_Rational = type(mpq())
 _MOST = 16  # as a power of e^q
 
 
@@ -30,7 +31,7 @@ def rational_value(root: Expression, given: Mapping[str, float]) -> Any | None:
     known = numbers(given)
     try:
         fraction = _in_powers(root, known)
-    except _Otherwise:
+    except (_Otherwise, Undefined):
         return None
     degree, found = max(_degrees(fraction)), []
     for number in range(2, 2 * degree + 4):  # of which so many may be poles
@@ -38,7 +39,7 @@ def rational_value(root: Expression, given: Mapping[str, float]) -> Any | None:
             found.append(rational(fraction, {**known, str(_E.value): mpq(number)}))
         except Undefined:
             continue
-        if found[-1] != found[0]:
+        if found[-1] != found[0] or not isinstance(found[0], _Rational):  # an infinite operand makes a float of it
             return None
         if len(found) > degree:
             return found[0]
@@ -47,9 +48,15 @@ def rational_value(root: Expression, given: Mapping[str, float]) -> Any | None:
 
 def _in_powers(root: Expression, known: Mapping[str, Any]) -> Expression:
     """The formula, on the way that its conditions take, with powers of e^q in the places of its functions."""
-    arguments: dict[Expression, Any] = {}  # by the symbol in the place of e^argument
+    arguments: list[Any] = []  # each by the symbol of its place: a formula has few graphs, whatever the operands are
+    made: dict[Expression, Expression] = {}
 
     def plain(node: Expression) -> Expression:
+        if node not in made:
+            made[node] = _plain(node)
+        return made[node]
+
+    def _plain(node: Expression) -> Expression:
         if is_rational(node):
             return node
         if node.op == "where" and is_rational(node.args[0]):
@@ -59,15 +66,20 @@ def _in_powers(root: Expression, known: Mapping[str, Any]) -> Expression:
         if node.op not in ("exp", "expm1", "tanh") or not is_rational(node.args[0]):
             raise _Otherwise
         argument = rational(node.args[0], known) * (2 if node.op == "tanh" else 1)
-        power = symbol(f"e^{argument}")
-        arguments[power] = argument
+        if not isinstance(argument, _Rational):  # infinite, NaN
+            raise _Otherwise
+        if argument not in arguments:
+            arguments.append(argument)
+        power = _place(arguments.index(argument))
         return {"exp": power, "expm1": power - 1, "tanh": (power - 1) / (power + 1)}[node.op]
 
     fraction = plain(root)
-    if not all(isinstance(argument, type(mpq())) for argument in arguments.values()):  # infinite, NaN
-        raise _Otherwise
-    unit = min((abs(argument) for argument in arguments.values() if argument), default=mpq(1))
-    return substitute(fraction, {place: _power(argument / unit) for place, argument in arguments.items()})
+    unit = min((abs(argument) for argument in arguments if argument), default=mpq(1))
+    return substitute(fraction, {_place(k): _power(argument / unit) for k, argument in enumerate(arguments)})
+
+
+def _place(number: int) -> Expression:
+    return symbol(f"e^argument {number}")
 
 
 def _power(times: Any) -> Expression:

@@ -10,12 +10,17 @@ import pytest
 from gmpy2 import mpq
 
 import oracle
+from oracle.model.dtypes import FORMATS
+from oracle.numerics import expressions
 from oracle.numerics.enclosures import exact
 from oracle.numerics.expressions import exp, expm1, log, ratio, symbol, tanh, where
+from oracle.numerics.proof import round_enclosures
 from oracle.numerics.transcendence import rational_value
 
 x, t, w = symbol("x"), symbol("t"), symbol("w")
 SIGMOID, MIRRORED = 1 / (1 + exp(-x)), 1 / (1 + exp(x))
+
+GIVEN = {"x": 15.0625, "t": 0.5, "w": 3.0}
 
 SAME = {  # value at x = 15.0625, t = 0.5, w = 3, whatever e^x is
     "two sigmoids": (w * (SIGMOID + MIRRORED), 3),
@@ -35,15 +40,15 @@ OTHERS = {
     "another function": log(exp(x)),
     "a condition on e^x": where(exp(x) < 1, 1, 2),
     "an argument that is none": exp(x / exp(x)) / exp(x / exp(x)),
+    "an argument without a value": exp(1 / (x - x)) / exp(1 / (x - x)),
 }
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_a_value_that_does_not_depend_on_e_to_the_x_is_told(name):
     root, value = SAME[name]
-    given = {"x": 15.0625, "t": 0.5, "w": 3.0}
-    assert rational_value(root, given) == value
-    assert rational_value(root + exp(x), given) is None
+    assert rational_value(root, GIVEN) == value
+    assert rational_value(root + exp(x), GIVEN) is None
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -75,3 +80,21 @@ def test_a_gradient_of_logits_that_is_rational_is_rounded_as_the_rational_is(dty
     exactly = np.asarray([float(each) for each in products])  # 48 bits: float64 holds them
     assert [Fraction(each) for each in exactly] == products
     assert found.tobytes() == exactly.astype(dtype).tobytes()
+
+
+def test_a_rational_that_is_no_number_of_ours_is_not_told():
+    assert rational_value(w * w * (SIGMOID + MIRRORED) + t / symbol("v"), {**GIVEN, "v": float("inf")}) is None
+
+
+def test_a_hidden_zero_is_positive():
+    found = round_enclosures(exact(w * (SIGMOID + MIRRORED) - w, GIVEN), FORMATS["float32"])
+    assert (found, np.signbit(found)) == (0, False)
+
+
+def test_other_operands_make_no_other_graphs():
+    asked = w * SIGMOID + w * MIRRORED
+    known = []
+    for number in range(1, 40):
+        assert rational_value(asked, {"x": float(number), "w": 1 / number}) == mpq(1 / number)
+        known.append(len(expressions._NODES))
+    assert known[0] == known[-1]
