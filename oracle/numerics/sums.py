@@ -16,6 +16,7 @@ from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
+from ..model.errors import OracleError
 from . import double_double, enclosures
 from .blocks import blocks
 from .errorbounds import FLOAT32, SECOND_ORDER
@@ -27,6 +28,7 @@ from .rationals import numbers, rational
 from .rounding import widen
 from .rows import expanded, tree_sum
 from .sink import LARGEST, UNIT, Sink, classes_differ, half_ulp
+from .transcendence import rational_sum
 
 CHUNK = 1 << 16  # terms that are in memory at once
 PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
@@ -163,7 +165,12 @@ class _Rows:
             found = [enclosures.enclose(self.graphs.value, term, precision) for term in given]
             low, high = sum((mpq(e.low) for e in found), mpq(0)), sum((mpq(e.high) for e in found), mpq(0))
             yield enclosures.Ends(low, high)
+            if precision == enclosures.PATIENCE and (value := rational_sum(self.graphs.value, given)) is not None:
+                yield enclosures.Ends(value, value)
+                return
             precision *= 2
+        told = f"{enclosures.LAST} bits do not tell what it rounds to"
+        raise OracleError(f"the sum of {self.graphs.value} over {len(given)} terms, the first at {given[0]}: {told}")
 
     def freedom(self) -> tuple[Array, Array]:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is

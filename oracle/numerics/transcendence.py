@@ -1,14 +1,18 @@
-"""Where a formula in e^x is rational all the same: s(x) + s(-x) is 1, which no enclosure of e^x shows.
+"""Where a formula in e^x, or a sum of such, is rational all the same: s(x) + s(-x) is 1, which no enclosure shows.
 
 e^q is transcendental for every rational q but 0 (Lindemann). So a fraction of polynomials in e^q, with rational
 coefficients, is rational only where it is the same for every number in the place of e^q: its difference from that value
 would else have a numerator with more zeros than its degree allows. One number more than that degree is put in the place
 of e^q, and the fraction computed exactly.
+
+A sum has many different q. There c + c1 e^q1 + c2 e^q2 + ... with different q is rational only where all of c1, c2 ...
+are 0 (Lindemann and Weierstrass), so that terms of one q are put together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gmpy2 import mpq
@@ -106,3 +110,48 @@ def _degrees(fraction: Expression) -> tuple[int, int]:
         else:  # -e^q is e^q's; what else there is does not depend on it
             found[node] = parts[0] if node.op == "neg" else (int(node is _E), 0)
     return found[fraction]
+
+
+def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> Any | None:
+    """Return the sum of a formula's values at many operands as an mpq where it is rational whatever e^x is. None: it is
+    irrational, or the formula divides by e^x or has other functions."""
+    total: Counter[Any] = Counter()
+    try:
+        for given in terms:
+            total.update(_exponentials(root, numbers(given)))
+    except (_Otherwise, Undefined):
+        return None
+    return None if any(number for q, number in total.items() if q) else mpq(total[mpq(0)])
+
+
+def _exponentials(node: Expression, known: Mapping[str, Any]) -> dict[Any, Any]:
+    """A formula's value as numbers by the q of their e^q; what is rational has q = 0."""
+    zero = mpq(0)
+    if is_rational(node):
+        value = rational(node, known)
+        if not isinstance(value, _Rational):  # infinite, NaN
+            raise _Otherwise
+        return {zero: value}
+    if node.op == "where" and is_rational(node.args[0]):
+        return _exponentials(node.args[1 if rational(node.args[0], known) else 2], known)
+    parts = [_exponentials(part, known) for part in node.args]
+    if node.op in ("exp", "expm1") and parts[0].keys() == {zero}:
+        return _sum({parts[0][zero]: mpq(1)}, {zero: mpq(-1 if node.op == "expm1" else 0)})
+    if node.op == "neg":
+        return {q: -number for q, number in parts[0].items()}
+    if node.op in ("+", "-"):
+        sign = 1 if node.op == "+" else -1
+        return _sum(parts[0], {q: sign * number for q, number in parts[1].items()})
+    if node.op == "/" and parts[1].keys() == {zero} and parts[1][zero]:
+        return {q: number / parts[1][zero] for q, number in parts[0].items()}
+    if node.op == "*":
+        products = [{p + q: a * b for q, b in parts[1].items()} for p, a in parts[0].items()]
+        return _sum(*products)
+    raise _Otherwise
+
+
+def _sum(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
+    total: Counter[Any] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)

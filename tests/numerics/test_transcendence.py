@@ -15,7 +15,7 @@ from oracle.numerics import expressions
 from oracle.numerics.enclosures import exact
 from oracle.numerics.expressions import exp, expm1, log, ratio, symbol, tanh, where
 from oracle.numerics.proof import round_enclosures
-from oracle.numerics.transcendence import rational_value
+from oracle.numerics.transcendence import rational_sum, rational_value
 
 x, t, w = symbol("x"), symbol("t"), symbol("w")
 SIGMOID, MIRRORED = 1 / (1 + exp(-x)), 1 / (1 + exp(x))
@@ -98,3 +98,32 @@ def test_other_operands_make_no_other_graphs():
         assert rational_value(asked, {"x": float(number), "w": 1 / number}) == mpq(1 / number)
         known.append(len(expressions._NODES))
     assert known[0] == known[-1]
+
+
+SUMS = {  # of x, the terms' numbers and arguments
+    "what cancels": (w * exp(x), [(2, 0.5), (-3, 0.5), (1, 0.5)], 0),
+    "what is left": (w * exp(x) + w, [(1.5, 2), (-1.5, 2), (4, -40), (-4, -40), (7, 0)], 14),
+    "expm1 and products": ((expm1(x) - exp(x)) * w / 4, [(3, 1), (5, 2)], -2),
+    "a square": (exp(x) * exp(x) * w, [(1, 1.5), (-1, 1.5)], 0),
+    "other arguments": (w * exp(x), [(1, 1), (-1, 2)], None),
+    "a quotient": (w / (1 + exp(x)), [(1, 1), (-1, 1)], None),
+    "an infinite number": (w * exp(x), [(float("inf"), 1), (float("-inf"), 1)], None),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_sum_is_told_where_the_terms_of_every_argument_cancel(name):
+    root, terms, value = SUMS[name]
+    assert rational_sum(root, [{"w": float(number), "x": float(argument)} for number, argument in terms]) == value
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_a_sum_that_is_halfway_is_rounded_to_even(dtype):
+    """Terms with e^target cancel, and what a target of 0 leaves lies between two numbers."""
+    bits = {2: 10, 4: 23}[np.dtype(dtype).itemsize] if dtype is not ml_dtypes.bfloat16 else 7
+    g = np.asarray([1, -1, 1, 2.0 ** -(bits + 1)], dtype)
+    found = oracle.golden(
+        "aclnnKlDivBackward", gradOutput=g, self=np.zeros(1, dtype), target=np.asarray([0.5, 0.5, 0, 0], dtype),
+        reduction=0, logTarget=True,
+    )["out"]  # fmt: skip
+    assert found.astype(np.float64).tolist() == [-1.0]
