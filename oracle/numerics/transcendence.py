@@ -1,157 +1,159 @@
-"""Where a formula in e^x, or a sum of such, is rational all the same: s(x) + s(-x) is 1, which no enclosure shows.
+"""What enclosures do not show of a formula in e^x: that its value is a rational, or on which side of one it lies.
 
-e^q is transcendental for every rational q but 0 (Lindemann). So a fraction of polynomials in e^q, with rational
-coefficients, is rational only where it is the same for every number in the place of e^q: its difference from that value
-would else have a numerator with more zeros than its degree allows. One number more than that degree is put in the place
-of e^q, and the fraction computed exactly.
-
-A sum has many different q. There c + c1 e^q1 + c2 e^q2 + ... with different q is rational only where all of c1, c2 ...
-are 0 (Lindemann and Weierstrass), so that terms of one q are put together.
+The value of + - * / of rationals and of e^q, q rational, is a fraction of sums c e^q. Powers of e with different
+rational exponents are linearly independent over the rationals (Lindemann and Weierstrass): such a sum is zero only
+where the terms of every q cancel. So a fraction N / D is the rational r only where every term of N is r times D's, as
+in s(x) + s(-x) = 1. And where the largest q of D is far above the others, as with e^100000, N / D is next to the
+quotient of the two terms of that q, on the side that what is left of N says.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gmpy2 import mpq
 
-from .expressions import ARITHMETIC, Expression, constant, is_rational, operation, substitute, symbol, walk
+from .expressions import Expression, is_rational
 from .rationals import Undefined, numbers, rational
 
-_E = symbol("e^q")
 _Rational = type(mpq())
-_MOST = 16  # as a power of e^q
+_ONE = {mpq(0): mpq(1)}
+FAR = 5000  # an exponent so far above another that e to it is larger whatever the numbers before them, of BITS at most
+BITS = 5000
+Sum = dict[Any, Any]  # numbers, none of them 0, by the q of their e^q
 
 
 class _Otherwise(Exception):
-    """The formula is made otherwise."""
+    """The formula is made otherwise, or has no value."""
+
+
+class _Fraction(NamedTuple):
+    above: Sum
+    below: Sum
 
 
 def rational_value(root: Expression, given: Mapping[str, float]) -> Any | None:
-    """Return the value of a formula at operands as an mpq where it is rational whatever e^x is. None: it is irrational,
-    or made otherwise than by + - * / of rationals and of e^x, expm1 or tanh of rationals."""
-    known = numbers(given)
+    """Return the value of a formula at operands as an mpq where it is rational. None: it is irrational, or made
+    otherwise than by + - * / of rationals and of e^x, expm1 or tanh of rationals."""
     try:
-        fraction = _in_powers(root, known)
-    except (_Otherwise, Undefined):
+        above, below = _fraction(root, numbers(given), {})
+    except _Otherwise:
         return None
-    degree, found = max(_degrees(fraction)), []
-    for number in range(2, 2 * degree + 4):  # of which so many may be poles
-        try:
-            found.append(rational(fraction, {**known, str(_E.value): mpq(number)}))
-        except Undefined:
-            continue
-        if found[-1] != found[0] or not isinstance(found[0], _Rational):  # an infinite operand makes a float of it
-            return None
-        if len(found) > degree:
-            return found[0]
-    return None
-
-
-def _in_powers(root: Expression, known: Mapping[str, Any]) -> Expression:
-    """The formula, on the way that its conditions take, with powers of e^q in the places of its functions."""
-    arguments: list[Any] = []  # each by the symbol of its place: a formula has few graphs, whatever the operands are
-    made: dict[Expression, Expression] = {}
-
-    def plain(node: Expression) -> Expression:
-        if node not in made:
-            made[node] = _plain(node)
-        return made[node]
-
-    def _plain(node: Expression) -> Expression:
-        if is_rational(node):
-            return node
-        if node.op == "where" and is_rational(node.args[0]):
-            return plain(node.args[1 if rational(node.args[0], known) else 2])
-        if node.op in (*ARITHMETIC, "neg"):
-            return operation(node.op, *map(plain, node.args))
-        if node.op not in ("exp", "expm1", "tanh") or not is_rational(node.args[0]):
-            raise _Otherwise
-        argument = rational(node.args[0], known) * (2 if node.op == "tanh" else 1)
-        if not isinstance(argument, _Rational):  # infinite, NaN
-            raise _Otherwise
-        if argument not in arguments:
-            arguments.append(argument)
-        power = _place(arguments.index(argument))
-        return {"exp": power, "expm1": power - 1, "tanh": (power - 1) / (power + 1)}[node.op]
-
-    fraction = plain(root)
-    unit = min((abs(argument) for argument in arguments if argument), default=mpq(1))
-    return substitute(fraction, {_place(k): _power(argument / unit) for k, argument in enumerate(arguments)})
-
-
-def _place(number: int) -> Expression:
-    return symbol(f"e^argument {number}")
-
-
-def _power(times: Any) -> Expression:
-    """e^q to a power."""
-    if times.denominator != 1 or abs(times) > _MOST:
-        raise _Otherwise
-    power = constant(1)
-    for _ in range(abs(int(times))):
-        power = power * _E
-    return 1 / power if times < 0 else power
-
-
-def _degrees(fraction: Expression) -> tuple[int, int]:
-    """Bounds of the degrees in e^q of numerator and denominator."""
-    found: dict[Expression, tuple[int, int]] = {}
-    for node in walk(fraction):
-        parts = [found[part] for part in node.args]
-        if node.op in ("+", "-"):
-            (above, below), (other, under) = parts
-            found[node] = max(above + under, other + below), below + under
-        elif node.op in ("*", "/"):
-            (above, below), (other, under) = parts[0], parts[1] if node.op == "*" else parts[1][::-1]
-            found[node] = above + other, below + under
-        else:  # -e^q is e^q's; what else there is does not depend on it
-            found[node] = parts[0] if node.op == "neg" else (int(node is _E), 0)
-    return found[fraction]
+    q = max(below)
+    value = above.get(q, mpq(0)) / below[q]
+    return None if _added(above, below, -value) else value
 
 
 def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> Any | None:
-    """Return the sum of a formula's values at many operands as an mpq where it is rational whatever e^x is. None: it is
-    irrational, or the formula divides by e^x or has other functions."""
-    total: Counter[Any] = Counter()
+    """Return the sum of a formula's values at many operands as an mpq where it is rational. None: it is irrational, or
+    its terms are made otherwise or with a denominator that is a sum."""
+    total: Sum = {}
     try:
         for given in terms:
-            total.update(_exponentials(root, numbers(given)))
-    except (_Otherwise, Undefined):
+            above, below = _fraction(root, numbers(given), {})
+            if below != _ONE:
+                return None
+            total = _added(total, above)
+    except _Otherwise:
         return None
-    return None if any(number for q, number in total.items() if q) else mpq(total[mpq(0)])
+    return None if any(total) else total.get(mpq(0), mpq(0))
 
 
-def _exponentials(node: Expression, known: Mapping[str, Any]) -> dict[Any, Any]:
-    """A formula's value as numbers by the q of their e^q; what is rational has q = 0."""
-    zero = mpq(0)
+def beside(root: Expression, given: Mapping[str, float]) -> tuple[Any, int] | None:
+    """Return the rational that a value lies next to, closer than any format tells, and on which side: 1 above, -1
+    below. None where there is no such, or the formula is made otherwise."""
+    try:
+        above, below = _fraction(root, numbers(given), {})
+    except _Otherwise:
+        return None
+    q = max(below)
+    value = above.get(q, mpq(0)) / below[q]
+    rest = _added(above, below, -value)
+    if not rest or max(rest) > q - FAR or not (_is_ruled(below) and _is_ruled(rest)):
+        return None
+    return value, 1 if (rest[max(rest)] > 0) is (below[q] > 0) else -1
+
+
+def _is_ruled(total: Sum) -> bool:
+    """Whether the term of the largest q says the sign and the size of a sum."""
+    q, *others = sorted(total, reverse=True)
+    sizes = [max(abs(number).numerator.bit_length(), number.denominator.bit_length()) for number in total.values()]
+    return max(sizes) < BITS // 4 and all(q - other > FAR for other in others)
+
+
+def _fraction(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Fraction]) -> _Fraction:
+    """The value of a node, on the way that its conditions take."""
+    if node not in made:
+        made[node] = _of(node, known, made)
+    return made[node]
+
+
+def _of(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Fraction]) -> _Fraction:
     if is_rational(node):
-        value = rational(node, known)
-        if not isinstance(value, _Rational):  # infinite, NaN
-            raise _Otherwise
-        return {zero: value}
+        return _Fraction(_added({}, {mpq(0): _number(node, known)}), _ONE)
     if node.op == "where" and is_rational(node.args[0]):
-        return _exponentials(node.args[1 if rational(node.args[0], known) else 2], known)
-    parts = [_exponentials(part, known) for part in node.args]
-    if node.op in ("exp", "expm1") and parts[0].keys() == {zero}:
-        return _sum({parts[0][zero]: mpq(1)}, {zero: mpq(-1 if node.op == "expm1" else 0)})
+        return _fraction(node.args[1 if rational(node.args[0], known) else 2], known, made)
+    if node.op in ("exp", "expm1", "tanh"):
+        return _power(node, known)
+    if node.op not in ("neg", "+", "-", "*", "/"):
+        raise _Otherwise
+    (a, b), *others = [_fraction(part, known, made) for part in node.args]
     if node.op == "neg":
-        return {q: -number for q, number in parts[0].items()}
-    if node.op in ("+", "-"):
-        sign = 1 if node.op == "+" else -1
-        return _sum(parts[0], {q: sign * number for q, number in parts[1].items()})
-    if node.op == "/" and parts[1].keys() == {zero} and parts[1][zero]:
-        return {q: number / parts[1][zero] for q, number in parts[0].items()}
+        return _Fraction(_added({}, a, mpq(-1)), b)
+    ((c, d),) = others
     if node.op == "*":
-        products = [{p + q: a * b for q, b in parts[1].items()} for p, a in parts[0].items()]
-        return _sum(*products)
-    raise _Otherwise
+        return _reduced(_multiplied(a, c), _multiplied(b, d))
+    if node.op == "/":
+        return _reduced(_multiplied(a, d), _multiplied(b, c))
+    factor = mpq(1 if node.op == "+" else -1)
+    return _reduced(_added(_multiplied(a, d), _multiplied(c, b), factor), _multiplied(b, d))
 
 
-def _sum(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
+def _number(node: Expression, known: Mapping[str, Any]) -> Any:
+    try:
+        value = rational(node, known)
+    except Undefined:
+        raise _Otherwise from None
+    if not isinstance(value, _Rational):  # infinite, NaN
+        raise _Otherwise
+    return value
+
+
+def _power(node: Expression, known: Mapping[str, Any]) -> _Fraction:
+    """e^q, e^q - 1, or (e^2q - 1) / (e^2q + 1)."""
+    if not is_rational(node.args[0]):
+        raise _Otherwise
+    q = _number(node.args[0], known)
+    if node.op == "exp":
+        return _Fraction({q: mpq(1)}, _ONE)
+    power = {(2 * q if node.op == "tanh" else q): mpq(1)}
+    less = _added(power, _ONE, mpq(-1))
+    return _Fraction(less, _ONE) if node.op == "expm1" else _reduced(less, _added(power, _ONE))
+
+
+def _reduced(above: Sum, below: Sum) -> _Fraction:
+    """A fraction whose denominator is 1 where it can be."""
+    if not below:
+        raise _Otherwise  # a division by zero
+    if len(below) > 1:
+        return _Fraction(above, below)
+    ((q, number),) = below.items()
+    return _Fraction(_multiplied(above, {-q: 1 / number}), _ONE)
+
+
+def _added(a: Sum, b: Sum, factor: Any = 1) -> Sum:
+    """a + factor b."""
+    total = Counter(a)
+    for q, number in b.items():
+        total[q] += factor * number
+    return {q: number for q, number in total.items() if number}
+
+
+def _multiplied(a: Sum, b: Sum) -> Sum:
     total: Counter[Any] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(total)
+    for p, one in a.items():
+        for q, other in b.items():
+            total[p + q] += one * other
+    return {q: number for q, number in total.items() if number}

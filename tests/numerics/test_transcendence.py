@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import gmpy2
 import ml_dtypes
 import numpy as np
 import pytest
-from gmpy2 import mpq
+from gmpy2 import mpfr, mpq
 
 import oracle
 from oracle.model.dtypes import FORMATS
@@ -15,7 +16,7 @@ from oracle.numerics import expressions
 from oracle.numerics.enclosures import exact
 from oracle.numerics.expressions import exp, expm1, log, ratio, symbol, tanh, where
 from oracle.numerics.proof import round_enclosures
-from oracle.numerics.transcendence import rational_sum, rational_value
+from oracle.numerics.transcendence import beside, rational_sum, rational_value
 
 x, t, w = symbol("x"), symbol("t"), symbol("w")
 SIGMOID, MIRRORED = 1 / (1 + exp(-x)), 1 / (1 + exp(x))
@@ -31,12 +32,12 @@ SAME = {  # value at x = 15.0625, t = 0.5, w = 3, whatever e^x is
     "expm1": (w * (expm1(x) - exp(x)), -3),
     "the way that is taken": (where(t < 1, SIGMOID + MIRRORED, log(x)), 1),
     "an argument of 0": (exp(x * 0) + t, mpq(3, 2)),
+    "arguments of a small common measure": (exp(x) / exp(x * ratio(1000, 999)) * exp(x * ratio(1, 999)), 1),
     "a pole that is no value of e^x": ((exp(x) - 3) / (exp(x) - 3) + (exp(x) - 2) / (exp(x) - 2), 2),
 }
 OTHERS = {
     "one sigmoid": SIGMOID,
     "agrees at one number": (exp(x) - 2) * (exp(x) - 3) * (exp(x) - 4),
-    "arguments without a common measure of few": exp(x) / exp(x * ratio(1000, 999)) * exp(x * ratio(1, 999)),
     "another function": log(exp(x)),
     "a condition on e^x": where(exp(x) < 1, 1, 2),
     "an argument that is none": exp(x / exp(x)) / exp(x / exp(x)),
@@ -89,6 +90,39 @@ def test_a_rational_that_is_no_number_of_ours_is_not_told():
 def test_a_hidden_zero_is_positive():
     found = round_enclosures(exact(w * (SIGMOID + MIRRORED) - w, GIVEN), FORMATS["float32"])
     assert (found, np.signbit(found)) == (0, False)
+
+
+HALFWAY = 1 + 2.0**-11  # between two numbers of float16
+
+
+@pytest.mark.parametrize("far", [20000.0, 65504.0, 1e30])
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_value_that_is_next_to_one_between_two_numbers_is_rounded_by_its_side(far, side):
+    root = HALFWAY + w / (1 + exp(x)) * side  # w e^-x, which no precision tells beside 1
+    assert beside(root, {"x": far, "w": 3.0}) == (mpq(HALFWAY), side)
+    assert beside(root, {"x": -far, "w": 0.0}) is None
+    assert beside(root, {"x": 15.0625, "w": 3.0}) is None
+    truth = 1 + 2.0**-10 if side > 0 else 1.0
+    assert round_enclosures(exact(root, {"x": far, "w": 3.0}), FORMATS["float16"]) == truth
+    assert round_enclosures(exact(-root, {"x": far, "w": 3.0}), FORMATS["float16"]) == -truth
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+@pytest.mark.parametrize("x", [20000.0, -20000.0])
+@pytest.mark.parametrize("t", [2.0, -1.0])
+def test_a_gradient_of_logits_far_out_is_rounded_as_40000_bits_say(dtype, x, t):
+    """Its limit is gradOutput * weight * (s - target), s 0 or 1, an odd multiple of half an ULP, and what is beside it
+    is e^-20000."""
+    bits = 7 if dtype is ml_dtypes.bfloat16 else {2: 10, 4: 23}[np.dtype(dtype).itemsize]
+    g, w = np.asarray([1 + 2.0**-bits], dtype), np.asarray([1.5], dtype)
+    found = oracle.golden(
+        "aclnnBinaryCrossEntropyWithLogitsBackward",
+        gradOutput=g, self=np.asarray([x], dtype), target=np.asarray([t], dtype), weightOptional=w, reduction=0,
+    )["out"]  # fmt: skip
+    with gmpy2.context(precision=40000):
+        value = (1 / (1 + gmpy2.exp(-mpfr(float(np.asarray(x, dtype))))) - t) * mpfr(float(g[0])) * mpfr(1.5)
+    with gmpy2.context(precision=bits + 1):
+        assert float(found[0]) == float(+value)
 
 
 def test_other_operands_make_no_other_graphs():
