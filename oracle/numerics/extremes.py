@@ -21,7 +21,7 @@ def highest(values: Array) -> Any:
     if values.size < LONG:
         return values.item(values.argmax())
     with np.errstate(invalid="ignore"):
-        return values.max()
+        return values.max().item()
 
 
 def lowest(values: Array) -> Any:
@@ -29,7 +29,7 @@ def lowest(values: Array) -> Any:
     if values.size < LONG:
         return values.item(values.argmin())
     with np.errstate(invalid="ignore"):
-        return values.min()
+        return values.min().item()
 
 
 def highest_of_rows(rows: Array) -> Array:

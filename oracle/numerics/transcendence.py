@@ -26,7 +26,7 @@ Sum = dict[Any, Any]  # numbers, none of them 0, by the q of their e^q
 
 
 class _Otherwise(Exception):
-    """The formula is made otherwise, or has no value."""
+    """The formula is made otherwise."""
 
 
 class _Fraction(NamedTuple):
@@ -39,7 +39,7 @@ def rational_value(root: Expression, given: Mapping[str, float]) -> Any | None:
     otherwise than by + - * / of rationals and of e^x, expm1 or tanh of rationals."""
     try:
         above, below = _fraction(root, numbers(given), {})
-    except _Otherwise:
+    except (_Otherwise, Undefined):
         return None
     q = max(below)
     value = above.get(q, mpq(0)) / below[q]
@@ -56,7 +56,7 @@ def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> Any 
             if below != _ONE:
                 return None
             total = _added(total, above)
-    except _Otherwise:
+    except (_Otherwise, Undefined):
         return None
     return None if any(total) else total.get(mpq(0), mpq(0))
 
@@ -66,7 +66,7 @@ def beside(root: Expression, given: Mapping[str, float]) -> tuple[Any, int] | No
     below. None where there is no such, or the formula is made otherwise."""
     try:
         above, below = _fraction(root, numbers(given), {})
-    except _Otherwise:
+    except (_Otherwise, Undefined):
         return None
     q = max(below)
     value = above.get(q, mpq(0)) / below[q]
@@ -112,10 +112,7 @@ def _of(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Frac
 
 
 def _number(node: Expression, known: Mapping[str, Any]) -> Any:
-    try:
-        value = rational(node, known)
-    except Undefined:
-        raise _Otherwise from None
+    value = rational(node, known)
     if not isinstance(value, _Rational):  # infinite, NaN
         raise _Otherwise
     return value
@@ -136,7 +133,7 @@ def _power(node: Expression, known: Mapping[str, Any]) -> _Fraction:
 def _reduced(above: Sum, below: Sum) -> _Fraction:
     """A fraction whose denominator is 1 where it can be."""
     if not below:
-        raise _Otherwise  # a division by zero
+        raise Undefined("a division by zero")
     if len(below) > 1:
         return _Fraction(above, below)
     ((q, number),) = below.items()
