@@ -34,16 +34,29 @@ class _Fraction(NamedTuple):
     below: Sum
 
 
+class _Split(NamedTuple):
+    """A fraction as the quotient of the terms of its denominator's largest q, and what that leaves of its numerator."""
+
+    value: Any
+    rest: Sum
+    below: Sum
+
+
 def rational_value(root: Expression, given: Mapping[str, float]) -> Any | None:
     """Return the value of a formula at operands as an mpq where it is rational. None: it is irrational, or made
     otherwise than by + - * / of rationals and of e^x, expm1 or tanh of rationals."""
+    found = _split(root, given)
+    return None if found is None or found.rest else found.value
+
+
+def _split(root: Expression, given: Mapping[str, float]) -> _Split | None:
     try:
         above, below = _fraction(root, numbers(given), {})
     except (_Otherwise, Undefined):
         return None
     q = max(below)
     value = above.get(q, mpq(0)) / below[q]
-    return None if _added(above, below, -value) else value
+    return _Split(value, _added(above, below, -value), below)
 
 
 def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> Any | None:
@@ -64,16 +77,14 @@ def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> Any 
 def beside(root: Expression, given: Mapping[str, float]) -> tuple[Any, int] | None:
     """Return the rational that a value lies next to, closer than any format tells, and on which side: 1 above, -1
     below. None where there is no such, or the formula is made otherwise."""
-    try:
-        above, below = _fraction(root, numbers(given), {})
-    except (_Otherwise, Undefined):
+    found = _split(root, given)
+    if found is None or not found.rest:
         return None
-    q = max(below)
-    value = above.get(q, mpq(0)) / below[q]
-    rest = _added(above, below, -value)
-    if not rest or max(rest) > q - FAR or not (_is_ruled(below) and _is_ruled(rest)):
+    value, rest, below = found
+    near, q = max(rest), max(below)
+    if near > q - FAR or not (_is_ruled(below) and _is_ruled(rest)):
         return None
-    return value, 1 if (rest[max(rest)] > 0) is (below[q] > 0) else -1
+    return value, 1 if (rest[near] > 0) is (below[q] > 0) else -1
 
 
 def _is_ruled(total: Sum) -> bool:
