@@ -279,6 +279,8 @@ def where(condition: Expression, then: Operand, otherwise: Operand) -> Expressio
     A condition that is a value holds unless it is 0; a constant one decides at once, so that a formula may depend on a
     flag.
     """
+    if not isinstance(condition, Expression):
+        raise OracleError(f"where takes a condition on symbols, not {condition!r}; instead of a == b write equal(a, b)")
     if condition.op == "constant":
         return _operand(otherwise if condition.value == 0 else then)
     chosen = condition if condition.is_condition else _node("!=", condition, ZERO)

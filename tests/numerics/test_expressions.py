@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from oracle.model.errors import OracleError
 from oracle.numerics.expressions import (
     ONE,
     PI,
@@ -61,6 +62,11 @@ def test_a_factor_of_one_is_left_out_and_constants_are_folded_exactly():
 def test_a_formula_cannot_branch_in_python():
     with pytest.raises(TypeError, match="where"):
         trace(lambda g, x: g if x > 0 else 0 * g)
+
+
+def test_a_condition_that_python_has_decided_is_refused():
+    with pytest.raises(OracleError, match=r"where takes a condition on symbols, not False; .* write equal\(a, b\)"):
+        trace(lambda x: where(x == 0, 1, x))
 
 
 def test_a_rational_formula_is_told_from_one_with_functions():
