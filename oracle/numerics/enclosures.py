@@ -20,7 +20,7 @@ from ..model.errors import OracleError
 from .expressions import Expression, is_rational
 from .rationals import Undefined, numbers, rational
 from .rounding import round_rational
-from .transcendence import beside, rational_value
+from .transcendence import nearest
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
 PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
@@ -77,13 +77,12 @@ def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval
             yield Ends(low, high, found.above, found.below)
         if precision == LAST:
             break
-        if precision == PATIENCE:
-            if (value := rational_value(root, operands)) is not None:
+        if precision == PATIENCE and (near := nearest(root, operands)) is not None:
+            value, side = near
+            if side == 0:
                 yield Ends(value, value)
                 return
-            if (near := beside(root, operands)) is not None:
-                value, side = near
-                yield Ends(value, high, above=True) if side > 0 else Ends(low, value, below=True)
+            yield Ends(value, high, above=True) if side > 0 else Ends(low, value, below=True)
         precision *= 2
         found = enclose(root, operands, precision)
     # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.

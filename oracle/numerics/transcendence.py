@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from gmpy2 import mpq
 
-from .expressions import Expression, is_rational
+from .expressions import ARITHMETIC, Expression, is_rational
 from .rationals import Undefined, numbers, rational
 
 _Rational = type(mpq())
 _ONE = {mpq(0): mpq(1)}
-FAR = 5000  # an exponent so far above another that e to it is larger whatever the numbers before them, of BITS at most
-BITS = 5000
+BITS = 1250  # of numerators and denominators before powers of e that are compared by their exponents alone
+FAR = 5000  # an exponent so far above another that e to it is larger, whatever numbers of BITS stand before them
 Sum = dict[Any, Any]  # numbers, none of them 0, by the q of their e^q
 
 
@@ -34,64 +34,45 @@ class _Fraction(NamedTuple):
     below: Sum
 
 
-class _Split(NamedTuple):
-    """A fraction as the quotient of the terms of its denominator's largest q, and what that leaves of its numerator."""
-
-    value: Any
-    rest: Sum
-    below: Sum
-
-
-def rational_value(root: Expression, given: Mapping[str, float]) -> Any | None:
-    """Return the value of a formula at operands as an mpq where it is rational. None: it is irrational, or made
-    otherwise than by + - * / of rationals and of e^x, expm1 or tanh of rationals."""
-    found = _split(root, given)
-    return None if found is None or found.rest else found.value
-
-
-def _split(root: Expression, given: Mapping[str, float]) -> _Split | None:
+def nearest(root: Expression, given: Mapping[str, float]) -> tuple[Any, int] | None:
+    """Return the rational that the value of a formula is, and 0; or that it lies next to, closer than any format tells,
+    and on which side: 1 above, -1 below. None: there is no such, or the formula is made otherwise than by + - * / of
+    rationals and of e^x, expm1 or tanh of rationals."""
     try:
         above, below = _fraction(root, numbers(given), {})
     except (_Otherwise, Undefined):
         return None
     q = max(below)
     value = above.get(q, mpq(0)) / below[q]
-    return _Split(value, _added(above, below, -value), below)
+    rest = _added(above, below, -value)
+    if not rest:
+        return value, 0
+    near = max(rest)
+    if near > q - FAR or not (_is_ruled(below) and _is_ruled(rest)):
+        return None
+    return value, 1 if (rest[near] > 0) is (below[q] > 0) else -1
 
 
 def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> Any | None:
     """Return the sum of a formula's values at many operands as an mpq where it is rational. None: it is irrational, or
     its terms are made otherwise or with a denominator that is a sum."""
-    total: Sum = {}
+    total: Counter[Any] = Counter()
     try:
         for given in terms:
             above, below = _fraction(root, numbers(given), {})
             if below != _ONE:
                 return None
-            total = _added(total, above)
+            total.update(above)
     except (_Otherwise, Undefined):
         return None
-    return None if any(total) else total.get(mpq(0), mpq(0))
-
-
-def beside(root: Expression, given: Mapping[str, float]) -> tuple[Any, int] | None:
-    """Return the rational that a value lies next to, closer than any format tells, and on which side: 1 above, -1
-    below. None where there is no such, or the formula is made otherwise."""
-    found = _split(root, given)
-    if found is None or not found.rest:
-        return None
-    value, rest, below = found
-    near, q = max(rest), max(below)
-    if near > q - FAR or not (_is_ruled(below) and _is_ruled(rest)):
-        return None
-    return value, 1 if (rest[near] > 0) is (below[q] > 0) else -1
+    return None if any(number for q, number in total.items() if q) else mpq(total[mpq(0)])
 
 
 def _is_ruled(total: Sum) -> bool:
     """Whether the term of the largest q says the sign and the size of a sum."""
     q, *others = sorted(total, reverse=True)
     sizes = [max(abs(number).numerator.bit_length(), number.denominator.bit_length()) for number in total.values()]
-    return max(sizes) < BITS // 4 and all(q - other > FAR for other in others)
+    return max(sizes) < BITS and all(q - other > FAR for other in others)
 
 
 def _fraction(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Fraction]) -> _Fraction:
@@ -108,7 +89,7 @@ def _of(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Frac
         return _fraction(node.args[1 if rational(node.args[0], known) else 2], known, made)
     if node.op in ("exp", "expm1", "tanh"):
         return _power(node, known)
-    if node.op not in ("neg", "+", "-", "*", "/"):
+    if node.op not in (*ARITHMETIC, "neg"):
         raise _Otherwise
     (a, b), *others = [_fraction(part, known, made) for part in node.args]
     if node.op == "neg":

@@ -14,7 +14,7 @@ from ..catalogue.case import TIERS
 from ..catalogue.loader import default_dir, files, is_kept, load, operator_of
 from ..model.errors import OracleError
 from ..model.kept import make_private, user_cache
-from ..parallel import workers
+from ..parallel import Lost, workers
 from .settings import Settings
 
 MOST = 8  # processes, of 100 MiB each
@@ -36,7 +36,7 @@ def expand_ahead(settings: Settings, tell: Callable[[str], None]) -> None:
     if jobs > 1 and len(missing) >= FEW:
         tell(f"expanding {len(missing)} catalogue files, by {jobs} processes; later runs read the cases from the cache")
         largest_first = sorted(missing, key=lambda file: -file.stat().st_size)
-        with workers(jobs) as pool:
+        with suppress(Lost), workers(jobs) as pool:  # what a lost process has not kept is expanded by the run
             for _ in pool.as_done(_expand, [(file, settings.tier) for file in largest_first]):
                 pass
 

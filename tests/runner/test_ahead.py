@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from small import HEAD
 from oracle.catalogue import load
 from oracle.catalogue import loader as catalogue
 from oracle.catalogue.loader import is_kept
+from oracle.parallel import Lost, Workers
 from oracle.runner import ahead
 from oracle.runner.settings import Settings
 
@@ -55,6 +57,16 @@ def test_a_fault_is_left_to_the_run(files: list[Path]) -> None:
     files[1].write_text(f"{HEAD}  many: {{}}\n")
     ahead.expand_ahead(RUN, lambda text: None)
     assert [is_kept(file, "standard") for file in files] == [True, False, True, True]
+
+
+def test_a_process_that_dies_is_no_fault_of_the_run(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> Iterator[None]:
+        raise Lost("a process of this machine: the work was lost")
+        yield
+
+    monkeypatch.setattr(Workers, "as_done", lost)
+    ahead.expand_ahead(RUN, lambda text: None)
+    assert not any(is_kept(file, "standard") for file in files)
 
 
 def test_without_a_place_to_keep_them_nothing_is_expanded(files: list[Path], tmp_path: Path) -> None:
