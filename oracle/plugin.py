@@ -31,6 +31,7 @@ from .items import (
 )
 from .runner import watch
 from .runner.options import OPTIONS, PROPERTY
+from .runner.packing import packed, unpacked
 
 _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
@@ -189,6 +190,19 @@ def pytest_configure_node(node: Any) -> None:
     if RUN in node.config.stash:
         tells_ends = node.config.option.verbose > 0 or _others_take_part(node.config, _ENDS)
         node.workerinput[PROPERTY] = {**node.config.stash[RUN].for_worker(node), "tells_ends": tells_ends}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any, Any]:
+    """In a worker, let a case's report travel as one string."""
+    data = yield
+    return packed(data) if _is_worker(config) and data else data
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any]) -> Any:
+    found = unpacked(data)
+    return None if found is None else config.hook.pytest_report_from_serializable(config=config, data=found)
 
 
 @pytest.hookimpl(wrapper=True)

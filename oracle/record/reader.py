@@ -94,31 +94,35 @@ class Record:
 
 
 @collector_paused()
-def read(path: str | Path, *, more: Sequence[str] = (), salvage: bool = False) -> Record:
+def read(path: str | Path, *, salvage: bool = False) -> Record:
     """Read a run record. Raises OracleError (with file and line) for anything that is not one.
 
-    ``more``: lines that belong to it and could not be written. ``salvage``: leave out lines that cannot be read, and
-    count them in the notes; the first must be good.
+    ``salvage``: leave out lines that cannot be read, and count them in the notes; the first must be good.
     """
-    path = Path(path)
-    lines, half = _lines(path, more)
-    reading = _Reading(RunHeader.of(_first(path, lines, half)))
+    return lines_of(Path(path), salvage=salvage).record()
+
+
+def lines_of(path: Path, *, salvage: bool = False) -> Lines:
+    """Return what the lines of a file say; as :func:`read`."""
+    lines, half = _lines(path)
+    said = Lines(path, RunHeader.of(_first(path, lines, half)), half)
     for line, where in lines[1:]:
         try:
-            reading.take(_parse(line, where))
+            said.take(_parse(line, where))
         except OracleError as error:
             if not salvage:
                 raise OracleError(f"{error} (`aclnn-oracle report --salvage` leaves such lines out)") from None
-            reading.garbled.append(int(where.rpartition(":")[2]))
-    record = reading.record(path)
-    return replace(record, notes=tuple(_notes(record, reading, half)))
+            said.garbled.append(int(where.rpartition(":")[2]))
+    return said
 
 
-class _Reading:
-    """What the lines of a record have said so far."""
+class Lines:
+    """What the lines of a record have said so far, read or written. ``half``: of a last line that is half-written."""
 
-    def __init__(self, header: RunHeader) -> None:
+    def __init__(self, path: Path, header: RunHeader, half: str = "") -> None:
+        self.path = path
         self.header = header
+        self.half = half
         self.cases: dict[str, CaseRecord] = {}
         self.reruns: Counter[str] = Counter()
         self.end: RunEnd | None = None
@@ -130,25 +134,38 @@ class _Reading:
         if self.end is not None:
             raise OracleError(f"{line.where}: a line after the end line; keep one run in one record")
         if kind == "case":
-            case = from_json(CaseRecord, line)
-            if case.id in self.cases:
-                self.reruns[self.cases.pop(case.id).status] += 1
-            self.cases[case.id] = case
+            self.case(from_json(CaseRecord, line))
         elif kind == "end":
             self.end = RunEnd.of(line)
         else:
             told = f"{line.where}: unknown line type {kind!r}; a record has one run line, case lines and an end"
             raise OracleError(told)
 
-    def record(self, path: Path) -> Record:
+    def case(self, case: CaseRecord) -> None:
+        """Take in a case; of two lines of one id (a rerun) the later one counts."""
+        if case.id in self.cases:
+            self.reruns[self.cases.pop(case.id).status] += 1
+        self.cases[case.id] = case
+
+    @property
+    def changes(self) -> Mapping[str, Sequence[str]]:
+        """What a device changed in its process, with the cases."""
+        found: dict[str, list[str]] = {}
+        for case in self.cases.values():
+            for change in case.notes:
+                found.setdefault(change, []).append(case.id)
+        return found
+
+    def record(self) -> Record:
         duration = None if self.end is None else self.end.duration_s
-        return Record(path, self.header, tuple(self.cases.values()), self.end is not None, duration)
+        record = Record(self.path, self.header, tuple(self.cases.values()), self.end is not None, duration)
+        return replace(record, notes=tuple(_notes(record, self)))
 
 
-def _lines(path: Path, more: Sequence[str]) -> tuple[list[tuple[bytes, str]], str]:
+def _lines(path: Path) -> tuple[list[tuple[bytes, str]], str]:
     """Return the lines with their places, and a sentence about a half-written last line ("" if there is none)."""
     try:
-        raw = (path.read_bytes() + "".join(f"{line}\n" for line in more).encode()).split(b"\n")
+        raw = path.read_bytes().split(b"\n")
     except OSError as error:
         raise OracleError(f"{path}: cannot read the run record: {error.strerror or error}") from None
     tail, half = raw.pop(), ""  # what follows the last newline: nothing, or a line without its end
@@ -185,15 +202,15 @@ def _parse(line: bytes, where: str) -> Fields:
         raise OracleError(f"{where}: not UTF-8 text; is this a run record?") from None
 
 
-def _notes(record: Record, reading: _Reading, half: str) -> Iterator[str]:
-    end, reruns = reading.end, reading.reruns
+def _notes(record: Record, said: Lines) -> Iterator[str]:
+    end, reruns = said.end, said.reruns
     planned, recorded = record.header.planned, len(record.cases)
     if record.header.shard:
         number, _, count = record.header.shard.partition("/")
         yield f"Of the {count} shards of the run only {number} is here."
-    if half:
-        yield half[0].upper() + half[1:] + "."
-    if left := reading.garbled:
+    if said.half:
+        yield said.half[0].upper() + said.half[1:] + "."
+    if left := said.garbled:
         yield f"{len(left):,} lines cannot be read and are left out, the first of them line {left[0]:,}."
     if end is None:
         yield f"The record has no last line: the run died after {recorded:,} of {planned:,} planned cases."
@@ -206,11 +223,7 @@ def _notes(record: Record, reading: _Reading, half: str) -> Iterator[str]:
         yield f"{sum(reruns.values()):,} cases were recorded again; the last line counts (before: {before})."
     if end is not None:
         yield from _count_notes(record, end)
-    running: dict[str, list[str]] = {}
-    for case in record.cases:
-        for change in case.notes:
-            running.setdefault(change, []).append(case.id)
-    yield from told_of_changes(record.header.changed, running)
+    yield from told_of_changes(record.header.changed, said.changes)
 
 
 def _count_notes(record: Record, end: RunEnd) -> Iterator[str]:

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any
 
 from ..model.errors import OracleError
 from .appending import Appending, require_unlocked
-from .reader import Record
+from .codec import from_json
+from .fields import parse_object
+from .reader import Lines, Record, lines_of
 from .resume import cut, spent
-from .types import GOOD, LAYERS, STATUSES, CaseRecord, RunEnd, RunHeader, line_of
+from .types import GOOD, LAYERS, CaseRecord, RunEnd, RunHeader, line_of
 
 
 def plain(value: Any) -> Any:
@@ -52,18 +54,13 @@ def dumps_object(line: Mapping[str, Any]) -> str:
 
 
 class RecordWriter:
-    """The record of one run: counts every case once and, with a path, writes every line at once.
+    """The record of one run: knows every case once and, with a path, writes every line at once.
 
     ``planned`` is known when the first line is written; planned = sum of the statuses holds from then on.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.planned = 0
-        self.statuses: dict[str, str] = {}
-        self._layers: dict[str, dict[str, bool]] = {}  # by id: which layers accept the case
-        self._reasons: dict[str, dict[str, str | None]] = {}  # by operator and id: why a case was skipped
-        self.notes: dict[str, list[str]] = {}  # by what a device changed in its process: the cases
         self.started = time.monotonic()
         self.kept: Path | None = None  # where the record that was there has gone
         self.trouble = ""  # why the file took a line late, or not at all
@@ -75,7 +72,8 @@ class RecordWriter:
 
         Raises OracleError where the file cannot be written, is there and is no record, or is another run's.
         """
-        self.planned = planned
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        self._said = Lines(self.path or Path(), replace(header, started=now, planned=planned))
         self.started = time.monotonic()
         if self.path is None:
             return
@@ -86,19 +84,13 @@ class RecordWriter:
             self._file = Appending(self.path)
         except OSError as error:
             raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self._write(dumps(replace(header, started=now, planned=planned)))
+        self._write(dumps(self._said.header))
         if self._file.held:
             raise OracleError(f"--record {self.path}: cannot be written: {self._file.trouble}")
 
     def go_on(self, record: Record) -> None:
         """Go on writing a record, after its last case. Raises OracleError where it cannot be written, or is another
         run's."""
-        self.planned = record.header.planned
-        for case in record.cases:
-            if case.status != "notrun":
-                self._count(case.id, case.op, case.status, case.reason)
-                self._layers[case.id] = {name: said.passed for name, said in case.verdicts.items()}
         try:
             require_unlocked(record.path)
             self.started = time.monotonic() - spent(record)
@@ -106,50 +98,47 @@ class RecordWriter:
             self._file = Appending(record.path)
         except OSError as error:
             raise OracleError(f"--resume {record.path}: cannot be written: {error.strerror or error}") from None
+        self._said = lines_of(record.path)
 
-    def _count(self, case_id: str, op: str, status: str, reason: str) -> None:
-        self.statuses[case_id] = status
-        self._reasons.setdefault(op, {})[case_id] = reason if status == "skip" else None
-
-    def case(self, text: str) -> tuple[str, str]:
-        """Write a case line as :func:`dumps` made it; of two lines of one id (a rerun) the later one counts.
-
-        Returns the id and the status.
-        """
-        line = json.loads(text)
-        self._count(line["id"], line["op"], line["status"], line["reason"])
-        for note in line.get("notes", ()):
-            self.notes.setdefault(note, []).append(line["id"])
-        self._layers[line["id"]] = {name: said["passed"] for name, said in line["verdicts"].items()}
+    def case(self, text: str) -> CaseRecord:
+        """Write a case line as :func:`dumps` made it, and return the case."""
         self._write(text)
-        return line["id"], line["status"]
+        case = from_json(CaseRecord, parse_object(text, "a case's report"))
+        self._said.case(case)
+        return case
 
     @property
     def left(self) -> int:
-        """How many planned cases have no line."""
-        return max(0, self.planned - len(self.statuses))
+        """How many planned cases have no line, or one that says that they were not run."""
+        return self.counts()["notrun"]
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of cases per status, every status present; they add up to ``planned``."""
-        counted = Counter(self.statuses.values())
-        counted["notrun"] += self.left
-        return {status: counted[status] for status in STATUSES}
+    def counts(self) -> Mapping[str, int]:
+        """Return the number of cases per status, every status present; they add up to what is planned."""
+        return self.record().counts
 
     def layers(self) -> dict[str, tuple[int, int]]:
         """Return per layer how many cases it accepts of those that it judged."""
         accepted: Counter[str] = Counter()
         judged: Counter[str] = Counter()
-        for said in self._layers.values():
-            judged.update(list(said))
-            accepted.update(name for name, passed in said.items() if passed)
+        for case in self._said.cases.values():
+            judged.update(list(case.verdicts))
+            accepted.update(name for name, said in case.verdicts.items() if said.passed)
         return {name: (accepted[name], judged[name]) for name in LAYERS if judged[name]}
+
+    @property
+    def changes(self) -> Mapping[str, Sequence[str]]:
+        """What a device changed in its process, with the cases."""
+        return self._said.changes
 
     def unrun(self) -> list[str]:
         """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""
+        reasons: dict[str, list[str | None]] = {}
+        for case in self._said.cases.values():
+            reasons.setdefault(case.op, []).append(case.reason if case.status == "skip" else None)
         told = []
-        for op, reasons in self._reasons.items():
-            given = [reason for reason in reasons.values() if reason is not None]
-            if len(given) == len(reasons):
+        for op, said in reasons.items():
+            given = [reason for reason in said if reason is not None]
+            if len(given) == len(said):
                 ((reason, _),) = Counter(given).most_common(1)
                 others = len(set(given)) - 1
                 more = f" (and {others} other {'reason' if others == 1 else 'reasons'})" if others else ""
@@ -161,11 +150,16 @@ class RecordWriter:
         """Whether every planned case ended pass, skip or xfail."""
         return all(n == 0 for status, n in self.counts().items() if status not in GOOD)
 
+    def record(self) -> Record:
+        """Return what was recorded so far, what the file has not taken too."""
+        return self._said.record()
+
     def end(self) -> None:
         """Write the last line and close; a second time nothing."""
         if self._file is None:
             return
-        self._write(dumps(RunEnd(self.counts(), round(time.monotonic() - self.started, 3))))
+        self._said.end = RunEnd(self.counts(), round(time.monotonic() - self.started, 3))
+        self._write(dumps(self._said.end))
         self.unwritten, self.trouble = self._file.held, self._file.trouble
         self._file.close()
         self._file = None

@@ -3,6 +3,7 @@ up and writes the report."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,9 @@ from _pytest.terminal import TerminalReporter
 
 from ..model.errors import OracleError
 from ..numerics.environment import ieee_arithmetic
-from ..record.codec import from_json
-from ..record.fields import parse_object
-from ..record.types import GOOD, CaseRecord
 from .options import PROPERTY
 from .session import Run
-from .terminal import MIDDLE, Failures, Progress, Quiet, few
+from .terminal import MIDDLE, Progress, Quiet, failures, few
 
 
 class ControllerHooks:
@@ -32,7 +30,6 @@ class ControllerHooks:
         self.progress: Progress | None = None
         self.reporter, self.told = reporter, False
         self.quiet: Quiet | None = None  # where every line is ours and none is asked for with -v
-        self.failures = Failures()
         if reporter is not None and only_cases and config.option.verbose <= 0:
             reporter.showfspath = False
             self.progress = Progress(run.recorder.left, reporter, run.language)
@@ -49,12 +46,10 @@ class ControllerHooks:
             return
         for key, value in report.user_properties:
             if key == PROPERTY:
-                case_id, status = self.run.recorder.case(str(value))
+                case = self.run.recorder.case(str(value))
                 self._tell_trouble()
                 if self.progress is not None:
-                    self.progress.case(case_id, status)
-                    if status not in GOOD or case_id in self.failures.records:
-                        self.failures.case(from_json(CaseRecord, parse_object(str(value), case_id)))
+                    self.progress.case(case.id, case.status)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.progress is not None:
@@ -72,6 +67,8 @@ class ControllerHooks:
             session.exitstatus = pytest.ExitCode.OK
         if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.quiet is not None:
+            gc.freeze()  # pytest collects five times at its end, and there is nobody's garbage to be found but ours
 
     def _tell_trouble(self) -> None:
         """Say at once, and once, that the record is kept in memory."""
@@ -82,14 +79,12 @@ class ControllerHooks:
 
     @ieee_arithmetic  # the device's, in this process, is not that of digits
     def write_report(self) -> list[str]:
-        """Write the report, of what the record's file has not taken too; return what the terminal should say."""
+        """Write the report; return what the terminal should say."""
         if self.report is None or self.run.record is None:
             return []
-        from ..record.reader import read
         from ..reporting import formats
 
-        record = read(self.run.record, more=self.run.recorder.unwritten)
-        formats.write([record], self.report, language=self.run.language)
+        formats.write([self.run.recorder.record()], self.report, language=self.run.language)
         return [f"report: {self.report}"]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -116,8 +111,8 @@ class ControllerHooks:
             return [*notes, *self.summary]
         if self.quiet.kept_back:
             notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
-        failures = self.failures.lines(language, MIDDLE - min(len(notes), MIDDLE // 4))
-        return [*failures, *few(notes, MIDDLE - len(failures), language), *self.summary]
+        told = failures(self.run.recorder.record().cases, language, MIDDLE - min(len(notes), MIDDLE // 4))
+        return [*told, *few(notes, MIDDLE - len(told), language), *self.summary]
 
 
 def _is_ours(report: Any) -> bool:

@@ -290,7 +290,7 @@ class Run:
         """What the terminal should say above the totals: a device that was not given back, what was not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines += [f"WARNING: {sentence}" for sentence in told_of_changes(self.changed, self.recorder.notes)]
+        lines += [f"WARNING: {sentence}" for sentence in told_of_changes(self.changed, self.recorder.changes)]
         return lines + self.recorder.unrun()
 
     @property

@@ -7,8 +7,7 @@ taken twice as long. At its end: a few failures in full, or the ten biggest kind
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..model.text import bounded
@@ -115,44 +114,24 @@ def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[
     return [language.say(_("Accepted by each layer: {layers}", layers=told))]
 
 
-class Failures:
-    """The cases of a run that did not end well, as far as its end tells of them."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, CaseRecord] = {}  # of two endings of one id the later
-        self.texts: dict[str, str] = {}  # in full, of the first few
-
-    def case(self, record: CaseRecord) -> None:
-        """Take in a case as it ends. What only a report shows is left out: a run may have any number of failures."""
-        if record.ok:
-            self.records.pop(record.id, None)
-            self.texts.pop(record.id, None)
-            return
-        if len(self.texts) < KINDS:
-            self.texts[record.id] = failure.text(record)
-        detail = record.detail and replace(record.detail, worst=(), error_map=(), error_grid=None, traceback="")
-        self.records[record.id] = replace(record, detail=detail, reason=record.reason[:LINE])
-
-    def lines(self, language: Language, room: int) -> list[str]:
-        """What to say of the failures in so many lines: all of it where that fits, else the biggest kinds."""
-        if not self.records:
-            return []
-        if len(self.texts) == len(self.records):
-            full = [line for text in self.texts.values() for line in text.splitlines()]
-            if len(full) <= room:
-                return full
-        found = sorted(clusters(self.records.values()), key=lambda cluster: -cluster.size)
-        lines = [language.say(_n("{n} kind of failure:", "{n} kinds of failure, the biggest first:", len(found)))]
-        lines += [_kind(cluster, language) for cluster in found[:KINDS]]
-        if len(found) > KINDS:
-            left = sum(cluster.size for cluster in found[KINDS:])
-            more = _n("... and {n} more kind, {cases} cases", "... and {n} more kinds, {cases} cases",
-                      len(found) - KINDS, cases=left)  # fmt: skip
-            lines.append(language.say(more))
-        lines.append(
-            language.say(_("-v shows each failure in full; to repeat one: {command}", command=_replay(found[0])))
-        )
-        return lines
+def failures(cases: Iterable[CaseRecord], language: Language, room: int) -> list[str]:
+    """What to say in so many lines of the cases that did not end well: all of it where that fits, else the biggest
+    kinds."""
+    bad = [case for case in cases if not case.ok]
+    if len(bad) <= KINDS:
+        full = [line for case in bad for line in failure.text(case).splitlines()]
+        if len(full) <= room:
+            return full
+    found = sorted(clusters(bad), key=lambda cluster: -cluster.size)
+    lines = [language.say(_n("{n} kind of failure:", "{n} kinds of failure, the biggest first:", len(found)))]
+    lines += [_kind(cluster, language) for cluster in found[:KINDS]]
+    if len(found) > KINDS:
+        left = sum(cluster.size for cluster in found[KINDS:])
+        more = _n("... and {n} more kind, {cases} cases", "... and {n} more kinds, {cases} cases",
+                  len(found) - KINDS, cases=left)  # fmt: skip
+        lines.append(language.say(more))
+    lines.append(language.say(_("-v shows each failure in full; to repeat one: {command}", command=_replay(found[0]))))
+    return lines
 
 
 def _kind(cluster: Cluster, language: Language) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from oracle.record.types import CaseRecord, LayerVerdict
+from oracle.record.types import CaseRecord, LayerVerdict, RunHeader
 from oracle.record.writer import RecordWriter, dumps
 from oracle.reporting.language import ENGLISH
 from oracle.runner.terminal import by_layer
+
+HEADER = RunHeader(1, "cpu", {}, "ascend910b", "mixed", 0, "smoke", (), "inf_nan", None, (), {}, "", "")
 
 
 def written(*cases: tuple[str, str, str]) -> RecordWriter:
     """A record of (operator, status, reason)."""
     writer = RecordWriter(None)
+    writer.begin(len(cases), HEADER)
     for number, (op, status, reason) in enumerate(cases):
         writer.case(dumps(CaseRecord(id=f"{op}/{number}", op=op, dtype="float32", status=status, reason=reason)))
     return writer
@@ -29,6 +32,7 @@ def test_one_case_that_ran_is_enough() -> None:
 
 def test_each_layers_score_counts_a_case_once_however_often_it_ran() -> None:
     writer = RecordWriter(None)
+    writer.begin(2, HEADER)
     for case_id, passed in (("a/b[1]", False), ("a/b[1]", True), ("a/b[2]", False)):
         verdicts = {"structure": LayerVerdict(True), "strict": LayerVerdict(passed)}
         writer.case(dumps(CaseRecord(case_id, "aclnnA", "float32", "pass", verdicts=verdicts)))

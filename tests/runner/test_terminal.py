@@ -14,7 +14,7 @@ from oracle.record.fields import parse_object
 from oracle.record.types import STATUSES, CaseRecord, Detail, RunHeader
 from oracle.record.writer import RecordWriter
 from oracle.reporting.language import CHINESE, ENGLISH
-from oracle.runner.terminal import KINDS, LINE, MIDDLE, PIPE_S, STRANGERS, Failures, Progress, Quiet, few, summary
+from oracle.runner.terminal import KINDS, LINE, MIDDLE, PIPE_S, STRANGERS, Progress, Quiet, failures, few, summary
 
 
 class Reporter:
@@ -70,12 +70,11 @@ def failed(number: int, **changes: Any) -> CaseRecord:
 
 
 def test_few_failures_are_told_in_full_and_many_by_their_ten_biggest_kinds() -> None:
-    failures = Failures()
-    failures.case(failed(0, reason="expected ACLNN_SUCCESS"))
-    assert "  reason   expected ACLNN_SUCCESS" in failures.lines(ENGLISH, MIDDLE)
-    for number in range(3000):
-        failures.case(failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3))
-    lines = failures.lines(ENGLISH, MIDDLE)
+    assert failures([failed(0, status="pass")], ENGLISH, MIDDLE) == []
+    one = [failed(0, reason="expected ACLNN_SUCCESS")]
+    assert "  reason   expected ACLNN_SUCCESS" in failures(one, ENGLISH, MIDDLE)
+    many = [failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3) for number in range(3000)]
+    lines = failures(many, ENGLISH, MIDDLE)
     assert lines[0] == "16 kinds of failure, the biggest first:"
     assert lines[1].split()[:4] == ["1,875", "fail", "aclnnXBackward", "float32:"]
     assert len(lines) == 1 + KINDS + 2
@@ -83,14 +82,7 @@ def test_few_failures_are_told_in_full_and_many_by_their_ten_biggest_kinds() -> 
         "... and 6 more kinds, 450 cases",
         "-v shows each failure in full; to repeat one: aclnn-oracle replay 15",
     ]
-    assert failures.lines(CHINESE, MIDDLE)[0] == "16 类失败，从大到小："
-
-
-def test_a_rerun_that_passes_is_no_failure() -> None:
-    failures = Failures()
-    failures.case(failed(1))
-    failures.case(failed(1, status="pass"))
-    assert failures.lines(ENGLISH, MIDDLE) == []
+    assert failures(many, CHINESE, MIDDLE)[0] == "16 类失败，从大到小："
 
 
 def test_what_others_say_takes_a_few_lines_of_bounded_length_and_none_of_the_terminal() -> None:
