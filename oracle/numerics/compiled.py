@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from . import errorbounds
 from .cheaper import cheap
 from .codes import code
 from .compiled_exp import EXP_RELATIVE, EXP_SINGLE, SINGLE_U, exp, exp_near, exp_single
-from .compiled_operands import CODES, f32, is_beyond, listed, load, load_single, njit, part, picked, room
+from .compiled_operands import f32, is_beyond, listed, load, load_single, njit, operand_codes, part, picked, room
 from .compiled_rounding import EXACTLY, OUT, encoder, quick, quick_near, quick_single
 from .compiled_source import CHUNK, NEAR, SINGLE, Slacks, source
 from .errorbounds import FLOAT64, SECOND_ORDER, Arithmetic, losses, plus, times
@@ -126,44 +126,3 @@ def _elementwise(value: Expression, slacks: Slacks, names: tuple[str, ...], form
     scope["most"] = FORMATS[dtype].max
     exec(loop, scope)
     return keep(scope["run"], f"{dtype}\n{loop}")
-
-
-def judged(graphs: Any, operands: Mapping[str, Any], device: Any, mean: float, region: Any) -> Array | None:
-    """As :func:`.compiled_judged.evaluate`, which is loaded and compiled when a bound is asked for."""
-    from . import compiled_judged
-
-    return compiled_judged.evaluate(graphs, operands, device, mean, region)
-
-
-def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> Array:
-    """As :func:`.compiled_rows.rowwise`, which is loaded when there are rows."""
-    from . import compiled_rows
-
-    return compiled_rows.rowwise(formula, target, codes(g), codes(y))
-
-
-def scatter(
-    formula: Callable[..., Any],
-    rows: tuple[Array, Array, Array],
-    out: Array,
-    *,
-    total: float,
-    relative: float,
-    ignore: int,
-    narrow: bool,
-) -> Array | None:
-    """As :func:`.compiled_classes.scatter`, of arrays, which is loaded when there are classes."""
-    from . import compiled_classes
-
-    given = codes(rows[0]), np.ascontiguousarray(rows[1]), codes(rows[2])
-    return compiled_classes.scatter(formula, given, out, total=total, relative=relative, ignore=ignore, narrow=narrow)
-
-
-def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
-    """What a loop is given: the bits of arrays, and numbers."""
-    return tuple(codes(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
-
-
-def codes(array: Array) -> Array:
-    """A contiguous vector of an operand's bits."""
-    return np.ascontiguousarray(array).reshape(-1).view(CODES[dtype_of(array.dtype).name])

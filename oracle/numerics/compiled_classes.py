@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
-from .compiled_operands import i32, i64, load, njit
+from .compiled_operands import codes_of, i32, i64, load, njit
 from .compiled_rounding import OUT, encoder
 from .expressions import text, trace
 from .machine_code import keep
@@ -39,7 +39,7 @@ def scatter(
     """Clear an output (rows, classes), contiguous, and store the formula's value of each row at its class; return the
     rows whose value is not proved. None where a target is no class, or (``narrow``) none of int32: nothing counts then.
 
-    rows: gradients, one per row or one for all, targets, and weights per class, gradients and weights as ``codes``.
+    rows: gradients, one per row or one for all, targets, and weights per class.
     formula: of gradient, weight and total, which loses ``relative`` at most.
     """
     grad, target, weight = rows
@@ -49,7 +49,17 @@ def scatter(
     clear(content, -content.ctypes.data % LINE if content.size >= PAST else content.size)
     left = np.empty(target.size, np.int64)
     run = _scattering(formula, dtype_of(out.dtype).name)
-    count = run(grad, weight, target, total, relative, ignore, narrow, out.view(OUT[out.itemsize]), left)
+    count = run(
+        codes_of(grad),
+        codes_of(weight),
+        np.ascontiguousarray(target),
+        total,
+        relative,
+        ignore,
+        narrow,
+        out.view(OUT[out.itemsize]),
+        left,
+    )
     return None if count < 0 else left[:count]
 
 

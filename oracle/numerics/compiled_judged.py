@@ -19,8 +19,8 @@ from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .blocks import apart
 from .cheaper import cheap
-from .compiled import SCOPE, operand_codes
-from .compiled_operands import CODES, f64, i64, load, njit, part, u64
+from .compiled import SCOPE
+from .compiled_operands import CODES, f64, i64, load, njit, operand_codes, part, u64
 from .compiled_rounding import OUT, quick
 from .compiled_source import are_numbers, ends, statements
 from .engine import insisted

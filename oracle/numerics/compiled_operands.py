@@ -6,6 +6,8 @@ A function of an operand is compiled for arrays of codes, and for numbers, which
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
+from typing import Any
 
 import llvmlite.binding
 import numba
@@ -14,11 +16,24 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
+from ..model.call import Array
+from ..model.dtypes import dtype_of
+
 njit = numba.njit
 u16, i32, i64, u32, u64, f32, f64 = np.uint16, np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64
 
 # Reinterpreted operands: bfloat16 and float16 have no arithmetic here.
 CODES = {"float32": np.uint32, "bfloat16": np.uint16, "float16": np.int16}
+
+
+def codes_of(array: Array) -> Array:
+    """A contiguous vector of an operand's bits."""
+    return np.ascontiguousarray(array).reshape(-1).view(CODES[dtype_of(array.dtype).name])
+
+
+def operand_codes(operands: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+    """What a loop is given: the bits of arrays, and numbers."""
+    return tuple(codes_of(operands[n]) if isinstance(operands[n], np.ndarray) else float(operands[n]) for n in names)
 
 
 def load_single(operand, i):

@@ -16,7 +16,7 @@ from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from .codes import code
 from .compiled_exp import SINGLE_U
-from .compiled_operands import f32, f64, is_within, listed, load, load_single, njit, u32
+from .compiled_operands import codes_of, f32, f64, is_within, listed, load, load_single, njit, u32
 from .compiled_rounding import OUT, encoder, narrower, quick_single, two_sum
 from .expressions import text, trace
 from .machine_code import keep
@@ -29,11 +29,11 @@ WORDS = 128  # elements whose doubts are looked at as one
 def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> Array:
     """Fill a contiguous target of rows with y * (g - total); return the rows that are not proved.
 
-    g, y: vectors from ``codes``. formula: of (g, y, total), which is that in some order.
+    g, y: of its shape. formula: of (g, y, total), which is that in some order.
     """
     run = _rowwise(formula, dtype_of(target.dtype).name)
     left = np.empty(target.size // target.shape[-1], np.bool_)
-    run(g, y, target.shape[-1], target.reshape(-1).view(OUT[target.itemsize]), left)
+    run(codes_of(g), codes_of(y), target.shape[-1], target.reshape(-1).view(OUT[target.itemsize]), left)
     return np.flatnonzero(left)
 
 

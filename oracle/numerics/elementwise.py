@@ -18,7 +18,7 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures, fractions64, outward, singles, tables
 from .blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
-from .engine import compiled_engine
+from .engine import is_compiled
 from .envelopes import cell_of, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
 from .expressions import ZERO, Expression, is_rational
@@ -53,16 +53,16 @@ def evaluate(
     """Fill the sink. ``rank``: of the output, which a mean's divisor may be made from dim by dim. ``soc``: whose kernel
     is judged. ``flushes``: operations of the device that may answer 0 for subnormal results."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
-    engine = compiled_engine(sink)
+    compiles = is_compiled(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
-    plan = singles.plan_of(graphs, operands, sink.kernel, sink.out.size) if engine is None and not sink.judged else None
+    plan = singles.plan_of(graphs, operands, sink.kernel, sink.out.size) if not (compiles or sink.judged) else None
     doubts: list[Array] = []  # what compiled passes and float32 leave: settled together if that is possible
 
     def fill(index: Index) -> None:
         part, region = work.at(index), sink.region(index)
         with np.errstate(all="ignore"):
-            left = None if engine is None else part.passed(engine, region)
+            left = part.passed(region) if compiles else None
             region.proved_finite = left is not None
             if left is None:
                 left = part.put_all(plan, region)
@@ -74,7 +74,7 @@ def evaluate(
                 part.finish(region)
 
     size, each = region_size(), 4
-    if engine is not None and not sink.judged:
+    if compiles and not sink.judged:
         arrays = [v for v in operands.values() if isinstance(v, np.ndarray)]
         copied = not (sink.is_in_place and all(array.flags.c_contiguous for array in arrays))
         size, each = piece_size(sink.out.size, copied=copied), 1
@@ -328,15 +328,16 @@ class _Work:
 
     # ---- the compiled engine ----
 
-    def passed(self, engine: Any, region: Region) -> Array | None:
+    def passed(self, region: Region) -> Array | None:
         """Make a compiled pass over a region; return the flat indices of what it leaves, None where it does nothing,
-        for the engine does not know a bound."""
-        found: Array | None
+        for no such loop knows a bound."""
         if region.sink.judged:
-            found = engine.judged(self.graphs, self.operands, self.device, self.mean, region)
-        else:
-            found = engine.elementwise(self.graphs, self.operands, region.target)
-        return found
+            from . import compiled_judged
+
+            return compiled_judged.evaluate(self.graphs, self.operands, self.device, self.mean, region)
+        from . import compiled
+
+        return compiled.elementwise(self.graphs, self.operands, region.target)
 
     def settle(self, left: Array, sink: Sink) -> None:
         """Settle what compiled passes and float32 left, by flat indices in the sink."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import threading
-from types import ModuleType
 
 from ..model.errors import OracleError
 from ..model.variables import ENGINE
@@ -34,22 +33,17 @@ def asked_for() -> str:
     return choice
 
 
-def compiled_engine(sink: Sink) -> ModuleType | None:
-    """Return the compiled engine where it is to be used."""
+def is_compiled(sink: Sink) -> bool:
+    """Whether a sink is filled by compiled loops; whoever asks loads them then."""
     global _done
     choice = asked_for()
-    if choice == "numpy":
-        return None
-    if choice == "auto":
-        if sink.out.size < LARGE or not installed():
-            return None
-        with _LOCK:
-            _done += sink.out.size
-            if _done < WORTH * (JUDGED if sink.judged else 1):
-                return None
-    from . import compiled
-
-    return compiled
+    if choice != "auto":
+        return choice == "compiled"
+    if sink.out.size < LARGE or not installed():
+        return False
+    with _LOCK:
+        _done += sink.out.size
+        return _done >= WORTH * (JUDGED if sink.judged else 1)
 
 
 def insisted() -> bool:

@@ -20,7 +20,7 @@ from gmpy2 import mpq
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from .blocks import Index, Lane, axis_last, block_size, blocks, piece_size, pool_for, region_size, run_blocks
-from .engine import compiled_engine
+from .engine import is_compiled
 from .extremes import highest_of_rows, lowest_of_rows
 from .fractions64 import two_sum
 from .proof import U
@@ -56,19 +56,19 @@ def evaluate(
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
     lead, length = grad.shape[:-1], grad.shape[-1]
-    engine = compiled_engine(sink) if length <= CHUNK and made is None and not sink.judged else None
+    at_once = length <= CHUNK and made is None and not sink.judged and is_compiled(sink)
 
     def work(index: Index) -> None:
         rows, part = (made or Rows)(scheme, grad[index], output[index], sink.kernel), sink.at(index)
-        if engine is not None:
-            compiled(engine, rows, part)
+        if at_once:
+            compiled(rows, part)
         elif length <= CHUNK:
             by_rows(rows, part)
         else:
             by_columns(rows, part)
 
     with np.errstate(all="ignore"):
-        size, each = (region_size(), 4) if engine is None else (piece_size(sink.out.size, copied=True), 1)
+        size, each = (piece_size(sink.out.size, copied=True), 1) if at_once else (region_size(), 4)
         run_blocks(blocks(lead, max(1, size // length) if length <= CHUNK else 1), work, each=each)
 
 
@@ -98,10 +98,12 @@ def by_columns(rows: Rows, sink: Sink) -> None:
         region.finish(shifted.exact, shifted.refine)
 
 
-def compiled(engine: Any, rows: Rows, sink: Sink) -> None:
+def compiled(rows: Rows, sink: Sink) -> None:
     """Fill a sink in one compiled pass; the rows that leaves in doubt are evaluated by NumPy."""
+    from .compiled_rows import rowwise
+
     region, length = sink.region((Ellipsis,)), rows.g.shape[-1]
-    doubtful = engine.rowwise(rows.scheme.formula, region.target, rows.g, rows.y)
+    doubtful = rowwise(rows.scheme.formula, region.target, rows.g, rows.y)
     at_once = max(1, AGAIN // length)
     for start in range(0, doubtful.size, at_once):
         some = doubtful[start : start + at_once]

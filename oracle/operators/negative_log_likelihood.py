@@ -17,7 +17,7 @@ from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..model.platforms import Platform
 from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
-from ..numerics.engine import compiled_engine
+from ..numerics.engine import is_compiled
 from ..numerics.expressions import symbol
 from ..numerics.programs import simulate
 from ..numerics.proof import U
@@ -219,12 +219,13 @@ class NegativeLogLikelihood:
 
     def _compiled(self, samples: Samples, total: Any, sink: Sink) -> Array | None:
         """One compiled pass over all samples; the samples that it leaves, None where it does nothing that counts."""
-        engine = compiled_engine(sink) if sink.is_in_place and not sink.judged else None
-        if engine is None:
+        if not (sink.is_in_place and not sink.judged and is_compiled(sink)):
             return None
+        from ..numerics.compiled_classes import scatter
+
         grad = samples.grad[:1] if samples.grad.strides == (0,) else samples.grad
         rows = grad, samples.target, samples.weight
-        found: Array | None = engine.scatter(
+        return scatter(
             formula,
             rows,
             sink.out.reshape(-1, samples.weight.size),
@@ -233,7 +234,6 @@ class NegativeLogLikelihood:
             ignore=samples.ignore,
             narrow=bool(samples.narrow),
         )
-        return found
 
     def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
         """The public kernels, every intermediate in ``compute``; all forms scale the gradient first."""
