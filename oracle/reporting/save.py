@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..model.errors import OracleError
+from ..model.writing import replace
 
 
 def save(path: Path, text: str, made_of: Iterable[Path] = ()) -> None:
@@ -16,19 +16,10 @@ def save(path: Path, text: str, made_of: Iterable[Path] = ()) -> None:
     """
     require_other(path, made_of)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
             path.write_text(text, encoding="utf-8", newline="")
-            return
-        target = path.resolve()  # a link stays one
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            beside.write_text(text, encoding="utf-8", newline="")
-            if target.exists():
-                beside.chmod(target.stat().st_mode)
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        else:
+            replace(path, text)
     except OSError as error:
         raise OracleError(f"{path}: cannot write the report: {error.strerror or error}") from None
 

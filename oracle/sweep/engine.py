@@ -15,6 +15,7 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import Status
+from ..model.writing import replace
 from ..operators import compute, reference
 from ..parallel import HERE, Workers
 from .pairs import CODES, Pairs
@@ -50,15 +51,9 @@ class Progress:
         return self.rows_done == CODES
 
     def save(self, path: Path) -> None:
-        """Replace the file in one step, and leave nothing beside it; OracleError where it cannot be written."""
-        part = path.with_name(f"{path.name}.part")  # of this file alone, whatever other sweeps write there
+        """Write the file; OracleError where that is not possible."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                part.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
-                part.replace(path)
-            finally:  # an interrupt, or a full disk
-                part.unlink(missing_ok=True)
+            replace(path, json.dumps(asdict(self), indent=1))
         except OSError as error:
             why = error.strerror or error
             raise OracleError(f"{path}: progress cannot be written: {why}; name another --state") from None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -94,28 +92,6 @@ def test_an_interrupted_sweep_goes_on_and_ends_with_the_same_counts(tmp_path):
     first.save(path)
     second = run(pairs(OPS[0], "bfloat16", "ascend910b"), None, Progress.load(path, {}), rows=64)
     assert (second.pairs, second.wrong, second.settled_exactly) == (whole.pairs, whole.wrong, whole.settled_exactly)
-
-
-@pytest.mark.parametrize("end", [KeyboardInterrupt, OSError(28, "No space left on device")])
-@pytest.mark.parametrize("step", ["write_text", "replace"])
-def test_a_save_that_does_not_end_keeps_the_old_progress_and_leaves_nothing_beside_it(tmp_path, monkeypatch, step, end):
-    path, other = tmp_path / "state.one", tmp_path / "state.part"
-    other.write_text("mine")
-    Progress({}, rows_done=1).save(path)
-    if step == "write_text":  # ends halfway
-        right = Path.write_text
-        monkeypatch.setattr(Path, step, lambda self, text, **more: (right(self, text[:9], **more), raises(end)))
-    else:
-        monkeypatch.setattr(Path, step, lambda self, target: raises(end))
-    with pytest.raises(KeyboardInterrupt if end is KeyboardInterrupt else OracleError):
-        Progress({}, rows_done=2).save(path)
-    monkeypatch.undo()
-    assert sorted(tmp_path.iterdir()) == [path, other]
-    assert (Progress.load(path, {}).rows_done, other.read_text()) == (1, "mine")
-
-
-def raises(error):
-    raise error
 
 
 def test_progress_of_another_sweep_is_refused(tmp_path):
