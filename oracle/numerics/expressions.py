@@ -108,6 +108,14 @@ class Expression:
     def __invert__(self) -> Expression:
         return _node("not", self)
 
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """Whether this is the same node: nodes are shared. A formula that compares values means :func:`equal`."""
+        if isinstance(other, (int, float, Fraction, np.generic)):
+            raise OracleError(f"{self!r} is no number yet: instead of a == b write equal(a, b), of a != b ~equal(a, b)")
+        return self is other
+
     def __bool__(self) -> bool:
         raise TypeError(f"a formula cannot branch on {self!r} with `if`, `and` or `or`; use where(), & and |")
 
@@ -164,8 +172,9 @@ def symbol(name: str) -> Expression:
 def constant(value: int | float | Fraction) -> Expression:
     """Return a constant, exactly."""
     number = value.item() if isinstance(value, (np.generic, np.ndarray)) and not value.ndim else value
-    if not isinstance(number, (Rational, float)):
-        raise OracleError(f"a formula is made of symbols and numbers, and {reprlib.repr(value)} is neither")
+    if isinstance(number, bool) or not isinstance(number, (Rational, float)):
+        hint = "; instead of a == b write equal(a, b)" if isinstance(number, bool) else ""
+        raise OracleError(f"a formula is made of symbols and numbers, and {reprlib.repr(value)} is neither{hint}")
     return _make("constant", (), Fraction(number))
 
 

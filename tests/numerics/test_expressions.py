@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from oracle.model.errors import OracleError
@@ -64,9 +65,22 @@ def test_a_formula_cannot_branch_in_python():
         trace(lambda g, x: g if x > 0 else 0 * g)
 
 
-def test_a_condition_that_python_has_decided_is_refused():
-    with pytest.raises(OracleError, match=r"where takes a condition on symbols, not False; .* write equal\(a, b\)"):
-        trace(lambda x: where(x == 0, 1, x))
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x, y: where(x == 0, 1, x),
+        lambda x, y: where(x != 0.5, 1, x),
+        lambda x, y: where(x == y, 1, x),
+        lambda x, y: (x == 0) * y,
+        lambda x, y: (x == y) * y,
+        lambda x, y: x * (x != y),
+        lambda x, y: x == y,
+        lambda x, y: x == np.float32(1),
+    ],
+)
+def test_a_comparison_that_python_would_decide_is_refused(formula):
+    with pytest.raises(OracleError, match=r"write equal\(a, b\)"):
+        trace(formula)
 
 
 def test_a_rational_formula_is_told_from_one_with_functions():
