@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .model import loaded as _first  # noqa: F401  notes the time, before other modules are read
 from .numerics.probe import wrong
 
 if TYPE_CHECKING:

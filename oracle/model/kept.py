@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from .loaded import LOADED
+
 PACKAGE = Path(__file__).parents[1]
-_STARTED = time.time()
+_GRAIN = 0.1  # seconds: file systems' clocks go in steps
 _CHECKSUM = 32  # bytes of a sha256
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -43,10 +45,24 @@ def code_digest(package: Path = PACKAGE, rooms: tuple[str, ...] = ()) -> str:
     return total.hexdigest()
 
 
-@cache
 def code_is_as_loaded() -> bool:
-    """Whether no file of the package is newer than this process, so that the digest is that of the code it runs."""
-    return all(path.stat().st_mtime < _STARTED for path in _sources(PACKAGE))
+    """Whether no file of the package has changed since it was first imported, so that the digest is that of the code
+    this process runs. Asked anew each time, for files may change while it runs, whatever times of theirs are kept."""
+    return all(changed_at(path) < LOADED - _GRAIN for path in _every_source())
+
+
+def changed_at(path: str) -> float:
+    """When a file's content last changed, or its name, mode or times: a copy may keep the times of its original."""
+    try:
+        status = Path(path).stat()
+    except OSError:  # it is gone
+        return math.inf
+    return max(status.st_mtime, status.st_ctime)
+
+
+@cache
+def _every_source() -> list[str]:
+    return [str(path) for path in _sources(PACKAGE)]
 
 
 def _sources(package: Path, rooms: tuple[str, ...] = ()) -> list[Path]:

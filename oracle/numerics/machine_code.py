@@ -66,7 +66,7 @@ if hasattr(os, "register_at_fork"):
 def keep(loop: Any, description: str) -> Any:
     """Return a function that numba compiles, told to look in the cache first. ``description``: what decides its machine
     code beside the code of ``ROOMS`` and the types of its operands."""
-    if _COUNTS_APART and code_is_as_loaded():
+    if _COUNTS_APART:
         loop._cache = _Kept(description)  # where numba itself puts a cache (Dispatcher.enable_caching)
     return loop
 
@@ -112,11 +112,15 @@ class _Kept(NullCache):  # type: ignore[misc]  # numba has no stubs
         return CompileResult._rebuild(target, *pickle.loads(body))
 
     def path(self, signature: Any, target: Any) -> Path | None:
-        """Return where the function compiled for a signature is kept; None where it is not."""
-        return only_ours(folder() / self._name(signature, target.codegen()))
+        """Return where the function compiled for a signature is kept; None where it is not, or the code has changed
+        since it was loaded: what is kept would be that of other code."""
+        found = only_ours(folder() / self._name(signature, target.codegen()))
+        return None if found is None or not code_is_as_loaded() else found
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled."""
+        """Keep what was compiled, by the code that its name says."""
+        if not code_is_as_loaded():
+            return
         with suppress(OSError):  # read-only, full, not there: everything works without
             make_private(folder())
             if (place := only_ours(folder())) is not None:

@@ -30,7 +30,7 @@ from ..catalogue.portable import case_to_json
 from ..catalogue.streams import SCHEME
 from ..model.call import Array, TensorSpec
 from ..model.dtypes import DTYPES
-from ..model.kept import code_digest, opened, recalled, sealed, shrink, store
+from ..model.kept import code_digest, code_is_as_loaded, opened, recalled, sealed, shrink, store
 from ..model.storage import memory_of
 from ..operators import OPERATORS, Reference
 from .memory import Memory
@@ -86,12 +86,13 @@ class GoldenCache:
         return memory, {output: Reference(**given) for output, given in found.items()}
 
     def store(self, case: Case, settings: Settings, memory: Memory, references: Mapping[str, Reference]) -> None:
-        """Keep a case's inputs, which no device has had yet, and its references."""
+        """Keep a case's inputs, which no device has had yet, and its references; nothing where the code that made them
+        is not what its digest says any more."""
         parts: dict[str, Any] = {_INPUT + name: memory_of(v) for name, v in memory.inputs.items() if v is not None}
         for output, reference in references.items():
             parts |= {f"{_FIELD}{output} {field.name}": getattr(reference, field.name) for field in fields(reference)}
         content = packed(parts)
-        if len(content) * LARGEST > self.limit:
+        if len(content) * LARGEST > self.limit or not code_is_as_loaded():
             return
         path = self.path(case, settings)
         try:

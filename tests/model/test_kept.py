@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
 
-from oracle.model.kept import only_ours
+from oracle.model import kept
+from oracle.model.kept import code_is_as_loaded, only_ours
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
 
@@ -46,3 +48,23 @@ def test_what_belongs_to_another_user_is_not_ours(tmp_path):
         assert only_ours(file) is None
         os.chown(path, 0, -1)
     assert only_ours(file) is not None
+
+
+def test_code_that_changed_since_it_was_loaded_is_seen_whatever_times_the_new_file_has(tmp_path, monkeypatch):
+    page = tmp_path / "page.py"
+    page.write_text("old")
+    changed = page.stat().st_ctime
+    monkeypatch.setattr(kept, "_every_source", lambda: [str(page)])
+    monkeypatch.setattr(kept, "LOADED", changed + 1)
+    assert code_is_as_loaded()
+    monkeypatch.setattr(kept, "LOADED", changed)
+    page.write_text("new")
+    os.utime(page, (changed - 3600, changed - 3600))  # as cp -p, rsync and tar leave it
+    assert not code_is_as_loaded()
+    page.unlink()
+    assert not code_is_as_loaded()
+
+
+def test_code_counts_as_loaded_from_the_packages_first_import_on():
+    script = "import oracle, sys; print('oracle.model.loaded' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"True\n"

@@ -43,6 +43,13 @@ def test_a_loop_is_compiled_once_for_its_description_and_types(kept):
     assert kept.stat().st_mode & 0o77 == 0
 
 
+def test_code_that_has_changed_since_it_was_loaded_neither_reads_nor_keeps_any(kept, monkeypatch):
+    doubled()
+    monkeypatch.setattr(machine_code, "code_is_as_loaded", lambda: False)
+    assert [doubled(), doubled("other")] == [0, 0]
+    assert len(list(kept.glob("*.code"))) == 1
+
+
 def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_taken_for_each_other(kept):
     """Their names in machine code are made of one Python name and numba's count, which are the same in both."""
     script = """if True:

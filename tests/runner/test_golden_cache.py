@@ -73,6 +73,12 @@ def test_a_case_in_the_cache_is_not_computed_again_and_one_of_other_code_is(sett
     assert len(entries(settings)) == 2
 
 
+def test_what_was_made_by_code_that_has_changed_since_is_not_kept(settings, monkeypatch):
+    monkeypatch.setattr("oracle.runner.golden_cache.code_is_as_loaded", lambda: False)
+    Prepared.make(CASE, settings).keep()
+    assert not entries(settings)
+
+
 def test_a_changed_formula_is_other_code(tmp_path):
     package = Path(oracle.__file__).parent
     copy = tmp_path / "oracle"
