@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,8 @@ def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: i
 
 def _helping(share: Callable[[], None]) -> None:
     set_thread()
-    share()
+    with scratch_apart():
+        share()
 
 
 def _helpers() -> ThreadPoolExecutor:
@@ -151,9 +153,27 @@ def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
     return found.reshape(shape)
 
 
+@contextmanager
+def scratch_apart() -> Iterator[None]:
+    """Within, this thread's scratch arrays are this evaluation's. One that begins inside another's, in a signal handler
+    or a finaliser, gets arrays of its own."""
+    local = _LOCAL.__dict__
+    outer, mine = local.get("scratch"), local.pop("spare", None) or {}
+    local["scratch"] = mine
+    try:
+        yield
+    finally:
+        local["scratch"] = outer
+        if outer is None:
+            local["spare"] = mine  # for the next one
+
+
 def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return this thread's array for a purpose, uninitialised; it is the next caller's after the block is done."""
-    kept: dict[str, Array] = _LOCAL.__dict__.setdefault("scratch", {})
+    """Return this thread's array for a purpose, uninitialised; it is the next caller's after the block is done.
+    Outside :func:`scratch_apart` nothing is kept."""
+    kept: dict[str, Array] | None = _LOCAL.__dict__.get("scratch")
+    if kept is None:
+        return aligned(shape, dtype)
     found = kept.get(slot)
     if found is None or found.shape != shape or found.dtype != dtype:
         found = kept[slot] = aligned(shape, dtype)

@@ -15,7 +15,7 @@ from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import device, elementwise, sums
-from ..numerics.blocks import apart, convert
+from ..numerics.blocks import apart, convert, scratch_apart
 from ..numerics.environment import ieee_arithmetic
 from ..numerics.extremes import some
 from ..numerics.graphs import Elementwise
@@ -246,14 +246,15 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     term_by_term = isinstance(op.computes, Elementwise) and op.terms_shape(ready) == op.output_shape(ready)
     sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
     part = sink.at((None,)) if out.ndim == 0 else sink
-    if isinstance(op.computes, Elementwise):
+    with scratch_apart():
+        if not isinstance(op.computes, Elementwise):
+            op.computes.evaluate(ready, target, part)
+            return sink
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
         if not term_by_term:
             sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.form)
         else:
             elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
-    else:
-        op.computes.evaluate(ready, target, part)
     return sink
 
 
