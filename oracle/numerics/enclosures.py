@@ -254,6 +254,19 @@ def _rising(function: str) -> Callable[[list[Interval], Any, Any], Interval]:
     return apply
 
 
+def _logarithm(function: str, end: int) -> Callable[[list[Interval], Any, Any], Interval]:
+    """A logarithm, which has no value where its argument is the end of its domain and nothing else."""
+    rising = _rising(function)
+
+    def apply(args: list[Interval], down: Any, up: Any) -> Interval:
+        (a,) = args
+        if a.is_point and a.low == end:
+            raise Undefined(f"{function} of {end}")
+        return rising(args, down, up)
+
+    return apply
+
+
 def _negative(a: Interval, down: Any, up: Any) -> Interval:
     """Without loss: Python's own minus would round to the precision of the context that is current."""
     return _between(down.minus(a.high), up.minus(a.low), a.below, a.above)
@@ -292,7 +305,9 @@ OPERATIONS: dict[str, Callable[[list[Interval], Any, Any], Interval]] = {
     "sign": _sign,
     "min": lambda args, down, up: Interval(min(a.low for a in args), min(a.high for a in args)),
     "max": lambda args, down, up: Interval(max(a.low for a in args), max(a.high for a in args)),
-    **{name: _rising(name) for name in ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf")},
+    **{name: _rising(name) for name in ("sqrt", "exp", "expm1", "tanh", "erf")},
+    "log": _logarithm("log", 0),
+    "log1p": _logarithm("log1p", -1),
     "erfc": lambda args, down, up: _between(
         down.erfc(args[0].high), up.erfc(args[0].low), args[0].below, args[0].above
     ),

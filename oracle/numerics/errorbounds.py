@@ -356,7 +356,7 @@ class _Rules:
             return None
         reach = plus(self.error(a), self.error(b))
         reach = plus(reach, plus(self.loss(a).underflow, self.loss(b).underflow))
-        return abs(a - b) <= reach
+        return ~(reach < abs(a - b))  # NaN, of two sides that overflow, decides nothing
 
 
 _NAMES = {

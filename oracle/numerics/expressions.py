@@ -100,10 +100,10 @@ class Expression:
         return _node("<=", _operand(other), self)
 
     def __and__(self, other: Expression) -> Expression:
-        return _node("and", self, other)
+        return _node("and", self, _operand(other))
 
     def __or__(self, other: Expression) -> Expression:
-        return _node("or", self, other)
+        return _node("or", self, _operand(other))
 
     def __invert__(self) -> Expression:
         return _node("not", self)
@@ -197,6 +197,7 @@ def _is(node: Expression, value: int) -> bool:
 
 def _node(op: str, *args: Expression) -> Expression:
     """Make a node. What multiplies or divides by exactly one is left out: it changes nothing in any arithmetic."""
+    _require_kinds(op, args)
     if op == "*" and _is(args[1], 1):
         return args[0]
     if op == "*" and _is(args[0], 1):
@@ -208,6 +209,16 @@ def _node(op: str, *args: Expression) -> Expression:
         if folded is not None:
             return constant(folded)
     return _make(op, args)
+
+
+def _require_kinds(op: str, args: tuple[Expression, ...]) -> None:
+    """Raise OracleError where a condition is used as a number, or a number as a condition."""
+    for k, node in enumerate(args):
+        wanted = op in LOGIC or (op == "where" and k == 0)
+        if node.is_condition and not wanted:
+            raise OracleError(f"{node!r} is a condition and no number: write where({node!r}, 1, 0)")
+        if wanted and not node.is_condition:
+            raise OracleError(f"{node!r} is a number and no condition: write ~equal({node!r}, 0)")
 
 
 def operation(op: str, *args: Expression) -> Expression:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS
+from ..model.errors import OracleError
 from ..model.platforms import CANN, PLATFORMS
 from . import double_double, tables
 from .envelopes import is_linear
@@ -24,6 +25,7 @@ from .expressions import (
     has_rational_way,
     is_rational,
     maximum,
+    place_of,
     substitute,
     symbol,
     symbols_of,
@@ -117,6 +119,9 @@ class Graphs:
         self.facts = Facts([COUNT])
         self._known = known
         self.value = self._graph(scheme.formula)
+        if self.value.is_condition:
+            told = f"{self.value!r} is a condition and no number: write where({self.value!r}, 1, 0)"
+            raise OracleError(f"{place_of(scheme.formula)}: {told}")
         written = scheme.forms or {"": Form(scheme.formula)}
         forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
         self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}
@@ -130,6 +135,9 @@ class Graphs:
         self.departing = named(self.forms, soc) if own is not None and own.departs else None
         condition = named({**scheme.unspecified, **_of_type(scheme.unspecified, dtype)}, soc)
         self.unspecified = None if condition is None else trace(condition, self._of(condition))
+        if not (self.unspecified is None or self.unspecified.is_condition):
+            told = "where an answer is unspecified is a condition, as x > 3 or equal(x, 3); this is a number"
+            raise OracleError(f"{place_of(scheme.formula)}: unspecified: {self.unspecified!r}: {told}")
 
     def _graph(self, formula: Formula) -> Expression:
         result = trace(formula, self._of(formula))

@@ -9,6 +9,7 @@ derives the bounds.
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import dtype_of
+from ..model.errors import OracleError
 from .blocks import Index, Lane, axis_last, block_size, blocks, piece_size, pool_for, region_size, run_blocks
 from .engine import is_compiled
 from .extremes import highest_of_rows, lowest_of_rows
@@ -50,7 +52,10 @@ class RowScheme:
 def evaluate(
     scheme: RowScheme, grad: Array, output: Array, axis: int, sink: Sink, made: type[Rows] | None = None
 ) -> None:
-    """Fill the sink by blocks of whole rows, of the class ``made``."""
+    """Fill the sink by blocks of whole rows, of the class ``made``. Raises OracleError for a formula that it does not
+    evaluate."""
+    if made is None:
+        _require_rows(scheme.formula)
     grad, output = axis_last(grad, axis), axis_last(output, axis)
     sink = sink.moved(axis)
     if grad.ndim == 1:
@@ -70,6 +75,21 @@ def evaluate(
     with np.errstate(all="ignore"):
         size, each = (piece_size(sink.out.size, copied=True), 1) if at_once else (region_size(), 4)
         run_blocks(blocks(lead, max(1, size // length) if length <= CHUNK else 1), work, each=each)
+
+
+@functools.lru_cache(maxsize=64)
+def _require_rows(formula: Callable[[Any, Any, Any], Any]) -> None:
+    """Raise OracleError for a formula that is not y * (g - total), in whatever order: what is proved here is that."""
+    for g, y, total in ((3, 5, 7), (11, -13, 17), (-19, 23, 29)):  # linear in each, it is known by a few values
+        try:
+            found = formula(mpq(g), mpq(y), mpq(total))
+        except (ArithmeticError, AttributeError, TypeError, ValueError):  # made of other things than + - * /
+            found = None
+        if found != y * (g - total):
+            raise OracleError(
+                f"rows of {getattr(formula, '__name__', formula)}(g, y, total): only y * (g - total), in any order, is "
+                "evaluated so; another formula of a row's sum needs an Evaluation of its own"
+            )
 
 
 def blocks_of(shape: tuple[int, ...]) -> Iterator[Index]:
@@ -238,13 +258,15 @@ class Rows:
         return self.size[0]
 
     def magnitudes(self, g: Array, y: Array) -> tuple[Array, Array]:
-        """Return the sum of the terms' magnitudes per row, and whether they are all alike (their rounding errors then
-        add up)."""
+        """Return the sum of the terms' magnitudes per row, infinite ones not among them, and whether they are all alike
+        (their rounding errors then add up)."""
         shape = (*g.shape[:-1], 1)
         size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
         for start in range(0, g.shape[-1], CHUNK):
             part = (Ellipsis, slice(start, start + CHUNK))
             p = np.ascontiguousarray(np.abs(self.terms(part, g, y)))  # a sum's order follows the layout
+            if not np.isfinite(p.sum()):
+                p[~np.isfinite(p)] = 0.0
             size += p.sum(axis=-1, keepdims=True)
             np.maximum(largest, highest_of_rows(p), out=largest)
             np.minimum(smallest, lowest_of_rows(p), out=smallest)

@@ -220,7 +220,10 @@ class Region:
             self.target.reshape(-1)[where] = few
         if self.overflowed and self.sink.judged:
             beyond = np.unravel_index(np.concatenate(self.overflowed), self.target.shape)
-            self.sink.value[beyond] = widen(self.target[beyond])
+            golden = widen(self.target[beyond])
+            # A kernel that does not find the way around an overflow, as float64 did not, answers no finite number.
+            self.sink.unspecified[beyond] |= classes_differ([golden, self.sink.value[beyond]])
+            self.sink.value[beyond] = golden
         if not self.in_place:
             convert(self.target, self.sink.out)
         if self.sink.judged and self.sink.rounded_value:

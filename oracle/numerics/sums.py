@@ -24,7 +24,7 @@ from .expressions import ZERO, is_rational
 from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import program, simulate
 from .proof import U
-from .rationals import numbers, rational
+from .rationals import Undefined, numbers, rational
 from .rounding import widen
 from .rows import expanded, tree_sum
 from .sink import LARGEST, UNIT, Sink, classes_differ, half_ulp
@@ -55,9 +55,11 @@ def _fill(rows: _Rows, table: Sink) -> None:
         table.value[...] = total
     region = table.region((Ellipsis,))
     region.put_between((Ellipsis,), total - slack, total + slack, lambda where: np.asarray(total[where]))
-    region.finish(lambda i: rows.exact(i[0]), lambda where: rows.refined(where[0]))
+    if (beyond := rows.overflowed()).size:
+        region.leave_overflowed(beyond)
     if table.judged:
         table.put_bound((Ellipsis,), total, *rows.freedom())
+    region.finish(lambda i: rows.exact(i[0]), lambda where: rows.refined(where[0]))
 
 
 def kernel(
@@ -122,11 +124,18 @@ class _Rows:
             yield few, next(v.shape for v in few.values() if isinstance(v, np.ndarray))
 
     def refined(self, where: Array) -> tuple[Array, Array, Array]:
-        """The sums of some rows from pairs of float64 numbers."""
+        """The sums of some rows from pairs of float64 numbers; of one that float64 does not hold nothing is known."""
+        found = np.zeros(where.size), np.full(where.size, -np.inf), np.full(where.size, np.inf)
+        finite = np.isfinite(self.total[where])
+        for all_rows, some in zip(found, self._refined(where[finite]), strict=True):
+            all_rows[finite] = some
+        return found
+
+    def _refined(self, where: Array) -> tuple[Array, Array, Array]:
         if not double_double.supports(self.graphs.value, everywhere=True):
             value, slack = self.total[where], self.slack[where]
             return value, value - slack, value + slack
-        high, low = np.array(self.pairs(where)).T
+        high, low = np.array(self.pairs(where)).reshape(-1, 2).T
         error = np.zeros(where.size) if self.exact_terms else self.size[where] * PAIRS
         known = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: perhaps a midpoint itself
         return double_double.beside(high, low, error, self.kernel, np.where(known, 0.0, self.slack[where]))
@@ -143,14 +152,34 @@ class _Rows:
         highs = map(math.fsum, terms)
         return [(high, math.fsum([*row, -high])) for high, row in zip(highs, terms, strict=True)]
 
+    def overflowed(self) -> Array:
+        """Rows whose sum float64 does not hold, or only as NaN, although every operand is finite and every term has a
+        value."""
+        odd = np.flatnonzero(~np.isfinite(self.total)).tolist()
+        return np.array([row for row in odd if self._has_value(row)], np.intp)
+
+    def _has_value(self, row: int) -> bool:
+        given = [v[row] if isinstance(v, np.ndarray) else v for v in self.operands.values()]
+        if not all(np.isfinite(widen(np.asarray(v))).all() for v in given):
+            return False
+        try:
+            for term in self._terms(row):
+                enclosures.enclose(self.graphs.value, term, enclosures.FIRST)
+        except Undefined:
+            return False
+        return True
+
+    def _terms(self, row: int) -> list[dict[str, float]]:
+        """The operands of each term of a row."""
+        return [{n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
+                for k in range(self.shape[1])]  # fmt: skip
+
     def exact(self, row: int) -> Any:
         """The exact sum of a row, or enclosures of it."""
         if self.exact_terms:
             terms = [v for part, n in self.parts(row) for v in np.broadcast_to(self.value(part, n), n).tolist()]
             return sum(map(mpq, expanded(terms)), mpq(0))
-        given = [{n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
-                 for k in range(self.shape[1])]  # fmt: skip
-        root = self.graphs.value
+        given, root = self._terms(row), self.graphs.value
         if is_rational(root):
             return sum((rational(root, numbers(term)) for term in given), mpq(0))
         return self._enclosed(given)
@@ -177,7 +206,7 @@ class _Rows:
         rounded to the kernel's type before it is summed, in any order."""
         lost = self.graphs.bound(FLOAT32)
         mean = 6 * UNIT if COUNT in self.operands else 0.0
-        error, largest, unspecified = (np.zeros(self.shape[0], kind) for kind in (float, float, bool))
+        error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
         smallest = np.full(self.shape[0], math.inf)
         for part, shape in self.parts():
             roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow, self.graphs.departure)
@@ -188,14 +217,16 @@ class _Rows:
                 half_ulp(size + own, self.kernel), size + own
             )  # no rounding changes more than all of it
             error += (own * SECOND_ORDER + stored).sum(axis=-1)
-            largest, smallest = np.maximum(largest, size.max(axis=-1)), np.minimum(smallest, size.min(axis=-1))
+            smallest = np.minimum(smallest, size.min(axis=-1))
+            finite = np.where(np.isfinite(size), size, 0.0)  # what is added to an infinite term may overflow itself
+            largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
         additions = np.where(
             largest <= 2 * smallest, self.shape[1] - 1, min(self.shape[1] - 1, 2 * math.sqrt(self.shape[1]))
         )
         error += UNIT * (additions + 1) * self.size
-        inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (self.size < LARGEST * (1 - 2.0**-10))
-        return np.where(np.isfinite(error), error, 0.0), unspecified | (~inside & np.isfinite(self.total))
+        inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (ordinary < LARGEST * (1 - 2.0**-10))
+        return np.where(np.isfinite(error), error, 0.0), unspecified | (~inside & ~np.isnan(self.total))
 
     def _disputed(self, part: Operands, shape: Shape) -> Array:
         """Which rows hold a term that is not known of the SoC's kernel, or of which right orders make another special
@@ -206,9 +237,12 @@ class _Rows:
             found |= np.broadcast_to(unknown, shape).any(axis=-1)
         (reach,) = program(self.graphs.reach)(part, shape)
         special = [~np.isfinite(v) for v in part.values() if isinstance(v, np.ndarray)]
-        odd = np.any([*special, ~(np.asarray(reach) < LARGEST)], axis=0).any(axis=-1)
+        most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - 2.0**-10)
+        odd = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
         if odd.any():
             few = cast(pick(part, odd), np.float32)
             answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
+            if self.graphs.native is not None:
+                answers.append(self.graphs.natively(few, {}).astype(np.float32))
             found[odd] |= classes_differ([np.broadcast_to(a, (odd.sum(), shape[1])) for a in answers]).any(axis=-1)
         return found

@@ -89,7 +89,7 @@ def kernel_error(
 
     The sum's error is that of any order of additions; e^y has the device's accuracy, and may be 0 where it is subnormal
     if the device is ``flushing``; the product and the difference are rounded once each. What cancels is bounded by what
-    is subtracted, not by the result.
+    is subtracted, not by the result. Finite terms that overflow may do so to the other side than an infinite one.
     """
     count = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
     lost_row = UNIT * (count + 1) * size
@@ -99,7 +99,7 @@ def kernel_error(
     lost_product = (FLOAT32.accuracy["exp"] + 2) * UNIT * product + least * np.abs(total)
     error = e * lost_row * (1 + 2.0**-10) + lost_product + UNIT * np.abs(v) + QUANTUM
     largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + product, e))
-    odd = ~(largest < LARGEST * (1 - 2.0**-10))
+    odd = ~((largest < LARGEST * (1 - 2.0**-10)) & np.isfinite(total))
     unspecified = np.zeros(v.shape, bool)
     if odd.any():
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
@@ -108,7 +108,7 @@ def kernel_error(
         forms = [
             simulate(GRAPH, few, np.float32, flushing=mode, same_bits=True) for mode in {frozenset[str](), flushing}
         ]
-        unclear = (np.isfinite(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
+        unclear = (~np.isnan(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
         unclear = np.broadcast_to(unclear, v.shape)[odd]
         unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | unclear
     return error, unspecified, None

@@ -69,7 +69,10 @@ def formula(g: Any, y: Any, total: Any) -> Any:
 def kernel_error(
     g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array
 ) -> tuple[Array, Array, Array | None]:
-    """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md)."""
+    """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md).
+
+    Finite terms that overflow may do so to the other side than an infinite one.
+    """
     terms = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
     g_size, y_size, limit = np.abs(g), np.abs(y), LARGEST * (1 - 2.0**-10)
     error = g_size + np.abs(total)  # |y| (u ((terms + 4) size + 3 (|g| + |total|)) + q n) + 4 u |v| + 4 q
@@ -81,14 +84,14 @@ def kernel_error(
     error += 4 * UNIT * np.abs(v)
     error += 4 * QUANTUM
     unspecified = np.zeros(v.shape, bool)
-    most = highest(size)
-    if not (highest(g_size) + most < limit and most * highest(y_size) < limit):
+    most, finite = highest(size), np.isfinite(total)
+    if not (highest(g_size) + most < limit and most * highest(y_size) < limit and finite.all()):
         largest = np.maximum.reduce(np.broadcast_arrays(size, g_size + size, size * y_size))
-        odd = ~(largest < limit)
+        odd = ~((largest < limit) & finite)
         error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
         single = [np.broadcast_to(t, v.shape)[odd].astype(np.float32) for t in (g, y, total)]
         forms = [form(*single) for form in FORMS.values()]
-        overflow = np.broadcast_to(np.isfinite(total) & (size >= LARGEST), v.shape)[odd]
+        overflow = np.broadcast_to(~np.isnan(total) & (size >= LARGEST), v.shape)[odd]
         unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | overflow
     return error, unspecified, exactly(g, y, size) if length <= SHORT else None
 

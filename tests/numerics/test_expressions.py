@@ -25,6 +25,7 @@ from oracle.numerics.expressions import (
     walk,
     where,
 )
+from oracle.numerics.graphs import Elementwise
 
 g, x, n = symbol("g"), symbol("x"), symbol("n")
 
@@ -97,3 +98,26 @@ def test_a_graph_with_an_irrational_branch_has_a_rational_way():
 
 def test_substitution_replaces_everywhere():
     assert substitute(g * exp(x) + x, {x: n}) is g * exp(n) + n
+
+
+@pytest.mark.parametrize(
+    ("formula", "told"),
+    [
+        (lambda x, y: y * (x > 0), r"\(0 < x\) is a condition and no number: write where\(\(0 < x\), 1, 0\)"),
+        (lambda x, y: y + 2 * abs(x > 0), "is a condition and no number"),
+        (lambda x, y: where(x > 0, x > 1, y), r"\(1 < x\) is a condition and no number"),
+        (lambda x, y: where(~x, y, x), r"x is a number and no condition: write ~equal\(x, 0\)"),
+        (lambda x, y: where((x > 0) & y, y, x), "y is a number and no condition"),
+        (lambda x, y: where((x > 0) | 1, y, x), "1 is a number and no condition"),
+    ],
+)
+def test_a_condition_is_no_number_and_a_number_no_condition(formula, told):
+    with pytest.raises(OracleError, match=told):
+        trace(formula)
+
+
+def test_a_formulas_value_is_a_number_and_what_is_unspecified_a_condition():
+    with pytest.raises(OracleError, match=r"\(0 < x\) is a condition and no number"):
+        Elementwise(lambda x: x > 0).graphs()
+    with pytest.raises(OracleError, match=r"unspecified: where.* is a condition, .* this is a number"):
+        Elementwise(lambda x: x, unspecified={"": lambda x: where(x > 3, 1, 0)}).graphs()

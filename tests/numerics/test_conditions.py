@@ -1,0 +1,51 @@
+"""Conditions that float64 cannot decide are decided by exact arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle.numerics.elementwise import evaluate
+from oracle.numerics.expressions import equal, exp, log, minimum, where
+from oracle.numerics.graphs import Elementwise
+from oracle.numerics.sink import Sink
+
+
+def value(formula, dtype, **operands):
+    given = {name: np.array([number], dtype) for name, number in operands.items()}
+    sink = Sink(np.empty(1, dtype), dtype, judged=True, filled=True)
+    evaluate(Elementwise(formula), given, sink)
+    return float(sink.out[0]), bool(sink.unspecified[0])
+
+
+@pytest.mark.parametrize(
+    ("formula", "dtype", "g", "x", "right"),
+    [
+        (lambda g, x: where(exp(x) > exp(g), 1, 2), "float16", 1000, 1001, 1),
+        (lambda g, x: where(exp(x) - exp(g) > 0, 1, 2), "float16", 1000, 1001, 1),
+        (lambda g, x: where(exp(x) * exp(g) > 1, 1, 2), "float16", -999, 1000, 1),
+        (lambda g, x: where((x * x * x * x * x) / (g * g * g * g * g) > 1, 1, 2), "float32", 1e38, 2e38, 1),
+        (lambda g, x: where(exp(x) > exp(g), 1, 2), "float16", 1001, 1000, 2),
+        (lambda g, x: log(minimum(exp(x), exp(g))), "float16", 1001, 1000, 1000),
+        (lambda g, x: where(equal(log(exp(x)), x), g, 0), "float16", 3, -719.5, 3),
+        (lambda g, x: exp(-x) * exp(g), "float32", 705, 800, 0),
+    ],
+)
+def test_sides_that_overflow_or_underflow_are_compared_as_real_numbers(formula, dtype, g, x, right):
+    assert value(formula, dtype, g=g, x=x)[0] == right
+
+
+def test_a_logarithm_of_zero_is_what_ieee_arithmetic_makes_of_it():
+    def formula(g, x):
+        return g * log(x)
+
+    assert np.isnan(value(formula, "float32", g=0, x=0)[0])
+    assert value(formula, "float32", g=2, x=0)[0] == -np.inf
+    assert value(lambda g, x: g / log(x), "float32", g=2, x=0)[0] == 0
+
+
+def test_where_a_kernel_may_not_find_the_way_around_an_overflow_it_may_answer_nan():
+    def formula(g, x):
+        return g * exp(x) / ((1 + exp(x)) * (1 + exp(x)))
+
+    assert [value(formula, "float32", g=1, x=x)[1] for x in (60, 500, 2000)] == [False, True, True]

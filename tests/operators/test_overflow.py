@@ -1,0 +1,69 @@
+"""Calls in which a step overflows: one golden, and whatever a right kernel answers is accepted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import oracle
+from oracle import verdict
+from oracle.model.call import Call
+from oracle.operators import compute, reference
+
+INF = np.inf
+MOST = 3e38  # two of these overflow float32
+BEYOND = {  # operator, SoC, dtype, inputs, attributes, output, its shape
+    "0 * e^700, finite in float64": (
+        "KlDiv", "950", "float32", {"gradOutput": [0], "self": [0], "target": [700]}, {"logTarget": True}, "out", 1),
+    "0 * e^720, infinite there too": (
+        "KlDiv", "950", "float32", {"gradOutput": [0], "self": [0], "target": [720]}, {"logTarget": True}, "out", 1),
+    "the same, summed": (
+        "KlDiv", "950", "float32", {"gradOutput": [0], "self": [0], "target": [0, 720]}, {"logTarget": True}, "out", 1),
+    "e^720 of another operator": (
+        "Elu", "950", "float32", {"gradOutput": [0], "selfOrResult": [-720]},
+        {"alpha": 1.0, "scale": 1.0, "inputScale": -1.0, "isResult": False}, "gradInput", 1),
+    "float16's own steps": (
+        "KlDiv", "910b", "float16", {"gradOutput": [100], "self": [0, 0], "target": [1000, -900]}, {"reduction": 1},
+        "out", 2),
+    "float16's own steps, summed": (
+        "KlDiv", "910b", "float16", {"gradOutput": [100], "self": [0], "target": [1000, -900]}, {"reduction": 1},
+        "out", 1),
+    "finite terms to the other side of an infinite one": (
+        "KlDiv", "950", "float32", {"gradOutput": [1e30], "self": [0], "target": [INF, -1e30]}, {}, "out", 1),
+    "the same in a parameter's gradient": (
+        "Prelu", "950", "float32", {"gradOutput": [[INF], [-1e30]], "self": [[-1], [-1e30]], "weight": [1]}, {},
+        "gradWeight", 1),
+    "the same in rows of a sum": (
+        "LogSoftmax", "950", "float32", {"gradOutput": [-MOST, INF, -MOST, 0], "output": [0, 0, 0, 0]}, {"dim": 0},
+        "out", 4),
+    "the same in rows of products": (
+        "Softmax", "950", "float32", {"gradOutput": [-MOST, INF, -MOST, 0], "output": [1, 1, 1, 1]}, {"dim": 0},
+        "out", 4),
+}  # fmt: skip
+
+
+def call_of(name: str) -> Call:
+    op, soc, dtype, inputs, attrs, output, size = BEYOND[name]
+    given = {"reduction": 0, "logTarget": False} if op == "KlDiv" else {}
+    outputs = {output: np.empty(size, dtype)}
+    if op == "Prelu":
+        outputs = {"gradInput": np.empty((2, 1), dtype), **outputs}
+    arrays = {n: np.array(v, dtype) for n, v in inputs.items()}
+    return Call(f"aclnn{op}Backward", f"ascend{soc}", arrays, {**given, **attrs}, outputs)
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_the_public_kernel_answers_is_accepted(name):
+    call, output = call_of(name), BEYOND[name][5]
+    answer = compute(call, numerics="kernel", output=output)
+    assert not np.isfinite(answer).all()
+    judged = verdict.compare(reference(call, output), answer)
+    assert judged.codes is None or not judged.codes.any(), judged
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_golden_is_the_exact_result_whether_its_term_stands_alone_or_in_a_sum(summed):
+    target = np.array([0, 720] if summed else [720], np.float32)
+    zero = np.zeros(1, np.float32)
+    found = oracle.golden("aclnnKlDivBackward", gradOutput=zero, self=zero, target=target, reduction=0, logTarget=True)
+    assert found["out"] == 0
