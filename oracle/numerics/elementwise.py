@@ -53,10 +53,14 @@ def evaluate(
     """Fill the sink. ``rank``: of the output, which a mean's divisor may be made from dim by dim. ``soc``: whose kernel
     is judged. ``flushes``: operations of the device that may answer 0 for subnormal results."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
-    compiles = is_compiled(sink)
+    compiles = not graphs.is_fragile and is_compiled(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
-    plan = singles.plan_of(graphs, operands, sink.kernel, sink.out.size) if not (compiles or sink.judged) else None
+    plan = (
+        singles.plan_of(graphs, operands, sink.kernel, sink.out.size)
+        if not (compiles or sink.judged or graphs.is_fragile)
+        else None
+    )
     doubts: list[Array] = []  # what compiled passes and float32 leave: settled together if that is possible
 
     def fill(index: Index) -> None:

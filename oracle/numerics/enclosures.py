@@ -23,6 +23,10 @@ from .rounding import round_rational
 from .transcendence import nearest
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
+UNTOLD = (
+    f"{LAST} bits do not tell what it rounds to. It may be exactly 0, or halfway between two numbers, which no "
+    "precision tells: write the formula without steps that undo each other, as sqrt(x) * sqrt(x), exp(log(x)) or x + y - x do"
+)
 PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
 
 
@@ -88,7 +92,7 @@ def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval
     # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.
     inwards = (high - low) / 2**64
     yield Ends(low + inwards, high - inwards)
-    raise OracleError(f"{root} at {dict(operands)}: {LAST} bits do not tell what it rounds to")
+    raise OracleError(f"{root} at {dict(operands)}: {UNTOLD}")
 
 
 _FAR = 3000  # beyond 2^3000, and below 2^-3000, every format has the same answer

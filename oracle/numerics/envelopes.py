@@ -16,9 +16,10 @@ import numpy as np
 from ..model.call import Array
 from . import functions
 from .enclosures import constant_value
-from .expressions import Expression, operands, walk
+from .expressions import ZERO, Expression, operands, substitute, walk
 from .special import erf, erfc
 
+NEGLIGIBLE = 2.0**-300
 SHIFT = 19  # bits of float32 below a cell's
 Cells = tuple[Array, Array]  # lower and upper ends
 _SLACK = 1 + 2.0**-40  # NumPy's own rounding in the interval arithmetic
@@ -62,13 +63,25 @@ def table(bound: Expression) -> Array:
     return found
 
 
+@lru_cache(maxsize=1024)
+def is_negligible(bound: Expression, count: str) -> bool:
+    """Whether a bound is far below half the smallest number of every format, whatever its operands are: numbers of
+    float32, and a ``count``."""
+    bound = substitute(bound, {n: ZERO for n in walk(bound) if n.op == "-" and n.args[0] is n.args[1]})  # is it finite?
+    every = dict.fromkeys(operands(bound), (np.array([-(2.0**128)]), np.array([2.0**128])))
+    every[count] = np.array([1.0]), np.array([2.0**63])
+    with np.errstate(all="ignore"):
+        _, high = evaluated(bound, given=every)[bound]
+    return bool(np.all(high <= NEGLIGIBLE))
+
+
 def evaluated(*roots: Expression, given: Mapping[str, Cells]) -> dict[Expression, Cells]:
     """Return the ends, on every cell, of every step of some graphs, a condition's as truth values."""
     found: dict[Expression, Cells] = {}
     for node in walk(*roots):
         args = [found[a] for a in node.args]
         if node.is_constant:
-            value = np.float64(constant_value(node))
+            value = (np.bool_ if node.is_condition else np.float64)(constant_value(node))
             found[node] = np.asarray(value), np.asarray(value)
         elif node.op == "symbol":
             found[node] = given[str(node.value)]

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from .enclosures import constant_value
 from .expressions import (
     ONE,
     ZERO,
@@ -32,7 +33,7 @@ from .expressions import (
     walk,
     where,
 )
-from .facts import Facts, constant_bits, is_power_of_two
+from .facts import NORMAL, Facts, constant_bits, grid, is_power_of_two
 
 FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
 SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation
@@ -63,6 +64,9 @@ FLOAT64 = Arithmetic(
     {"/": 1, "exp": 4, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 16, "sqrt": 1},
 )
 
+
+# The same near the end of its range: a subnormal result may be off by a few of float64's smallest numbers.
+UNDERFLOWING = replace(FLOAT64, quantum=2.0**-1070)
 
 # A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
 _DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
@@ -161,6 +165,8 @@ class _Rules:
     def quantum(self, node: Expression) -> Expression:
         """What an underflow of this operation may lose."""
         if not self.arithmetic.quantum or all(n.op != "symbol" or n.value in self.scalars for n in walk(node)):
+            return ZERO
+        if self.arithmetic is UNDERFLOWING and grid(node) > NORMAL:
             return ZERO
         least = constant(self.arithmetic.quantum)
         if node.op not in self.arithmetic.flushing:
@@ -279,8 +285,13 @@ class _Rules:
     def _exp(self, node: Expression, a: Expression) -> Loss:
         error, lost = self.error(a), self.loss(a)
         scaled = ZERO if error is ZERO else times(constant(SECOND_ORDER), expm1(error))
-        underflow = plus(times(constant(2), times(node, lost.underflow)), self.quantum(node))
+        below = ZERO if self._is_nothing(lost.underflow) else lost.underflow
+        underflow = plus(times(constant(2), times(node, below)), self.quantum(node))
         return Loss(self.accuracy("exp") * SECOND_ORDER, ZERO, underflow, scaled)
+
+    def _is_nothing(self, underflow: Expression) -> bool:
+        """Whether what an argument of e^x may lose changes the result by far less than a rounding."""
+        return underflow.is_constant and constant_value(underflow) <= self.arithmetic.unit * 2.0**-200
 
     def _log(self, node: Expression, a: Expression) -> Loss:
         lost, size = self.loss(a), self.size(a)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 
+from .enclosures import constant_value
 from .expressions import Expression
 
+NORMAL = -900  # an exponent from which on float64 has all its digits, with a margin
 INPUT_BITS = 24  # significant bits of any operand: float32 has most
 
 
@@ -79,3 +82,16 @@ def is_power_of_two(node: Expression) -> bool:
     """Whether a node is a constant +-2^k: a product with it is exact."""
     value = node.value if node.op == "constant" else None
     return isinstance(value, Fraction) and value != 0 and constant_bits(value) == 1
+
+
+@lru_cache(maxsize=4096)
+def grid(node: Expression) -> float:
+    """Return k if a graph's values, of operands that float32 holds, are multiples of 2^k; -inf if none is known."""
+    if node.op == "symbol":
+        return -149
+    if node.is_constant:
+        return math.frexp(constant_value(node))[1] - 53
+    parts = [grid(a) for a in node.args if not a.is_condition]
+    if node.op == "*":
+        return sum(parts)
+    return min(parts) if node.op in ("+", "-", "neg", "abs", "min", "max", "where") else -math.inf

@@ -15,9 +15,10 @@ from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
 from ..model.platforms import CANN, PLATFORMS
 from . import double_double, tables
-from .envelopes import is_linear
-from .errorbounds import FLOAT64, NARROW, Arithmetic, Loss, larger, losses
+from .envelopes import is_linear, is_negligible
+from .errorbounds import FLOAT64, NARROW, UNDERFLOWING, Arithmetic, Loss, larger, losses, plus
 from .expressions import (
+    COMPARISONS,
     ONE,
     ZERO,
     Expression,
@@ -190,8 +191,22 @@ class Graphs:
     @cached_property
     def evaluation(self) -> tuple[float, Expression]:
         """What the float64 evaluation may lose: relative (with 2u for the rounding of an interval's ends), absolute."""
-        (lost,) = losses([self.value], FLOAT64, self.facts)
-        return 0.0 if lost.is_zero else lost.relative + 2 * FLOAT64.unit, lost.running(abs(self.value))
+        arithmetic = UNDERFLOWING if self.is_fragile else FLOAT64
+        (lost,) = losses([self.value], arithmetic, self.facts, frozenset([COUNT]))
+        absolute = lost.running(abs(self.value))
+        absolute = plus(absolute, lost.underflow) if self.is_fragile else absolute
+        return 0.0 if lost.is_zero else lost.relative + 2 * FLOAT64.unit, absolute
+
+    @cached_property
+    def is_fragile(self) -> bool:
+        """Whether a step that underflows in float64 may change a result, as in log(exp(x)) or exp(x) > exp(y). Then
+        only slow ways are taken; a formula can be written so that none does."""
+        nodes = walk(self.value)
+        lost = dict(zip(nodes, losses(list(nodes), UNDERFLOWING, self.facts, frozenset([COUNT])), strict=True))
+        if not is_negligible(lost[self.value].underflow, COUNT):
+            return True
+        decided = [node for node in nodes if node.op in COMPARISONS or node.op == "sign"]
+        return any(_is_near_zero(node, [lost[a].underflow for a in node.args]) for node in decided)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def bound(self, arithmetic: Arithmetic) -> Loss:
@@ -251,6 +266,8 @@ class Graphs:
     @cached_property
     def second_look(self) -> float:
         """From how many elements on a second look at doubtful ones is taken; infinity if there is none."""
+        if self.is_fragile:
+            return math.inf
         if is_rational(self.value) or double_double.supports(self.value, everywhere=True):
             return 1
         return ERROR_FUNCTIONS if double_double.supports(self.value) else math.inf
@@ -259,6 +276,14 @@ class Graphs:
     def may_be_exact(self) -> bool:
         """Whether every order has a way without irrational steps."""
         return all(has_rational_way(order) for order in self.orders)
+
+
+def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:
+    """Whether what underflows may decide a comparison, or a sign: beside a constant other than 0 it does not."""
+    if all(lost is ZERO for lost in underflows):
+        return False
+    beside = [a for a in decision.args if a.is_constant and a is not ZERO]
+    return not (beside and all(is_negligible(lost, COUNT) for lost in underflows))
 
 
 def _curved(node: Expression) -> bool:

@@ -19,6 +19,7 @@ from ..model.dtypes import FORMATS, dtype_of
 from ..model.errors import OracleError
 from . import double_double, enclosures
 from .blocks import blocks
+from .envelopes import is_linear
 from .errorbounds import FLOAT32, SECOND_ORDER
 from .expressions import ZERO, is_rational
 from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
@@ -132,7 +133,7 @@ class _Rows:
         return found
 
     def _refined(self, where: Array) -> tuple[Array, Array, Array]:
-        if not double_double.supports(self.graphs.value, everywhere=True):
+        if self.graphs.is_fragile or not double_double.supports(self.graphs.value, everywhere=True):
             value, slack = self.total[where], self.slack[where]
             return value, value - slack, value + slack
         high, low = np.array(self.pairs(where)).reshape(-1, 2).T
@@ -189,17 +190,32 @@ class _Rows:
         return program(self.graphs.value)(part, shape)[0]
 
     def _enclosed(self, given: list[dict[str, float]]) -> Iterator[enclosures.Ends]:
-        precision = enclosures.FIRST
+        precision, alike = enclosures.FIRST, self._alike(given)
         while precision <= enclosures.LAST:
-            found = [enclosures.enclose(self.graphs.value, term, precision) for term in given]
-            low, high = sum((mpq(e.low) for e in found), mpq(0)), sum((mpq(e.high) for e in found), mpq(0))
+            low = high = mpq(0)
+            for times, term in alike:
+                found = enclosures.enclose(self.graphs.value, term, precision)
+                ends = sorted((times * mpq(found.low), times * mpq(found.high)))
+                low, high = low + ends[0], high + ends[1]
             yield enclosures.Ends(low, high)
             if precision == enclosures.PATIENCE and (value := rational_sum(self.graphs.value, given)) is not None:
                 yield enclosures.Ends(value, value)
                 return
             precision *= 2
-        told = f"{enclosures.LAST} bits do not tell what it rounds to"
-        raise OracleError(f"the sum of {self.graphs.value} over {len(given)} terms, the first at {given[0]}: {told}")
+        where = f"the sum of {self.graphs.value} over {len(given)} terms, the first at {given[0]}"
+        raise OracleError(f"{where}: {enclosures.UNTOLD}")
+
+    def _alike(self, given: list[dict[str, float]]) -> list[tuple[mpq, dict[str, float]]]:
+        """The terms with how often each counts. Where all are in proportion to the gradient, those that differ in it
+        alone are one, and none where their gradients cancel."""
+        name = self.graphs.scheme.gradient
+        if not is_linear(self.graphs.value, name):
+            return [(mpq(1), term) for term in given]
+        found: dict[tuple[tuple[str, float], ...], mpq] = {}
+        for term in given:
+            others = tuple((n, v) for n, v in term.items() if n != name)
+            found[others] = found.get(others, mpq(0)) + mpq(term[name])
+        return [(times, {**dict(others), name: 1.0}) for others, times in found.items() if times]
 
     def freedom(self) -> tuple[Array, Array]:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from oracle.numerics.elementwise import evaluate
-from oracle.numerics.expressions import equal, exp, log, minimum, where
+from oracle.numerics.expressions import equal, exp, log, minimum, sign, where
 from oracle.numerics.graphs import Elementwise
 from oracle.numerics.sink import Sink
+from oracle.operators import OPERATORS
 
 
 def value(formula, dtype, **operands):
@@ -28,7 +31,7 @@ def value(formula, dtype, **operands):
         (lambda g, x: where(exp(x) > exp(g), 1, 2), "float16", 1001, 1000, 2),
         (lambda g, x: log(minimum(exp(x), exp(g))), "float16", 1001, 1000, 1000),
         (lambda g, x: where(equal(log(exp(x)), x), g, 0), "float16", 3, -719.5, 3),
-        (lambda g, x: exp(-x) * exp(g), "float32", 705, 800, 0),
+        (lambda g, x: exp(-x) * exp(g), "float32", 705, 800, np.float32(math.exp(-95))),
     ],
 )
 def test_sides_that_overflow_or_underflow_are_compared_as_real_numbers(formula, dtype, g, x, right):
@@ -49,3 +52,27 @@ def test_where_a_kernel_may_not_find_the_way_around_an_overflow_it_may_answer_na
         return g * exp(x) / ((1 + exp(x)) * (1 + exp(x)))
 
     assert [value(formula, "float32", g=1, x=x)[1] for x in (60, 500, 2000)] == [False, True, True]
+
+
+def test_no_formula_of_this_package_may_lose_what_underflows_in_float64():
+    for operator in OPERATORS.values():
+        for each in operator.each:
+            if isinstance(each.computes, Elementwise):
+                assert not any(each.computes.graphs(mean=mean).is_fragile for mean in (False, True)), each.name
+
+
+@pytest.mark.parametrize(
+    ("formula", "is_fragile"),
+    [
+        (lambda x, y: x * y * x * y, False),
+        (lambda x, y: x * x * x * x * x * x * x, True),
+        (lambda x, y: y / (1 + exp(-x)), False),
+        (lambda x, y: y * exp(-x) / exp(-x), True),
+        (lambda x, y: where(x * y > 0, x, y), False),
+        (lambda x, y: where(exp(x) > 0.5, x, y), False),
+        (lambda x, y: where(exp(x) > exp(y), x, y), True),
+        (lambda x, y: sign(exp(x) - exp(y)), True),
+    ],
+)
+def test_what_underflows_is_seen_in_the_formula(formula, is_fragile):
+    assert Elementwise(formula).graphs().is_fragile is is_fragile
