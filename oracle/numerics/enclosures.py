@@ -25,7 +25,7 @@ from .transcendence import nearest
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
 UNTOLD = (
     f"{LAST} bits do not tell what it rounds to. It may be exactly 0, or halfway between two numbers, which no "
-    "precision tells: write the formula without steps that undo each other, as sqrt(x) * sqrt(x), exp(log(x)) or x + y - x do"
+    "precision tells: write the formula without steps that undo each other, as sqrt(x) * sqrt(x) or exp(log(x)) do"
 )
 PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
 
