@@ -17,7 +17,7 @@ from gmpy2 import mpfr, mpq
 
 from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
-from .expressions import Expression, is_rational
+from .expressions import ONE, Expression, is_rational
 from .rationals import Undefined, numbers, rational
 from .rounding import round_rational
 from .transcendence import nearest
@@ -25,7 +25,7 @@ from .transcendence import nearest
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
 UNTOLD = (
     f"{LAST} bits do not tell what it rounds to. It may be exactly 0, or halfway between two numbers, which no "
-    "precision tells: write the formula without steps that undo each other, as sqrt(x) * sqrt(x) or exp(log(x)) do"
+    "precision tells: write the formula without steps that undo each other, as log(exp(x)) or tanh(x) / tanh(x) do"
 )
 PATIENCE = 256  # bits that tell nearly all but a value which is exactly halfway
 
@@ -143,7 +143,12 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> 
         if node.is_condition:
             raise AssertionError("a condition has no enclosure")  # pragma: no cover
         if node.op == "*" and node.args[0] is node.args[1]:
-            return _square(value(node.args[0]), down, up)
+            made = value(node.args[0])  # of a root too, which may have no value
+            return value(node.args[0].args[0]) if node.args[0].op == "sqrt" else _square(made, down, up)
+        if node.op == "exp" and (parts := _power(node)) is not None:
+            base, exponent = map(value, parts)
+            if base.is_point and exponent.is_point and base.low > 0:
+                return _between(down.pow(base.low, exponent.low), up.pow(base.low, exponent.low))
         return OPERATIONS[node.op]([value(a) for a in node.args], down, up)
 
     def _holds(condition: Expression) -> bool:
@@ -157,6 +162,18 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> 
         return _compared(condition, operands, precision, [value(a) for a in condition.args])
 
     return value(root)
+
+
+def _power(node: Expression) -> tuple[Expression, Expression] | None:
+    """Base and exponent of e^(b log a), which is exact where a^b is a number."""
+    (argument,) = node.args
+    if argument.op == "log":
+        return argument.args[0], ONE
+    if argument.op == "*":
+        for one, other in (argument.args, argument.args[::-1]):
+            if one.op == "log":
+                return one.args[0], other
+    return None
 
 
 def _compared(condition: Expression, operands: Mapping[str, float], precision: int, ends: list[Interval]) -> bool:

@@ -162,3 +162,23 @@ def test_products_and_quotients_are_the_hull_of_their_corners():
                 corners = [(one, other) for one in (a.low, a.high) for other in (b.low, b.high)]
                 assert found.low == min(getattr(down, operation)(*corner) for corner in corners)
                 assert found.high == max(getattr(up, operation)(*corner) for corner in corners)
+
+
+@pytest.mark.parametrize(
+    ("root", "x", "wanted"),
+    [
+        (exp(ratio(1, 2) * log(x)), 2.25, 1.5),
+        (exp(log(x) * -2), 0.25, 16.0),
+        (exp(log(x)), 3.0, 3.0),
+        (sqrt(x) * sqrt(x), 1.5, 1.5),
+        (y * exp(ratio(3, 4) * log(x)), 16.0, 8.0),
+    ],
+)
+def test_powers_and_roots_that_are_numbers_are_exact(root, x, wanted):
+    found = next(exact(root, {"x": x, "y": 1.0}))
+    assert found.low == found.high == wanted
+
+
+def test_a_root_of_what_is_below_zero_has_no_value_even_squared():
+    with pytest.raises(Undefined):
+        next(exact(sqrt(x) * sqrt(x), {"x": -1.0}))
