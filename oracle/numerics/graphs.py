@@ -197,16 +197,10 @@ class Graphs:
         absolute = plus(absolute, lost.underflow) if self.is_fragile else absolute
         return 0.0 if lost.is_zero else lost.relative + 2 * FLOAT64.unit, absolute
 
-    @cached_property
+    @property
     def is_fragile(self) -> bool:
-        """Whether a step that underflows in float64 may change a result, as in log(exp(x)) or exp(x) > exp(y). Then
-        only slow ways are taken; a formula can be written so that none does."""
-        nodes = walk(self.value)
-        lost = dict(zip(nodes, losses(list(nodes), UNDERFLOWING, self.facts, frozenset([COUNT])), strict=True))
-        if not is_negligible(lost[self.value].underflow, COUNT):
-            return True
-        decided = [node for node in nodes if node.op in COMPARISONS or node.op == "sign"]
-        return any(_is_near_zero(node, [lost[a].underflow for a in node.args]) for node in decided)
+        """Whether a step that underflows in float64 may change a result; then only slow ways are taken."""
+        return is_fragile(self.value)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def bound(self, arithmetic: Arithmetic) -> Loss:
@@ -276,6 +270,17 @@ class Graphs:
     def may_be_exact(self) -> bool:
         """Whether every order has a way without irrational steps."""
         return all(has_rational_way(order) for order in self.orders)
+
+
+@lru_cache(maxsize=KEPT)
+def is_fragile(value: Expression) -> bool:
+    """Whether a step of a graph that underflows in float64 may change a result, as in log(exp(x)) or exp(x) > exp(y)."""
+    nodes, count = walk(value), frozenset([COUNT])
+    lost = dict(zip(nodes, losses(list(nodes), UNDERFLOWING, Facts(count), count), strict=True))
+    if not is_negligible(lost[value].underflow, COUNT):
+        return True
+    decided = [node for node in nodes if node.op in COMPARISONS or node.op == "sign"]
+    return any(_is_near_zero(node, [lost[a].underflow for a in node.args]) for node in decided)
 
 
 def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:
