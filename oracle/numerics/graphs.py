@@ -274,7 +274,7 @@ class Graphs:
 
 @lru_cache(maxsize=KEPT)
 def is_fragile(value: Expression) -> bool:
-    """Whether a step of a graph that underflows in float64 may change a result, as in log(exp(x)) or exp(x) > exp(y)."""
+    """Whether a step that underflows in float64 may change a graph's result, as in log(exp(x)) or exp(x) > exp(y)."""
     nodes, count = walk(value), frozenset([COUNT])
     lost = dict(zip(nodes, losses(list(nodes), UNDERFLOWING, Facts(count), count), strict=True))
     if not is_negligible(lost[value].underflow, COUNT):
