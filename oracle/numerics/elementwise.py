@@ -56,11 +56,8 @@ def evaluate(
     compiles = not graphs.is_fragile and is_compiled(sink)
     mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
-    plan = (
-        singles.plan_of(graphs, operands, sink.kernel, sink.out.size)
-        if not (compiles or sink.judged or graphs.is_fragile)
-        else None
-    )
+    wide = compiles or sink.judged or graphs.is_fragile
+    plan = None if wide else singles.plan_of(graphs, operands, sink.kernel, sink.out.size)
     doubts: list[Array] = []  # what compiled passes and float32 leave: settled together if that is possible
 
     def fill(index: Index) -> None:
