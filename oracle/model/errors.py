@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 from .text import bounded
 
 _LONGEST = 8192  # bytes
@@ -17,6 +20,14 @@ class OracleError(ValueError):
 
 class DeviceFault(RuntimeError):
     """What a device or its runtime said when a call went wrong."""
+
+
+def meant(value: object, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` with the closest of the known names, whatever the case of their letters; nothing
+    where none is close."""
+    by_letters = {name.lower(): name for name in known}
+    close = get_close_matches(str(value).lower(), by_letters, 1)
+    return f" (did you mean {by_letters[close[0]]!r}?)" if close else ""
 
 
 def unknown(kind: str, value: object, known: object) -> OracleError:

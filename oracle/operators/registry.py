@@ -18,13 +18,10 @@ from pathlib import Path
 
 from ..model.errors import OracleError, unknown
 from ..model.imported import attribute_of
-from ..numerics.expressions import Formula, place_of, symbols_of, trace
-from ..numerics.graphs import COUNT, Elementwise
 from .operator import Operator
 
 GROUP = "aclnn_oracle.operators"
 _PAGE = re.compile(r".*_backward(_v\d+)?\Z")
-_POINTERS = ("workspaceSize", "executor")
 
 
 class Registry(Mapping[str, Operator]):
@@ -75,12 +72,13 @@ class Registry(Mapping[str, Operator]):
         known = self._found.get(found.name)
         if known is not None and known.origin != "aclnn-oracle" and self._folders.get(found.name) == _folder(module):
             return known  # named twice
-        self._add(replace(found, origin=origin))
+        from .page_checks import accepted  # the pages of this package need none of it
+
+        self._add(accepted(replace(found, origin=origin)))
         self._folders[found.name] = _folder(module)
         return self._found[found.name]
 
     def _add(self, found: Operator) -> None:
-        _well_formed(found)
         known = self.clash(found.name, found.slug)
         if known is not None:
             same_name = found.name.lower() == known.name.lower()
@@ -158,53 +156,6 @@ def _imported(text: str, origin: str) -> Operator:
     if not isinstance(found, Operator):
         raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
     return found
-
-
-def _well_formed(op: Operator) -> None:
-    """Refuse a declaration that cannot work, told as what is wrong with it."""
-    names = [p.name for p in op.parameters]
-    problems = [f"two parameters are called {n}" for n in sorted(set(names)) if names.count(n) > 1]
-    problems += [f"{n} is the name of an out-parameter of every first phase" for n in names if n in _POINTERS]
-    if not re.fullmatch(r"aclnn[A-Z]\w*", op.name):
-        problems.append("the name must begin with aclnn and a capital, as in aclnnMyOpBackward")
-    if not op.names("output"):
-        problems.append("it has no output")
-    if not any(getattr(p.role, "name", "") == "main operand" for p in op.parameters):
-        problems.append("no input has the role MAIN")
-    problems += [f"empty names {n}, which is no input" for n in op.empty if n not in op.names("input")]
-    problems += _symbol_problems(op)
-    if problems:
-        raise OracleError(f"operator {op.name} of {op.origin}: {'; '.join(problems)}")
-
-
-def _symbol_problems(op: Operator) -> Iterator[str]:
-    """Yield what formulas and points name that is no operand, and operands that no formula reads."""
-    plain = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
-    known = {p.symbol for p in op.parameters if p.symbol} | {COUNT} | set(op.scalars(plain) if op.scalars else ())
-    told = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
-    schemes = [each.computes for each in op.each if isinstance(each.computes, Elementwise)]
-    read: set[str] = set()
-    for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
-        read.update(symbols_of(formula))
-        yield from _tracing_problems(place, formula)
-        for name in symbols_of(formula):
-            if name not in known:
-                yield f"its {place} reads {name}, the symbol of no parameter; {told}"
-    yield from (f"points names {name}, the symbol of no parameter; {told}" for name in op.points if name not in known)
-    if len(schemes) == len(op.each):
-        for p in op.inputs():
-            if p.symbol and p.symbol not in read:
-                yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
-
-
-def _tracing_problems(place: str, formula: Formula) -> Iterator[str]:
-    """Yield what a formula does that cannot be done with symbols."""
-    try:
-        trace(formula)
-    except OracleError as error:
-        yield f"its {place}: {error}"
-    except Exception as error:
-        yield f"its {place}: {place_of(formula)}: fails on symbols: {type(error).__name__}: {error}"
 
 
 OPERATORS = Registry()
