@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from .text import bounded
 
@@ -18,6 +17,10 @@ class OracleError(ValueError):
         super().__init__(bounded(str(message), _LONGEST))
 
 
+class OracleWarning(UserWarning):
+    """What is worth knowing and stops nothing."""
+
+
 class DeviceFault(RuntimeError):
     """What a device or its runtime said when a call went wrong."""
 
@@ -25,6 +28,8 @@ class DeviceFault(RuntimeError):
 def meant(value: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` with the closest of the known names, whatever the case of their letters; nothing
     where none is close."""
+    from difflib import get_close_matches  # for messages alone
+
     by_letters = {name.lower(): name for name in known}
     close = get_close_matches(str(value).lower(), by_letters, 1)
     return f" (did you mean {by_letters[close[0]]!r}?)" if close else ""

@@ -1,22 +1,25 @@
 """The operators: the pages of this package, and those that other packages bring.
 
 A page is a module of this folder named after its operator. From outside come the entry points of the group
-``aclnn_oracle.operators`` and what ``--operator module:NAME`` names; both are registered before anything asks.
+``aclnn_oracle.operators`` and what ``--operator module:NAME`` names; both are registered before anything asks. An
+entry point that cannot be registered is a warning: whoever does not ask for its operator goes on without it.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from ..model.errors import OracleError, unknown
+from ..model.errors import OracleError, OracleWarning
 from ..model.imported import attribute_of
 from .operator import Operator
 
@@ -32,6 +35,7 @@ class Registry(Mapping[str, Operator]):
         self._folders: dict[str, Path] = {}
         self._loaded = False
         self._added: dict[str, str] = {}  # names of what was added, by module:NAME
+        self._unusable: list[str] = []  # what is wrong with each entry point that could not be registered
 
     def __getitem__(self, name: str) -> Operator:
         return (self._found if self._loaded else self._all())[name]
@@ -51,8 +55,29 @@ class Registry(Mapping[str, Operator]):
             for page in pages():
                 self._add(importlib.import_module(f"{__package__}.{page}").OPERATOR)
             for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-                self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {_package(entry)}")
+                self._announced(entry)
         return self._found
+
+    def _announced(self, entry: EntryPoint) -> None:
+        try:
+            self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {_package(entry)}")
+        except OracleError as error:
+            from multiprocessing import parent_process
+
+            self._unusable.append(str(error))
+            if parent_process() is None and "PYTEST_XDIST_WORKER" not in os.environ:  # those before it have told
+                warnings.warn(f"{error}; its operator is left out", OracleWarning, stacklevel=2)
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """The names of what was added."""
+        return tuple(self._added.values())
+
+    @property
+    def unusable(self) -> tuple[str, ...]:
+        """What is wrong with the entry points whose operators are left out."""
+        self._all()
+        return tuple(self._unusable)
 
     def add(self, text: str) -> Operator:
         """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
@@ -122,11 +147,18 @@ def operator_named(name: str) -> Operator:
     found = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
     if found is not None:
         return found
-    begins = _letters(name).removeprefix("aclnn")
+    raise unknown_operator(name)
+
+
+def unknown_operator(name: object) -> OracleError:
+    """Return the error for an operator that is not registered: which may be meant, or how one becomes known."""
+    begins = _letters(str(name)).removeprefix("aclnn")
     close = next((op for op in OPERATORS.values() if begins and _letters(op.slug).startswith(begins)), None)
-    if close is None:
-        raise unknown("operator", name, OPERATORS)
-    raise OracleError(f"unknown operator {name!r}; did you mean {close.name}, or {close.slug}?")
+    told = [f"did you mean {close.name}, or {close.slug}?"] if close is not None else []
+    told += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
+    if not told:
+        told = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
+    return OracleError(f"unknown operator {name!r}; {'; '.join(told)}")
 
 
 def _letters(name: str) -> str:
@@ -143,9 +175,8 @@ def _folder(module: object) -> Path:
     return Path(str(getattr(module, "__file__", "."))).resolve().parent
 
 
-def _package(entry: object) -> str:
-    dist = getattr(entry, "dist", None)
-    return f"{dist.name} {dist.version}" if dist is not None else "an unknown package"
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown package"
 
 
 def _imported(text: str, origin: str) -> Operator:

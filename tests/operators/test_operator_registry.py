@@ -36,8 +36,8 @@ def test_a_module_that_does_not_import_is_one_message(source, told, tmp_path, mo
         ("silu", "did you mean aclnnSiluBackward, or silu_backward?"),
         ("aclnnSilu", "did you mean aclnnSiluBackward"),
         ("Softmax_Backward", "did you mean aclnnSoftmaxBackward"),
-        ("aclnnSoftmaks", "known: "),
-        ("aclnn", "known: "),
+        ("aclnnSoftmaks", "--operator module:NAME makes one of your own known; known: "),
+        ("aclnn", "--operator module:NAME makes one of your own known; known: "),
     ],
 )
 def test_an_unknown_operator_is_told_with_the_one_that_was_meant(name, told):
