@@ -6,14 +6,18 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from .commands import COMMANDS
-from .model.errors import OracleError
+from .model.errors import OracleError, OracleWarning
 from .runner import watch
 
-OF_OPERATORS = ("golden", "power", "sweep", "convert", "coverage", "info")  # take --operator as run and replay do
+# take --operator as run and replay do
+OF_OPERATORS = ("golden", "power", "sweep", "convert", "export-golden", "coverage", "info")
 DESCRIPTION = """\
 Conformance of CANN operators: run cases on a device under test, judge every output against a correctly rounded golden,
 write a report. Start with:
@@ -60,6 +64,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
+    with warnings.catch_warnings():
+        warnings.showwarning = partial(_show_warning, warnings.showwarning)
+        return _status_of(words)
+
+
+def _show_warning(others: Callable[..., None], message: Warning | str, kind: type[Warning], *place: Any) -> None:
+    """Show a warning of ours as the line that it is; others with their place, as ever."""
+    if issubclass(kind, OracleWarning):
+        print(f"aclnn-oracle: warning: {message}", file=sys.stderr)
+    else:
+        others(message, kind, *place)
+
+
+def _status_of(words: list[str]) -> int:
     try:
         made = parser(words[0] if words else "--help")
         args, rest = made.parse_known_args(words)

@@ -14,6 +14,7 @@ from ..model.dtypes import FLOATS, dtype_of
 from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
 from ..operators.operator import Operator
+from ..operators.registry import unknown_operator
 from . import attributes, by_class, generating, generators, planning
 from .asked import Asker
 from .case import HUGE, TIERS, Case
@@ -92,7 +93,7 @@ def operator_of(document: Document) -> Operator:
     name = document.data["operator"]
     operator = OPERATORS.get(name)
     if operator is None:
-        raise document.error(str(unknown("operator", name, OPERATORS)), ("operator",))
+        raise document.error(str(unknown_operator(name)), ("operator",))
     return operator
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -118,6 +118,15 @@ def files(folder: PathLike) -> list[Path]:
     if not Path(folder).is_dir():
         raise OracleError(f"{display(folder)}: no such folder")
     return sorted(p for p in Path(folder).iterdir() if p.suffix in (".yaml", ".yml") and is_catalogue(p))
+
+
+def default_files(only: Collection[str]) -> tuple[bool, list[Path]]:
+    """Return whether a command that is given no catalogue means the built-in one, and the files of operators from
+    outside that it means: those of the operators that ``--op`` names, else of those that ``--operator`` brings. Raises
+    OracleError where one of these files is missing."""
+    wanted = tuple(dict.fromkeys(only or OPERATORS.brought))
+    outside = [OPERATORS.catalogue_file(OPERATORS[name]) for name in wanted if name in OPERATORS.folders()]
+    return len(outside) < len(wanted) or not wanted, outside
 
 
 def catalogues() -> list[Path]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from ..model import limits
 from ..model.dtypes import dtype_of
-from ..model.errors import OracleError, unknown
+from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.operator import Operator
+from ..operators.registry import unknown_operator
 from . import generators
 from .case import Case, TensorPlan
 from .inputs import spec_of_plan
@@ -43,7 +44,7 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
     """Rebuild a case; OracleError where the description is not one."""
     try:
         if data["op"] not in OPERATORS:
-            raise ValueError(str(unknown("operator", data["op"], OPERATORS)))
+            raise ValueError(str(unknown_operator(data["op"])))
         op = OPERATORS[data["op"]]
         plans = {
             k: {n: None if p is None else _plan_from_json(p) for n, p in data[k].items()} for k in ("inputs", "outputs")

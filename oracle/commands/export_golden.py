@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     path = args.directory / "golden.py"
     if path.exists() and not args.force:
         raise OracleError(f"{path} is there already; --force replaces it")
-    save(path, golden_py(chosen))
+    save(path, golden_py(chosen, OPERATORS.added))
     kernels = sum(op.kernel is not None for op in chosen)
     print(f"{path}: {len(chosen)} aclnn operators, {kernels} of them by their kernel's name too")
     return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..catalogue import TIERS, default_dir, digest, files, is_catalogue, load, operator_of, select
 from ..catalogue.case import Case
+from ..catalogue.loader import default_files
 from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
@@ -49,7 +50,7 @@ def add_parser(subparsers: Subparsers) -> None:
                         help="only cases that `run -k` would choose")  # fmt: skip
     parser.add_argument(
         "--catalogue", type=Path, action="append", default=[], metavar="FILE",
-        help="a catalogue file or folder instead of the built-in one; may be repeated",
+        help="a catalogue file or folder instead of the built-in one, or of those of --op and --operator; repeatable",
     )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: this one alone)")
     add_cluster(parser)
@@ -81,7 +82,7 @@ def _verify(directory: Path, pool: Workers) -> int:
 def _write(args: argparse.Namespace, pool: Workers) -> int:
     tier, soc = args.tier or "standard", DEFAULT_SOC if args.soc is None else args.soc
     only = {operator_named(name).name for name in args.op}
-    paths = catalogue_files(args.catalogue or [default_dir()])
+    paths = catalogue_files(args.catalogue) if args.catalogue else _default_files(only)
     if only:
         paths = [path for path in paths if operator_of(path) in ("", *only)]
     loaded = (case for path in paths for case in load(path) if not only or case.op in only)
@@ -102,6 +103,11 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
         f"{counts['files']} files, {counts['bytes'] / 1e6:.1f} MB"
     )
     return 0
+
+
+def _default_files(only: set[str]) -> list[Path]:
+    built_in, outside = default_files(only)
+    return [*(files(default_dir()) if built_in else []), *outside]
 
 
 def matching(cases: Sequence[Case], expression: str) -> list[Case]:

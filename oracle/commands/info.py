@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from ..backends import BUILTIN, installed, load
 from ..cann.describe import describe
 from ..catalogue import TIERS, default_dir, digest, files, load_all
+from ..catalogue import load as load_catalogue
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..model.variables import BLOCK, ENGINE, THREADS, Variable
@@ -146,11 +147,16 @@ def _operators() -> Iterator[str]:
 
 def _catalogue() -> Iterator[str]:
     folder = default_dir()
-    cases = load_all(folder)
+    cases, problems = load_all(folder), {}
+    for name in OPERATORS.folders():  # of operators from outside
+        try:
+            cases += load_catalogue(OPERATORS.catalogue_file(OPERATORS[name]))
+        except OracleError as error:
+            problems[name] = str(error)
     tiers = {tier: TIERS[: TIERS.index(tier) + 1] for tier in TIERS}
     counts = Counter((case.op, case.tier) for case in cases)
     yield f"{folder}   sha256 {digest(files(folder))[:16]}"
     width = max(map(len, OPERATORS))
     for op in OPERATORS:
         per_tier = [f"{tier} {sum(counts[op, t] for t in within)}" for tier, within in tiers.items()]
-        yield f"{op:<{width}}  {', '.join(per_tier)} cases"
+        yield f"{op:<{width}}  {problems.get(op) or ', '.join(per_tier) + ' cases'}"

@@ -16,6 +16,7 @@ from ..catalogue.case import HUGE, TIERS, Case
 from ..catalogue.loader import catalogues
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
+from ..operators import OPERATORS
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
 from ..power.render import aligned, html, markdown, text, text_of_kernels
 from ..power.summary import Data, passed, summarise
@@ -332,6 +333,7 @@ def _label(files: list[Path], tier: str) -> str:
 
 def _command(args: argparse.Namespace) -> str:
     words = ["aclnn-oracle", "power", *(path.name for path in args.files)]
+    words += [word for text in OPERATORS.added for word in ("--operator", text)]
     for option in ("tier", "soc", "layers", "only", "require"):
         value = getattr(args, option)
         words += [f"--{option}", str(value)] if value else []

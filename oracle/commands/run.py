@@ -114,6 +114,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     import pytest
 
     from ..backends import require_known
+    from ..catalogue.loader import default_files
     from ..runner.ahead import expand_ahead
     from ..runner.settings import settings_of
 
@@ -132,10 +133,11 @@ def run_catalogue(args: argparse.Namespace) -> int:
         ignored = "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
         arguments += [*rest, "-W", ignored]
     else:
-        outside = _outside_catalogues(settings.operators)
-        if not outside and values["oracle_rerun_failed"] is None:
+        built_in, outside = default_files(settings.only)
+        if built_in and values["oracle_rerun_failed"] is None:
             expand_ahead(settings, lambda text: print(f"aclnn-oracle: {text}", file=sys.stderr))
-        arguments += [*_without_asserts(rest), *rest, *(outside or _default_catalogue(rest))]
+        arguments += [*_without_asserts(rest), *rest, *map(str, outside)]
+        arguments += _default_catalogue(rest) if built_in else []
     invocation = Invocation(["aclnn-oracle", "run", *args.words])
     report = Path(values["oracle_report"])
     latest = {"latest.html": report, "latest.jsonl": Path(values["oracle_record"] or report.with_suffix(".jsonl"))}
@@ -214,13 +216,6 @@ def _names_paths(rest: Sequence[str]) -> bool:
         if not word.startswith("-") and before not in _TAKE_VALUE and Path(word.partition("::")[0]).exists():
             return True
     return False
-
-
-def _outside_catalogues(operators: Sequence[str]) -> list[str]:
-    """The YAML files of the operators that ``--operator`` names. Raises OracleError where one is missing."""
-    from ..operators import OPERATORS
-
-    return [str(OPERATORS.catalogue_file(OPERATORS.add(text))) for text in operators]
 
 
 def _default_catalogue(rest: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ torch tensors in aclnn's order and attributes by aclnn's names, and returns a li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..operators.operator import Operator
 from ..operators.parameters import Parameter
@@ -65,9 +65,9 @@ def _aclnn(op, outputs, tensors, given, attributes):
 '''
 
 
-def golden_py(operators: Iterable[Operator]) -> str:
+def golden_py(operators: Iterable[Operator], added: Iterable[str] = ()) -> str:
     """Return the file. Of several operators with one kernel the one of the shortest name has the kernel's golden; aclnn
-    has them all."""
+    has them all. ``added``: operators from outside, as ``module:NAME``, which the file makes known."""
     kernels: dict[str, Operator] = {}
     every = list(operators)
     for op in every:
@@ -75,8 +75,13 @@ def golden_py(operators: Iterable[Operator]) -> str:
             first = kernels.setdefault(op.kernel.name, op)
             if len(op.name) < len(first.name):
                 kernels[op.kernel.name] = op
-    parts = [HEAD, *map(_kernel, kernels.values()), *map(_aclnn, every), _tables(kernels, every)]
+    parts = [HEAD, *_known(added), *map(_kernel, kernels.values()), *map(_aclnn, every), _tables(kernels, every)]
     return "\n\n".join(parts)
+
+
+def _known(added: Iterable[str]) -> Iterator[str]:
+    if lines := [f'OPERATORS.add("{text}")\n' for text in added]:
+        yield "from oracle.operators import OPERATORS  # noqa: E402\n\n" + "".join(lines)
 
 
 def _kernel(op: Operator) -> str:

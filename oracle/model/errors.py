@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .text import bounded
 
 _LONGEST = 8192  # bytes
@@ -15,8 +17,22 @@ class OracleError(ValueError):
         super().__init__(bounded(str(message), _LONGEST))
 
 
+class OracleWarning(UserWarning):
+    """What is worth knowing and stops nothing."""
+
+
 class DeviceFault(RuntimeError):
     """What a device or its runtime said when a call went wrong."""
+
+
+def meant(value: object, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` with the closest of the known names, whatever the case of their letters; nothing
+    where none is close."""
+    from difflib import get_close_matches  # for messages alone
+
+    by_letters = {name.lower(): name for name in known}
+    close = get_close_matches(str(value).lower(), by_letters, 1)
+    return f" (did you mean {by_letters[close[0]]!r}?)" if close else ""
 
 
 def unknown(kind: str, value: object, known: object) -> OracleError:

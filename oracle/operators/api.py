@@ -11,7 +11,7 @@ from ml_dtypes import bfloat16
 
 from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
-from ..model.errors import OracleError, unknown
+from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import device, elementwise, sums
@@ -24,7 +24,7 @@ from .checks import Asked, Check
 from .operator import Arguments, Operator
 from .parameters import Parameter
 from .reference import Reference
-from .registry import OPERATORS
+from .registry import OPERATORS, unknown_operator
 
 Numerics = Literal["exact", "kernel", "native"]
 NUMERICS = ("exact", "kernel", "native")
@@ -40,7 +40,7 @@ def operators() -> tuple[str, ...]:
 def operator(name: str) -> Operator:
     """Return an operator by its aclnn name; OracleError names the known ones."""
     if not isinstance(name, str) or name not in OPERATORS:
-        raise unknown("operator", name, OPERATORS)
+        raise unknown_operator(name)
     return OPERATORS[name]
 
 

@@ -8,8 +8,7 @@ every call; it tells one check of an operator from every other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from ..model.authority import DOCUMENT, SOURCE
 from ..model.call import TensorSpec
 from ..model.dtypes import DTYPES, DType
-from ..model.errors import OracleError
+from ..model.errors import OracleError, meant
 from ..model.platforms import Platform
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from .promotion import promoted
@@ -39,17 +38,23 @@ Checks = Iterator[Check]
 
 
 class Asked(dict[str, Any]):
-    """The arguments of a call as the checks of a page ask for them: a name that is no parameter's is told so."""
+    """The arguments of a call as a function of a page, in one of its fields, asks for them: a name that is no
+    parameter's is told so. ``parameters``: all there are, where some have no value yet."""
 
-    def __init__(self, operator: str, values: Args) -> None:
+    def __init__(self, operator: str, values: Args, field: str = "checks", parameters: Iterable[str] = ()) -> None:
         super().__init__(values)
-        self.operator = operator
+        self.operator, self.field, self.parameters = operator, field, tuple(parameters)
 
     def __missing__(self, name: object) -> Any:
-        close = get_close_matches(str(name), self, 1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        told = f"{self.operator}: its checks ask for {name!r}, which is no parameter of it{hint}; it has: "
-        raise OracleError(told + ", ".join(self))
+        told = f"{self.operator}: its {self.field} {'ask' if self.field.endswith('s') else 'asks'} for {name!r}, which "
+        if name in self.parameters:
+            raise OracleError(f"{told}is not known yet when it is asked; known are: {', '.join(self)}")
+        names = self.parameters or tuple(self)
+        raise OracleError(f"{told}is no parameter of it{meant(name, names)}; it has: {', '.join(names)}")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a parameter's value; the default where it has none yet."""
+        return self[name] if name in self or name not in self.parameters else default
 
 
 def source_only(made: Check) -> Check:
@@ -73,10 +78,23 @@ def not_null(a: Args, *names: str) -> Check:
     return Check("no null pointer", None if missing is None else nullptr(f"{missing} is a null pointer"))
 
 
+def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> bool:
+    """Whether a dtype is one of some. Raises OracleError, before it is not, where those are no tuple of dtypes."""
+    if not isinstance(allowed, str) and dtype in allowed:
+        return True
+    told = f"{getattr(a, 'operator', 'a page')}: its checks ask whether the dtype of {what} is in {allowed!r}"
+    if isinstance(allowed, str):
+        raise OracleError(f"{told}, which is a text; it must be a tuple of dtypes, as ({allowed!r},)")
+    wrong = next((each for each in allowed if each not in DTYPES), None)
+    if wrong is not None:
+        raise OracleError(f"{told}: {wrong!r} is no dtype{meant(wrong, DTYPES)}")
+    return False
+
+
 def dtype_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
     """OP_CHECK_DTYPE_NOT_SUPPORT."""
     spec: TensorSpec = a[name]
-    if spec.dtype is not None and spec.dtype.name in allowed:
+    if spec.dtype is not None and _among(a, name, spec.dtype.name, allowed):
         return check(f"dtype of {name}", None)
     listed = ", ".join(allowed) if allowed else "none on this product"
     return check(f"dtype of {name}", f"{name} has dtype {spec.dtype_name}; supported: {listed}")
@@ -104,7 +122,7 @@ def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check
     kinds = [a[name].dtype_name for name in names]
     common = promoted(*kinds)
     title = f"common dtype of {' and '.join(names)}"
-    if common in allowed:
+    if _among(a, " and ".join(names), common, allowed):
         return Check(title, None)
     given = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
     if common is None:
@@ -146,7 +164,7 @@ def scalar_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
     """The dtype of an aclScalar must be in a list."""
     kind = scalar_type(a[name])
     problem = f"{name} is a scalar of dtype {kind}; supported: {', '.join(allowed)}"
-    return check(f"dtype of {name}", None if kind in allowed else problem)
+    return check(f"dtype of {name}", None if _among(a, name, kind, allowed) else problem)
 
 
 def scalar_casts(a: Args, name: str, target: str = "float32") -> Check:

@@ -1,30 +1,30 @@
 """The operators: the pages of this package, and those that other packages bring.
 
 A page is a module of this folder named after its operator. From outside come the entry points of the group
-``aclnn_oracle.operators`` and what ``--operator module:NAME`` names; both are registered before anything asks.
+``aclnn_oracle.operators`` and what ``--operator module:NAME`` names; both are registered before anything asks. An
+entry point that cannot be registered is a warning: whoever does not ask for its operator goes on without it.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from ..model.errors import OracleError, unknown
+from ..model.errors import OracleError, OracleWarning
 from ..model.imported import attribute_of
-from ..numerics.expressions import Formula, place_of, symbols_of, trace
-from ..numerics.graphs import COUNT, Elementwise
 from .operator import Operator
 
 GROUP = "aclnn_oracle.operators"
 _PAGE = re.compile(r".*_backward(_v\d+)?\Z")
-_POINTERS = ("workspaceSize", "executor")
 
 
 class Registry(Mapping[str, Operator]):
@@ -35,6 +35,7 @@ class Registry(Mapping[str, Operator]):
         self._folders: dict[str, Path] = {}
         self._loaded = False
         self._added: dict[str, str] = {}  # names of what was added, by module:NAME
+        self._unusable: list[str] = []  # what is wrong with each entry point that could not be registered
 
     def __getitem__(self, name: str) -> Operator:
         return (self._found if self._loaded else self._all())[name]
@@ -54,8 +55,29 @@ class Registry(Mapping[str, Operator]):
             for page in pages():
                 self._add(importlib.import_module(f"{__package__}.{page}").OPERATOR)
             for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-                self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {_package(entry)}")
+                self._announced(entry)
         return self._found
+
+    def _announced(self, entry: EntryPoint) -> None:
+        try:
+            self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {_package(entry)}")
+        except OracleError as error:
+            from multiprocessing import parent_process
+
+            self._unusable.append(str(error))
+            if parent_process() is None and "PYTEST_XDIST_WORKER" not in os.environ:  # those before it have told
+                warnings.warn(f"{error}; its operator is left out", OracleWarning, stacklevel=2)
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """The names of what was added."""
+        return tuple(self._added.values())
+
+    @property
+    def unusable(self) -> tuple[str, ...]:
+        """What is wrong with the entry points whose operators are left out."""
+        self._all()
+        return tuple(self._unusable)
 
     def add(self, text: str) -> Operator:
         """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
@@ -75,12 +97,13 @@ class Registry(Mapping[str, Operator]):
         known = self._found.get(found.name)
         if known is not None and known.origin != "aclnn-oracle" and self._folders.get(found.name) == _folder(module):
             return known  # named twice
-        self._add(replace(found, origin=origin))
+        from .page_checks import accepted  # the pages of this package need none of it
+
+        self._add(accepted(replace(found, origin=origin)))
         self._folders[found.name] = _folder(module)
         return self._found[found.name]
 
     def _add(self, found: Operator) -> None:
-        _well_formed(found)
         known = self.clash(found.name, found.slug)
         if known is not None:
             same_name = found.name.lower() == known.name.lower()
@@ -124,11 +147,18 @@ def operator_named(name: str) -> Operator:
     found = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
     if found is not None:
         return found
-    begins = _letters(name).removeprefix("aclnn")
+    raise unknown_operator(name)
+
+
+def unknown_operator(name: object) -> OracleError:
+    """Return the error for an operator that is not registered: which may be meant, or how one becomes known."""
+    begins = _letters(str(name)).removeprefix("aclnn")
     close = next((op for op in OPERATORS.values() if begins and _letters(op.slug).startswith(begins)), None)
-    if close is None:
-        raise unknown("operator", name, OPERATORS)
-    raise OracleError(f"unknown operator {name!r}; did you mean {close.name}, or {close.slug}?")
+    told = [f"did you mean {close.name}, or {close.slug}?"] if close is not None else []
+    told += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
+    if not told:
+        told = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
+    return OracleError(f"unknown operator {name!r}; {'; '.join(told)}")
 
 
 def _letters(name: str) -> str:
@@ -145,9 +175,8 @@ def _folder(module: object) -> Path:
     return Path(str(getattr(module, "__file__", "."))).resolve().parent
 
 
-def _package(entry: object) -> str:
-    dist = getattr(entry, "dist", None)
-    return f"{dist.name} {dist.version}" if dist is not None else "an unknown package"
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown package"
 
 
 def _imported(text: str, origin: str) -> Operator:
@@ -158,53 +187,6 @@ def _imported(text: str, origin: str) -> Operator:
     if not isinstance(found, Operator):
         raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
     return found
-
-
-def _well_formed(op: Operator) -> None:
-    """Refuse a declaration that cannot work, told as what is wrong with it."""
-    names = [p.name for p in op.parameters]
-    problems = [f"two parameters are called {n}" for n in sorted(set(names)) if names.count(n) > 1]
-    problems += [f"{n} is the name of an out-parameter of every first phase" for n in names if n in _POINTERS]
-    if not re.fullmatch(r"aclnn[A-Z]\w*", op.name):
-        problems.append("the name must begin with aclnn and a capital, as in aclnnMyOpBackward")
-    if not op.names("output"):
-        problems.append("it has no output")
-    if not any(getattr(p.role, "name", "") == "main operand" for p in op.parameters):
-        problems.append("no input has the role MAIN")
-    problems += [f"empty names {n}, which is no input" for n in op.empty if n not in op.names("input")]
-    problems += _symbol_problems(op)
-    if problems:
-        raise OracleError(f"operator {op.name} of {op.origin}: {'; '.join(problems)}")
-
-
-def _symbol_problems(op: Operator) -> Iterator[str]:
-    """Yield what formulas and points name that is no operand, and operands that no formula reads."""
-    plain = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
-    known = {p.symbol for p in op.parameters if p.symbol} | {COUNT} | set(op.scalars(plain) if op.scalars else ())
-    told = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
-    schemes = [each.computes for each in op.each if isinstance(each.computes, Elementwise)]
-    read: set[str] = set()
-    for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
-        read.update(symbols_of(formula))
-        yield from _tracing_problems(place, formula)
-        for name in symbols_of(formula):
-            if name not in known:
-                yield f"its {place} reads {name}, the symbol of no parameter; {told}"
-    yield from (f"points names {name}, the symbol of no parameter; {told}" for name in op.points if name not in known)
-    if len(schemes) == len(op.each):
-        for p in op.inputs():
-            if p.symbol and p.symbol not in read:
-                yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
-
-
-def _tracing_problems(place: str, formula: Formula) -> Iterator[str]:
-    """Yield what a formula does that cannot be done with symbols."""
-    try:
-        trace(formula)
-    except OracleError as error:
-        yield f"its {place}: {error}"
-    except Exception as error:
-        yield f"its {place}: {place_of(formula)}: fails on symbols: {type(error).__name__}: {error}"
 
 
 OPERATORS = Registry()

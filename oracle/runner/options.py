@@ -59,7 +59,7 @@ OPTIONS: tuple[Option, ...] = (
     _append("backend-option", "KEY=VALUE", "option of the backend, repeatable: numerics=exact (cpu), device=cuda "
             "(torch), path=DIR (replay)"),
     _append("operator", "module:NAME", "an operator from outside, repeatable; its cases lie in a YAML file beside the "
-            "module, and are run unless paths are given"),
+            "module, and are run unless paths or --op are given"),
     _append("op", "NAME", "only this operator, by its aclnn name or as ids begin, repeatable", verdict=False),
     _value("soc", "NAME", "SoC whose rules apply: ascend910b (default), ascend910_93, ascend950, ascend910, "
            "ascend310p"),

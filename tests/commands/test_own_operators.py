@@ -1,0 +1,157 @@
+"""Operators of somebody else's package in every command: brought by --operator, or announced by an entry point."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from oracle import cli
+
+NAME, SLUG = "aclnnOwnThingBackward", "own_thing_backward"
+BROUGHT = ("--operator", f"{SLUG}:OPERATOR")
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def package(folder: Path, name: str, entry: str) -> None:
+    """An installed distribution that announces one operator."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[aclnn_oracle.operators]\n{entry}\n")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the two files of an operator."""
+    folder = tmp_path_factory.mktemp("own")
+    assert cli.main(["new-operator", NAME, "--dir", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def command(tmp_path: Path, written: Path) -> Command:
+    """A command in an empty folder; the operator's module can be imported, and a folder of packages is installed."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([str(tmp_path / "site"), str(written)])
+        environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+        whole = [sys.executable, "-m", "oracle.cli", *words]
+        return subprocess.run(whole, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.fixture
+def announced(tmp_path: Path) -> None:
+    package(tmp_path / "site", "own_things", f"own_thing = {SLUG}:OPERATOR")
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> None:
+    package(tmp_path / "site", "broken_things", "thing = broken_thing_backward:OPERATOR")
+    (tmp_path / "site/broken_thing_backward.py").write_text("import nothing_of_the_kind\n")
+
+
+def ids(folder: Path) -> set[str]:
+    return {case["id"].partition("/")[0] for case in json.loads((folder / "manifest.json").read_text())["cases"]}
+
+
+def ran(done: subprocess.CompletedProcess[str]) -> set[str]:
+    """The slugs of the cases that a run with -v names."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {line.partition("::")[2].partition("/")[0] for line in done.stdout.splitlines() if " PASSED" in line}
+
+
+# Which words choose which operators' cases, where no catalogue is given.
+CHOOSES = [
+    (BROUGHT, {SLUG}),
+    ((*BROUGHT, "--op", NAME), {SLUG}),
+    ((*BROUGHT, "--op", "tanh_backward"), {"tanh_backward"}),
+    ((*BROUGHT, "--op", SLUG, "--op", "tanh_backward"), {SLUG, "tanh_backward"}),
+]
+
+
+@pytest.mark.parametrize(("words", "slugs"), CHOOSES)
+def test_op_chooses_and_without_it_operator(
+    words: tuple[str, ...], slugs: set[str], command: Command, tmp_path
+) -> None:
+    assert ran(command("run", *words, "--tier", "smoke", "-v", "-k", "float32")) == slugs
+    done = command("golden", "out", *words, "--tier", "smoke", "-k", "float32")
+    assert done.returncode == 0, done.stderr
+    assert ids(tmp_path / "out") == slugs
+
+
+@pytest.mark.usefixtures("announced")
+def test_an_announced_operator_is_run_when_op_names_it(command: Command, tmp_path: Path) -> None:
+    assert ran(command("run", "--op", NAME, "--tier", "smoke", "-v", "-k", "float32")) == {SLUG}
+    assert command("golden", "out", "--op", SLUG, "--tier", "smoke", "-k", "float32").returncode == 0
+    assert ids(tmp_path / "out") == {SLUG}
+
+
+@pytest.mark.usefixtures("announced")
+def test_info_counts_the_cases_of_operators_from_outside_and_says_whose_file_is_missing(
+    command: Command, written: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
+    catalogue = command("info", "--operator", "alone_backward:OPERATOR").stdout.partition("\ncatalogue\n")[2]
+    told = {line.split()[0]: line for line in catalogue.splitlines() if line.strip()}
+    assert "smoke 0" not in told[NAME]
+    assert told[NAME].endswith(" cases")
+    assert "--operator alone_backward:OPERATOR: its cases are missing: there is no " in told["aclnnAloneBackward"]
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_entry_point_that_does_not_load_is_one_warning_and_stops_nothing_else(command: Command) -> None:
+    told = (
+        "aclnn-oracle: warning: entry point thing of broken_things 1.0: broken_thing_backward needs the module "
+        "'nothing_of_the_kind', which is not installed; its operator is left out\n"
+    )
+    done = command("run", "--op", "tanh_backward", "--tier", "smoke", "-n", "2", "-k", "float32")
+    assert (done.returncode, done.stderr) == (0, told), done.stdout
+    assert "broken_things" not in done.stdout
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_entry_point_that_does_not_load_is_refused_where_its_operator_is_asked_for(command: Command) -> None:
+    done = command("run", "--op", "aclnnBrokenThingBackward")
+    assert done.returncode == 2
+    told = "unknown operator 'aclnnBrokenThingBackward'; it may be one that is left out: entry point thing of broken_"
+    assert told in done.stderr
+
+
+@pytest.mark.usefixtures("broken", "announced")
+def test_the_other_entry_points_are_registered_beside_one_that_does_not_load(command: Command) -> None:
+    assert ran(command("run", "--op", NAME, "--tier", "smoke", "-v", "-k", "float32")) == {SLUG}
+
+
+def test_an_exported_golden_py_makes_an_operator_from_outside_known(command: Command, tmp_path: Path, written) -> None:
+    done = command("export-golden", "out", *BROUGHT, "--op", NAME)
+    assert done.returncode == 0, done.stderr
+    asked = f"import golden, numpy as np; x = np.ones(3, 'float32'); print(golden.{SLUG}_kernel(x, x)[0])"
+    path = os.pathsep.join([str(tmp_path / "out"), str(written)])
+    found = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout == "2.7182817\n", found.stderr
+
+
+def test_the_command_that_a_score_keeps_names_the_operator(command: Command, tmp_path: Path, written: Path) -> None:
+    words = (*BROUGHT, str(written / f"{SLUG}.yaml"), "--tier", "smoke", "--only", "truncate", "--seeds", "0")
+    command("power", *words, "-o", "score.json")
+    kept = json.loads((tmp_path / "score.json").read_text())["command"]
+    assert kept == f"aclnn-oracle power {SLUG}.yaml {' '.join(BROUGHT)} --tier smoke --only truncate --seeds 0"
+
+
+def test_a_catalogue_of_an_operator_that_is_not_registered_says_how_it_becomes_known(command: Command, written) -> None:
+    done = command("run", str(written / f"{SLUG}.yaml"))
+    assert f"unknown operator {NAME!r}; --operator module:NAME makes one of your own known; known: " in done.stdout
