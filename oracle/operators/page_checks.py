@@ -295,7 +295,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
     taken: set[str] = set()
     used: set[str] = set()
     for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
-        names, problem = _used(formula)
+        names, problem = _used(formula, condition=place.startswith("unspecified"))
         used.update(names)
         taken.update(symbols_of(formula))
         for name in symbols_of(formula):
@@ -313,10 +313,16 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
 
-def _used(formula: Formula) -> tuple[tuple[str, ...], str]:
-    """The operands that a formula's value depends on; all, and the problem, where it cannot be done with symbols."""
+def _used(formula: Formula, *, condition: bool) -> tuple[tuple[str, ...], str]:
+    """The operands that a formula's value depends on; all, and the problem, where it cannot be done with symbols. What
+    is wrong too: a condition where a number is wanted, and a number where a ``condition`` is."""
     try:
-        return operands(trace(formula)), ""
+        graph = trace(formula)
+        if graph.is_condition and not condition:
+            return operands(graph), f"{graph} is a condition and no number: write where({graph}, 1, 0)"
+        if condition and not (graph.is_condition or graph.is_constant):
+            return operands(graph), f"{graph} is a number and no condition, as x > 3 or equal(x, 3) are"
+        return operands(graph), ""
     except OracleError as error:
         return symbols_of(formula), str(error)
     except Exception as error:

@@ -111,6 +111,12 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, told):
             "its unspecified['tbe'] reads z",
         ),
         ({"computes": Elementwise(lambda g: g)}, "no formula reads x, the symbol of self"),
+        ({"computes": Elementwise(lambda g, x: (x > 0) & (g > 0))}, "is a condition and no number: write where("),
+        ({"computes": Elementwise(lambda g, x: g * (x > 0))}, "(0 < x) is a condition and no number"),
+        (
+            {"computes": Elementwise(lambda g, x: g * x, unspecified={"": lambda x: abs(x)})},
+            "its unspecified['']: abs(x) is a number and no condition, as x > 3",
+        ),
         ({"points": {"z": (0.0,)}}, "points names z, the symbol of no parameter"),
         (
             {"computes": Elementwise(lambda g, x: g * np.exp(x))},
