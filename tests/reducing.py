@@ -129,7 +129,7 @@ def swish(g, x, b):
 
 
 def swish_term(g, x, b):
-    return (g * x) * (x * sigmoid(b * x) * sigmoid(-b * x))
+    return g * ((x * sigmoid(b * x)) * (x * sigmoid(-b * x)))
 
 
 def swish_checks(a, platform):

@@ -327,6 +327,7 @@ class Expander:
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
         """Yield the case with its statuses: as the family states them, or as oracle.validate answers."""
+        case = planning.within(case) if self.from_class else case
         if layer.keys["asked"]:
             if (answered := self.asker.with_answers(case)) is not None:
                 yield answered

@@ -17,6 +17,7 @@ from . import attributes
 from .asked import without_data
 from .case import Case, TensorPlan
 from .generators import size_of
+from .inputs import stored_shape
 from .layers import Draft, Layer
 from .layout import arrange, later, shares_elements
 from .shapes import Shape, operand_shape, resolve
@@ -24,6 +25,7 @@ from .shapes import Shape, operand_shape, resolve
 PROMOTED = "promoted"  # an output's dtype: the one the operator documents for its inputs' types
 OTHER = "other"  # a tensor's dtype: not the main one
 _WRITTEN = Draft()
+_ALONE = "a value that is the only one of its tensor enters every element"
 _LIMITS = f"at most rank {limits.RANK} and {limits.ELEMENTS:,} elements"
 
 
@@ -113,6 +115,30 @@ class Planner:
         if needed and all(inputs[n] is not None for n in needed):
             return each.output_shape({**attrs, **inputs})
         return self.operator.shape_of(name, main, attrs) if name in self.operator.further else main
+
+
+def within(case: Case) -> Case:
+    """Return a case of a class with its special spots inside each tensor.
+
+    The families of a class count places in the main operand. Those beyond the end of a smaller one go round to its
+    beginning, where the first of each place stays; a single value that is special is so for the whole result.
+    """
+    inputs = {name: plan and _within(plan) for name, plan in case.inputs.items()}
+    changed = [plan for name, plan in inputs.items() if plan is not case.inputs[name]]
+    if not changed:
+        return case
+    alone = any(plan is not None and size_of(plan.shape) == 1 for plan in changed)
+    return replace(case, inputs=inputs, uninformative=case.uninformative or (_ALONE if alone else ""))
+
+
+def _within(plan: TensorPlan) -> TensorPlan:
+    spots, size = (plan.data or {}).get("spots", ()), size_of(stored_shape(plan.shape, plan.view))
+    if not size or all(-size <= place < size for place, _ in spots):
+        return plan
+    inside: dict[int, Any] = {}
+    for place, value in spots:
+        inside.setdefault(place % size, value)
+    return replace(plan, data={**(plan.data or {}), "spots": tuple(inside.items())})
 
 
 def as_written(case: Case) -> Case:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,13 @@ def own(folder: Path, head: str, **keys: str) -> list[Case]:
     written = {"why": "a reason to be", "dtype": "float32", **keys}
     (folder / "c.yaml").write_text(head + "  own: {" + ", ".join(f"{k}: {v}" for k, v in written.items()) + "}\n")
     return [case for case in load(folder / "c.yaml") if case.family == "own"]
+
+
+def of_classes(folder: Path, head: str, level: str = "all") -> list[Case]:
+    """The cases of the class families alone."""
+    text = head.replace("classes: all", f"classes: {level}").replace("families:", "families: {}")
+    (folder / "c.yaml").write_text(text)
+    return load(folder / "c.yaml")
 
 
 def shape_of(case: Case, name: str = "out") -> tuple[int, ...]:
@@ -42,8 +50,8 @@ def test_an_output_whose_shape_is_written_has_that_one(reducing: Any, tmp_path: 
 
 
 def test_families_of_a_class_reduce_tensors_of_every_rank(reducing: Any, tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(reducing.HUBER_CASES + "  tiny: {shape: [[700]]}\n")
-    cases = [c for c in load(tmp_path / "c.yaml") if c.attrs["reduction"] in (1, 2) and c.computes("ascend910b")]
+    cases = of_classes(tmp_path, reducing.HUBER_CASES)
+    cases = [case for case in cases if case.attrs["reduction"] in (1, 2) and case.computes("ascend910b")]
     ranks = {(case.family, len(case.inputs["self"].shape)) for case in cases}  # type: ignore[union-attr]
     assert {("reductions", rank) for rank in range(9)} <= ranks
     assert {"reductions_smoke", "lengths_mean", "mean_long", "large_mean_exact", "pairs_numbers"} <= {
@@ -80,3 +88,30 @@ def test_a_call_that_every_product_refuses_needs_a_status(
     with pytest.raises(OracleError, match=told):
         own(tmp_path, getattr(reducing, head), **keys)
     assert own(tmp_path, getattr(reducing, head), **keys, expect="validate")
+
+
+@pytest.mark.parametrize("level", ["all", "lean"])
+@pytest.mark.parametrize("head", ["SCALE_SHIFT_CASES", "SWISH_BETA_CASES"])
+def test_special_spots_of_a_class_lie_inside_every_operand(
+    reducing: Any, tmp_path: Path, head: str, level: str
+) -> None:
+    planned = 0
+    for case in of_classes(tmp_path, getattr(reducing, head), level):
+        for name, plan in case.inputs.items():
+            spots = () if plan is None or plan.data is None else plan.data.get("spots", ())
+            size = 0 if plan is None else math.prod(plan.shape)
+            assert all(-size <= place < size for place, _ in spots), (case.id, name)
+            planned += bool(spots) and size < math.prod(case.inputs["self"].shape)  # type: ignore[union-attr]
+    assert planned
+
+
+def test_spots_go_round_and_a_single_value_is_special_once(reducing: Any, tmp_path: Path) -> None:
+    def spots(head: str, name: str, of: str) -> dict[str, Any]:
+        case = next(case for case in of_classes(tmp_path, head) if case.id.endswith(name))
+        assert run_case(case, Backend(), Settings()).status == "pass"
+        return dict(case.inputs[of].data["spots"])  # type: ignore[union-attr,index]
+
+    zeros = spots(reducing.SCALE_SHIFT_CASES, "sizes_of_values[float32-9x30-weight_zeros]", "weight")
+    assert [(place, math.copysign(1, value)) for place, value in zeros.items()] == [(0, 1), (10, -1), (29, 1)]
+    special = spots(reducing.SWISH_BETA_CASES, "special_spots[float32-9x33-beta]", "beta")
+    assert list(map(str, special.items())) == ["(0, nan)"]
