@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from oracle.numerics.expressions import exp, ratio, where
 from oracle.numerics.graphs import Elementwise
-from oracle.operators import Operator
+from oracle.operators import Operator, Result
 from oracle.operators.checks import (
     check,
     dtype_in,
@@ -18,7 +18,6 @@ from oracle.operators.checks import (
     same_dtype,
     same_shape,
 )
-from oracle.operators.operator import Result
 from oracle.operators.parameters import MAIN, ONE_VALUE, PER_CHANNEL, SAME, number, output, reduction, tensor
 
 
