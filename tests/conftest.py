@@ -41,6 +41,16 @@ def blended(monkeypatch):
     return blended
 
 
+@pytest.fixture
+def reducing(monkeypatch):
+    """Register operators whose outputs are sums, for one test."""
+    import reducing
+
+    for operator in (reducing.HUBER, reducing.SCALE_SHIFT, reducing.SWISH_BETA):
+        monkeypatch.setitem(OPERATORS._all(), operator.name, operator)
+    return reducing
+
+
 @pytest.fixture(scope="session")
 def stated_files(tmp_path_factory):
     return stated.write(tmp_path_factory.mktemp("stated"))

@@ -127,7 +127,7 @@ def _dtypes(op: Operator, call: Call) -> list[str]:
 
 def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a declaration's functions are called with: tensors and attributes by aclnn name."""
-    given, shape = dict(tensors), op.output_shape(tensors)
+    given, shape = dict(tensors), op.output_shape({**attributes, **tensors})
     mutual = op.inputs(MAIN, MUTUAL) if op.inputs(MUTUAL) else ()
     for parameter in (*op.inputs(BROADCAST), *mutual):
         tensor = given[parameter.name]

@@ -119,13 +119,12 @@ def _smallest(op: Operator) -> tuple[int, ...]:
     """Return a small shape of the main operand that the operator takes."""
     attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
     for shape in ((1, 1), (2, 2), (1, 1, 1, 1)):
-        given: dict[str, Any] = {
-            p.name: TensorSpec(op.shape_of(p.name, shape, attributes), "float32") for p in op.inputs()
-        }
+        given: dict[str, Any] = dict(attributes)
+        for p in op.inputs():
+            given[p.name] = TensorSpec(op.shape_of(p.name, shape, attributes), "float32")
         if op.class_index is not None:
             given[op.class_index] = TensorSpec(given[op.class_index].shape, "int64")
-        outputs = {each.output: TensorSpec(each.output_shape(given), "float32") for each in op.each}
-        given |= {**attributes, **outputs}
+        given |= {each.output: TensorSpec(each.output_shape(given), "float32") for each in op.each}
         if validate(op.name, **given).ok:
             return shape
     return (1, 1)

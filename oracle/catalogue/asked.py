@@ -58,6 +58,16 @@ class Asker:
             case = without_data(case)
         return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
 
+    def refusal(self, case: Case) -> str:
+        """Return why all of a case's SoCs refuse it, "" where one accepts it."""
+        given, reason = arguments(case), ""
+        for soc in case.soc or SOCS:
+            status = validate(self.operator.name, soc=soc, **given)
+            if status.ok:
+                return ""
+            reason = reason or status.reason
+        return reason or "without a reason"
+
     def answers(self, case: Case, given: Mapping[str, Any]) -> dict[str, str]:
         """Return the name of the status that each of a case's SoCs answers to its arguments."""
         socs, kind = case.soc or SOCS, _kind(given)

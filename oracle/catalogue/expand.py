@@ -328,13 +328,18 @@ class Expander:
 
     def asked(self, layer: Layer, case: Case) -> Iterator[Case]:
         """Yield the case with its statuses: as the family states them, or as oracle.validate answers."""
+        case = planning.within(case) if self.from_class else case
         if layer.keys["asked"]:
             if (answered := self.asker.with_answers(case)) is not None:
                 yield answered
         elif not self.from_class:
-            yield planning.as_written(case)
-        elif (planned := self.asker.where_accepted(case)) is not None:
+            planned = planning.as_written(case)
+            if not planned.expect and (reason := self.asker.refusal(planned)):
+                told = f"the checks of {self.operator.name} refuse this call on every product: {reason}"
+                raise OracleError(f"{told}; write expect: validate if that is what the case is for")
             yield planned
+        elif (accepted := self.asker.where_accepted(case)) is not None:
+            yield accepted
 
     def settled(self, layer: Layer) -> Layer:
         """Check what does not depend on the axes, and resolve the statuses and SoCs."""

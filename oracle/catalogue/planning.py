@@ -12,11 +12,12 @@ from ..model.errors import OracleError
 from ..model.platforms import CANN, PLATFORMS
 from ..model.status import SUCCESS
 from ..operators.operator import Operator
-from ..operators.parameters import MAIN, MUTUAL, Role
+from ..operators.parameters import MAIN, Role
 from . import attributes
 from .asked import without_data
 from .case import Case, TensorPlan
 from .generators import size_of
+from .inputs import stored_shape
 from .layers import Draft, Layer
 from .layout import arrange, later, shares_elements
 from .shapes import Shape, operand_shape, resolve
@@ -24,6 +25,7 @@ from .shapes import Shape, operand_shape, resolve
 PROMOTED = "promoted"  # an output's dtype: the one the operator documents for its inputs' types
 OTHER = "other"  # a tensor's dtype: not the main one
 _WRITTEN = Draft()
+_ALONE = "a value that is the only one of its tensor enters every element"
 _LIMITS = f"at most rank {limits.RANK} and {limits.ELEMENTS:,} elements"
 
 
@@ -33,7 +35,7 @@ class Planner:
     def __init__(self, operator: Operator) -> None:
         self.operator, self.slug = operator, operator.slug
         self.inputs, self.outputs = operator.names("input"), operator.names("output")
-        self._together = bool(operator.inputs(MUTUAL))
+        self._required = [p.name for p in operator.inputs() if not p.optional]
         self._shaped = {
             p.name for p in operator.inputs() if isinstance(p.role, Role) and p.role.shape is not MAIN.shape
         }
@@ -92,20 +94,51 @@ class Planner:
         inputs: Mapping[str, TensorPlan | None],
         attrs: Mapping[str, Any],
     ) -> TensorPlan | None:
-        """Return an output's plan; where inputs broadcast with each other it has their common shape, and a further one
-        what the operator makes of them."""
-        if name in self.operator.further and "shape" not in draft.plan:
-            whole = all(inputs[p.name] is not None for p in self.operator.inputs() if not p.optional)
-            own = self.operator.of(name).output_shape(inputs) if whole else self.operator.shape_of(name, main, attrs)
-            draft = replace(draft, plan={**draft.plan, "shape": list(own)})
+        """Return an output's plan; without a shape of its own it has the one that the operator makes of the inputs."""
+        if "shape" not in draft.plan:
+            shape = self.output_shape(name, main, inputs, attrs)
+            draft = replace(draft, plan={**draft.plan, "shape": list(shape)})
         if draft.plan.get("dtype") == PROMOTED:
             draft = replace(draft, plan={**draft.plan, "dtype": self.operator.output_dtype(inputs)})
-        if self._together and "shape" not in draft.plan and inputs[self.operator.main] is not None:
-            main = self.operator.output_shape(inputs)
         plan = _plan(draft, dtype, main, attrs, has_data=False)
         if plan is not None and plan.view != "contiguous" and shares_elements(plan.shape, plan.view):
             raise OracleError(f"an output of shape {plan.shape} cannot be {plan.view}: its elements would share memory")
         return plan
+
+    def output_shape(
+        self, name: str, main: Shape, inputs: Mapping[str, TensorPlan | None], attrs: Mapping[str, Any]
+    ) -> Shape:
+        """Return the shape the operator makes of planned inputs, or the one beside the main shape: of an output that
+        always has that one, and where a null pointer, which has none, is needed."""
+        each = self.operator.of(name)
+        needed = self._required if each.shape else [self.operator.main] if self.operator.mutual else []
+        if needed and all(inputs[n] is not None for n in needed):
+            return each.output_shape({**attrs, **inputs})
+        return self.operator.shape_of(name, main, attrs) if name in self.operator.further else main
+
+
+def within(case: Case) -> Case:
+    """Return a case of a class with its special spots inside each tensor.
+
+    The families of a class count places in the main operand. Those beyond the end of a smaller one go round to its
+    beginning, where the first of each place stays; a single value that is special is so for the whole result.
+    """
+    inputs = {name: plan and _within(plan) for name, plan in case.inputs.items()}
+    changed = [plan for name, plan in inputs.items() if plan is not case.inputs[name]]
+    if not changed:
+        return case
+    alone = any(plan is not None and size_of(plan.shape) == 1 for plan in changed)
+    return replace(case, inputs=inputs, uninformative=case.uninformative or (_ALONE if alone else ""))
+
+
+def _within(plan: TensorPlan) -> TensorPlan:
+    spots, size = (plan.data or {}).get("spots", ()), size_of(stored_shape(plan.shape, plan.view))
+    if not size or all(-size <= place < size for place, _ in spots):
+        return plan
+    inside: dict[int, Any] = {}
+    for place, value in spots:
+        inside.setdefault(place % size, value)
+    return replace(plan, data={**(plan.data or {}), "spots": tuple(inside.items())})
 
 
 def as_written(case: Case) -> Case:

@@ -58,7 +58,8 @@ def call_of(
     for p in op.inputs():
         kind = "int64" if p.role is CLASS_INDEX else dtype
         specs[p.name] = TensorSpec(outer.get(p.name, op.shape_of(p.name, shape, own)), kinds.get(p.name, kind))
-    own_shapes = {n: op.of(n).output_shape(specs) if n in op.further else shape for n in op.outputs}
+    follows = {n: op.of(n).shape is None for n in op.outputs}
+    own_shapes = {n: shape if follows[n] else op.of(n).output_shape({**own, **specs}) for n in op.outputs}
     outputs = {n: TensorSpec(outer.get(n, own_shapes[n]), kinds.get(n, dtype)) for n in op.outputs}
     return Call(op.name, soc, specs, own, outputs)
 

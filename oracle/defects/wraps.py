@@ -20,6 +20,7 @@ from ..model.storage import address, memory_of, row_major, strides_of
 from ..operators import OPERATORS, compute
 from ..operators.operator import Operator
 from ..operators.parts import axis_in, part_of, parts, slice_axes
+from .asking import call_of
 
 Fault = Literal["count", "read", "write"]
 
@@ -136,9 +137,9 @@ def wrapping(op: Operator, bits: int = 31) -> Iterator[Wrapping]:
 def _as_large(op: Operator) -> list[str]:
     """The operands that may be as large as the main one, of an operator whose leading axis can be computed slice by
     slice."""
-    shape, attributes = (64, 64), {p.name: p.plain for p in op.parameters if p.kind == "attr"}
-    inputs = {p.name: op.shape_of(p.name, shape, attributes) for p in op.inputs()}
-    outputs = {op.outputs[0]: shape, **{name: op.shape_of(name, shape, attributes) for name in op.outputs[1:]}}
-    if 0 not in slice_axes(op, inputs, outputs, attributes):
+    shape = (64, 64)
+    call = call_of(op, shape)
+    inputs = {name: spec.shape for name, spec in call.inputs.items()}
+    if 0 not in slice_axes(op, inputs, {name: spec.shape for name, spec in call.outputs.items()}, call.attrs):
         return []
     return [p.name for p in op.operands if 2 * math.prod(inputs[p.name]) >= math.prod(shape)]

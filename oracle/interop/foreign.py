@@ -114,7 +114,8 @@ class Collector:
         op = foreign.operator
         inputs = _completed(foreign)
         like = inputs[op.main]
-        outputs = {each.output: foreign.outputs.get(each.output) or _documented(each, inputs) for each in op.each}
+        documented = {each.output: _documented(each, foreign, inputs) for each in op.each}
+        outputs = {name: foreign.outputs.get(name) or plan for name, plan in documented.items()}
         if foreign.refused:
             inputs = {n: p and replace(p, spec_only=True) for n, p in inputs.items()}
             outputs = {n: p and replace(p, spec_only=True) for n, p in outputs.items()}
@@ -161,12 +162,12 @@ def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
     return {name: given.get(name) for name in op.names("input")}
 
 
-def _documented(op: Operator, inputs: Mapping[str, TensorPlan | None]) -> TensorPlan | None:
+def _documented(op: Operator, foreign: Foreign, inputs: Mapping[str, TensorPlan | None]) -> TensorPlan | None:
     """An output as the operator documents it beside its inputs; None where those it depends on are null pointers."""
     needed = [op.main] if op.shape is None else [p.name for p in op.inputs() if not p.optional]
     if any(inputs[name] is None for name in needed):
         return None
-    return TensorPlan(op.output_shape(inputs), op.output_dtype(inputs))
+    return TensorPlan(op.output_shape({**foreign.attrs, **inputs}), op.output_dtype(inputs))
 
 
 def is_accepted(foreign: Foreign) -> bool:

@@ -148,7 +148,7 @@ def _not_atk(case: Case, op: Operator) -> str:
         return "with a format other than ND"
     for each in op.each:
         output = case.outputs[each.output]
-        documented = each.output_shape(case.inputs), each.output_dtype(case.inputs)
+        documented = each.output_shape({**case.attrs, **case.inputs}), each.output_dtype(case.inputs)
         if output is None or (output.shape, output.dtype) != documented:
             return "with an output of its own shape or dtype"
     if case.soc and len(case.soc) < len(PLATFORMS) and not all(PLATFORMS[s].bfloat16 for s in case.soc):

@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 
 from .api import bind, compute, golden, operator, operators, reference, references, validate, writes
-from .operator import Aten, KernelName, Operator
+from .operator import Aten, KernelName, Operator, Result
 from .reference import Reference
 from .registry import OPERATORS
 
@@ -16,6 +16,7 @@ __all__ = [
     "KernelName",
     "Operator",
     "Reference",
+    "Result",
     "bind",
     "compute",
     "golden",

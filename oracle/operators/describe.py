@@ -28,6 +28,5 @@ def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> boo
         if not parameter.optional:
             kind = "int64" if parameter.holds("classes") else dtype
             given[parameter.name] = TensorSpec(op.shape_of(parameter.name, shape, given), kind)
-    inputs = {name: given[name] for name in given if name in op.names("input")}
-    given.update({each.output: TensorSpec(each.output_shape(inputs), dtype) for each in op.each})
+    given |= {each.output: TensorSpec(each.output_shape(given), dtype) for each in op.each}
     return validate(op.name, soc=soc, **given).ok

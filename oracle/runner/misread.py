@@ -49,7 +49,7 @@ def _readings(call: Call, name: str, array: Array) -> Iterator[tuple[str, Array]
     if array.ndim > 1 and array.shape[0] > 1:
         yield "its first row stood for all", np.broadcast_to(array[:1], array.shape)
     op = OPERATORS[call.op]
-    shape = op.output_shape(call.inputs)
+    shape = op.output_shape({**call.attrs, **call.inputs})
     if 1 < array.size < math.prod(shape) and op.by_name[name] in broadcasting(op):
         yield "it repeated at the flat index modulo its size", SPREADS["modulo"][1](array, shape)
         yield "it were aligned with the leading axes", SPREADS["left"][1](array, shape)

@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from oracle.backends.cpu import Backend
+from oracle.catalogue import load, select
+from oracle.runner.one_case import run_case
+from oracle.runner.settings import Settings
+
 PAGE = Path(__file__).parents[2] / "docs" / "adding-an-operator.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -24,6 +29,16 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("empty")
 
 
+def test_right_kernels_pass_the_cases_of_an_operator_with_sums(reducing, folder):
+    (families,) = (text for language, text in blocks() if language == "yaml" and "operator:" not in text)
+    head = "aclnn_oracle: 1\noperator: aclnnScaleShiftBackward\nclasses: all\n"
+    (folder / "scale_shift_backward.yaml").write_text(head + families)
+    cases = select(load(folder / "scale_shift_backward.yaml"), tier="standard", soc="ascend910b")
+    found = {case.id: run_case(case, Backend(), Settings()) for case in cases}
+    assert {name: report.reason for name, report in found.items() if report.status != "pass"} == {}
+    assert {"float16", "bfloat16", "float32"} == {case.dtype for case in cases if case.family == "gradients"}
+
+
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True, timeout=900)
 
@@ -33,7 +48,7 @@ def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
     for language, text in blocks():
         if language == "python" and "OPERATOR = " in text:
             (folder / "soft_clip_backward.py").write_text(text, "utf-8")
-        elif language == "yaml":
+        elif language == "yaml" and "operator: aclnnSoftClipBackward" in text:
             (folder / "soft_clip_backward.yaml").write_text(text, "utf-8")
     for language, text in blocks():
         if language == "bash":

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from oracle.catalogue import load as cases_of
 from oracle.catalogue import load_all, select
 from oracle.catalogue.case import Case, TensorPlan
 from oracle.catalogue.layout import arrange
@@ -177,6 +178,14 @@ def test_attributes_of_every_type_read_back(blended, to, tmp_path):
     assert [c.attrs for c in found] == ATTRIBUTES
     assert [[type(v) for v in c.attrs.values()] for c in found] == [[type(v) for v in a.values()] for a in ATTRIBUTES]
     assert all(c.outputs["gradInput"].shape == (4, 6) for c in found)
+
+
+@pytest.mark.parametrize("to", ["atk", "ttk-aclnn"])
+def test_outputs_whose_shape_follows_an_attribute_read_back(reducing, to, tmp_path):
+    family = "  own: {why: a reason to be, dtype: float32, shape: [[9, 21]], attrs: {reduction: [0, 1, 2]}}\n"
+    (tmp_path / "c.yaml").write_text(reducing.HUBER_CASES.replace("classes: all\n", "") + family)
+    found = read_back(write(cases_of(tmp_path / "c.yaml"), to), tmp_path)
+    assert [case.outputs["out"].shape for case in found] == [(9, 21), (), ()]
 
 
 def test_ttk_gives_every_scalar_its_dtype(blended):

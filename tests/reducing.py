@@ -1,0 +1,181 @@
+"""Operators from outside whose outputs are sums, for tests of what must work for any operator: a loss that is reduced,
+a scale and a shift per channel, and one slope for all elements."""
+
+from __future__ import annotations
+
+from oracle.numerics.expressions import exp, ratio, where
+from oracle.numerics.graphs import Elementwise
+from oracle.operators import Operator, Result
+from oracle.operators.checks import (
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    in_range,
+    max_rank,
+    not_null,
+    one_element,
+    same_dtype,
+    same_shape,
+)
+from oracle.operators.parameters import MAIN, ONE_VALUE, PER_CHANNEL, SAME, number, output, reduction, tensor
+
+
+def huber(x, t, delta):
+    d = abs(x - t)
+    return where(d <= delta, ratio(1, 2) * d * d, delta * (d - ratio(1, 2) * delta))
+
+
+def reduced(a):
+    """The shape of the loss."""
+    return () if a["reduction"] else tuple(a["self"].shape)
+
+
+def terms(a):
+    return tuple(a["self"].shape)
+
+
+def kept_beside_all(a):
+    return (1,) * len(a["self"].shape) if a.get("reduction", 1) else tuple(a["self"].shape)
+
+
+def of_shape(a, name, wanted):
+    problem = f"{name} has the shape {a[name].shape}; it must be {wanted}"
+    return check(f"shape of {name}", None if a[name].shape == wanted else problem)
+
+
+def common(a, platform, main, *others):
+    """The checks that all of these make first."""
+    yield not_null(a, main, *others)
+    yield dtype_in(a, main, float_types(platform))
+    for name in others:
+        yield same_dtype(a, name, main)
+    yield max_rank(a, main)
+
+
+def loss_checks(a, platform):
+    yield from common(a, platform, "self", "target", "out")
+    yield same_shape(a, "target", "self")
+    yield in_range(a, "reduction", 0, 2)
+    yield of_shape(a, "out", reduced(a))
+    yield ends_if_empty(a, "self")
+
+
+HUBER = Operator(
+    name="aclnnReducedHuber",
+    parameters=(
+        tensor("self", "x", MAIN),
+        tensor("target", "t", SAME),
+        reduction("reduction"),
+        number("delta", "delta", c="float", plain=1.0),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910b"),
+    checks=loss_checks,
+    empty=("self",),
+    computes=Elementwise(huber),
+    shape=reduced,
+    terms=terms,
+    kept=kept_beside_all,
+)
+
+
+def per_channel(a):
+    """The shape of what is summed per channel."""
+    return tuple(a["self"].shape)[1:2] or (1,)
+
+
+def kept_channels(a):
+    return tuple(n if k == 1 else 1 for k, n in enumerate(a["self"].shape))
+
+
+def shift_checks(a, platform):
+    yield from common(a, platform, "self", "gradOutput", "weight", "gradInput", "gradWeight", "gradBias")
+    yield same_shape(a, "gradOutput", "self")
+    yield same_shape(a, "gradInput", "self")
+    for name in ("weight", "gradWeight", "gradBias"):
+        yield of_shape(a, name, per_channel(a))
+    yield ends_if_empty(a, "self")
+
+
+SCALE_SHIFT = Operator(
+    name="aclnnScaleShiftBackward",
+    parameters=(
+        tensor("gradOutput", "g", SAME),
+        tensor("self", "x", MAIN),
+        tensor("weight", "w", PER_CHANNEL),
+        output("gradInput"),
+        output("gradWeight", PER_CHANNEL),
+        output("gradBias", PER_CHANNEL),
+    ),
+    documented=("ascend950", "ascend910b"),
+    checks=shift_checks,
+    empty=("self",),
+    computes=Elementwise(lambda g, w: g * w),
+    further={
+        "gradWeight": Result(per_channel, Elementwise(lambda g, x: g * x), terms, kept_channels),
+        "gradBias": Result(per_channel, Elementwise(lambda g: g), terms, kept_channels),
+    },
+)
+
+
+def sigmoid(x):
+    return 1 / (1 + exp(-x))
+
+
+def swish(g, x, b):
+    return g * sigmoid(b * x) * (1 + b * x * sigmoid(-b * x))
+
+
+def swish_term(g, x, b):
+    return g * ((x * sigmoid(b * x)) * (x * sigmoid(-b * x)))
+
+
+def swish_checks(a, platform):
+    yield from common(a, platform, "self", "gradOutput", "beta", "gradInput", "gradBeta")
+    yield same_shape(a, "gradOutput", "self")
+    yield same_shape(a, "gradInput", "self")
+    yield one_element(a, "beta")
+    yield of_shape(a, "gradBeta", (1,))
+    yield ends_if_empty(a, "self")
+
+
+SWISH_BETA = Operator(
+    name="aclnnSwishBetaBackward",
+    parameters=(
+        tensor("gradOutput", "g", SAME),
+        tensor("self", "x", MAIN),
+        tensor("beta", "b", ONE_VALUE),
+        output("gradInput"),
+        output("gradBeta", ONE_VALUE),
+    ),
+    documented=("ascend950", "ascend910b"),
+    checks=swish_checks,
+    empty=("self",),
+    computes=Elementwise(swish),
+    further={"gradBeta": Result(lambda a: (1,), Elementwise(swish_term), terms, kept_beside_all)},
+)
+
+HUBER_CASES = """\
+aclnn_oracle: 1
+operator: aclnnReducedHuber
+classes: all
+defaults: {inputs: {self: normal 0 2, target: normal 0 2}, output: {}}
+families:
+"""
+
+SCALE_SHIFT_CASES = """\
+aclnn_oracle: 1
+operator: aclnnScaleShiftBackward
+classes: all
+defaults: {inputs: {gradOutput: nonzero 0.5 4, self: normal 0 2, weight: nonzero 0.5 2}}
+families:
+"""
+
+SWISH_BETA_CASES = """\
+aclnn_oracle: 1
+operator: aclnnSwishBetaBackward
+classes: all
+defaults: {inputs: {gradOutput: uniform 0.5 4, self: normal 0 2, beta: uniform 0.5 2}}
+families:
+"""
