@@ -196,8 +196,14 @@ def _is(node: Expression, value: int) -> bool:
 
 
 def _node(op: str, *args: Expression) -> Expression:
-    """Make a node. What multiplies or divides by exactly one is left out: it changes nothing in any arithmetic."""
+    """Make a node of a formula as it is written."""
     _require_kinds(op, args)
+    return operation(op, *args)
+
+
+def operation(op: str, *args: Expression) -> Expression:
+    """Return the node of an operation by its name. What multiplies or divides by exactly one is left out: it changes
+    nothing in any arithmetic."""
     if op == "*" and _is(args[1], 1):
         return args[0]
     if op == "*" and _is(args[0], 1):
@@ -219,11 +225,6 @@ def _require_kinds(op: str, args: tuple[Expression, ...]) -> None:
             raise OracleError(f"{node!r} is a condition and no number: write where({node!r}, 1, 0)")
         if wanted and not node.is_condition:
             raise OracleError(f"{node!r} is a number and no condition: write ~equal({node!r}, 0)")
-
-
-def operation(op: str, *args: Expression) -> Expression:
-    """Return the node of an operation by its name."""
-    return _node(op, *args)
 
 
 def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:

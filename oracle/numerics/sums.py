@@ -242,7 +242,9 @@ class _Rows:
         )
         error += UNIT * (additions + 1) * self.size
         inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (ordinary < LARGEST * (1 - 2.0**-10))
-        return np.where(np.isfinite(error), error, 0.0), unspecified | (~inside & ~np.isnan(self.total))
+        unspecified |= ~inside & ~np.isnan(self.total)
+        known = np.isfinite(error)
+        return np.where(known, error, 0.0), unspecified | (~known & np.isfinite(self.total))
 
     def _disputed(self, part: Operands, shape: Shape) -> Array:
         """Which rows hold a term that is not known of the SoC's kernel, or of which right orders make another special

@@ -41,6 +41,7 @@ def command(tmp_path: Path, written: Path) -> Command:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(tmp_path / "site"), str(written)])
         environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+        environment.pop("PYTEST_XDIST_WORKER", None)  # of these tests' own workers
         whole = [sys.executable, "-m", "oracle.cli", *words]
         return subprocess.run(whole, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
