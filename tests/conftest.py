@@ -14,6 +14,7 @@ from oracle.catalogue.case import Case
 from oracle.emulator import build
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
+from oracle.operators.page_checks import accepted
 from oracle.runner.prepare import Prepared
 from oracle.runner.settings import Settings
 
@@ -43,11 +44,11 @@ def blended(monkeypatch):
 
 @pytest.fixture
 def reducing(monkeypatch):
-    """Register operators whose outputs are sums, for one test."""
+    """Register operators whose outputs are sums, for one test, as pages from outside are."""
     import reducing
 
     for operator in (reducing.HUBER, reducing.SCALE_SHIFT, reducing.SWISH_BETA):
-        monkeypatch.setitem(OPERATORS._all(), operator.name, operator)
+        monkeypatch.setitem(OPERATORS._all(), operator.name, accepted(operator))
     return reducing
 
 

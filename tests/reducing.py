@@ -36,7 +36,11 @@ def terms(a):
 
 
 def kept_beside_all(a):
-    return (1,) * len(a["self"].shape) if a.get("reduction", 1) else tuple(a["self"].shape)
+    return (1,) * len(a["self"].shape)
+
+
+def kept_of_loss(a):
+    return kept_beside_all(a) if a["reduction"] else tuple(a["self"].shape)
 
 
 def of_shape(a, name, wanted):
@@ -76,7 +80,7 @@ HUBER = Operator(
     computes=Elementwise(huber),
     shape=reduced,
     terms=terms,
-    kept=kept_beside_all,
+    kept=kept_of_loss,
 )
 
 
