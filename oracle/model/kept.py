@@ -48,21 +48,21 @@ def code_digest(package: Path = PACKAGE, rooms: tuple[str, ...] = ()) -> str:
 def code_is_as_loaded() -> bool:
     """Whether no file of the package has changed since it was first imported, so that the digest is that of the code
     this process runs. Asked anew each time, for files may change while it runs, whatever times of theirs are kept."""
-    return all(changed_at(path) < LOADED - _GRAIN for path in _every_source())
+    return all(_changed_at(path) < LOADED - _GRAIN for path in _every_source())
 
 
-def changed_at(path: str) -> float:
+def _changed_at(path: Path) -> float:
     """When a file's content last changed, or its name, mode or times: a copy may keep the times of its original."""
     try:
-        status = Path(path).stat()
+        status = path.stat()
     except OSError:  # it is gone
         return math.inf
     return max(status.st_mtime, status.st_ctime)
 
 
 @cache
-def _every_source() -> list[str]:
-    return [str(path) for path in _sources(PACKAGE)]
+def _every_source() -> list[Path]:
+    return _sources(PACKAGE)
 
 
 def _sources(package: Path, rooms: tuple[str, ...] = ()) -> list[Path]:

@@ -16,6 +16,7 @@ are evaluated beside the value (a *running* bound: every element has its own). d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -33,7 +34,7 @@ from .expressions import (
     walk,
     where,
 )
-from .facts import NORMAL, Facts, constant_bits, grid, is_power_of_two
+from .facts import Facts, constant_bits, grid, is_power_of_two
 
 FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
 SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation
@@ -46,6 +47,7 @@ class Arithmetic:
     ``unit``: the relative error of + - * (half an ULP of the type). ``digits``: its significant bits. ``quantum``: its
     smallest number, what an underflow may lose (0: operands are far from underflow). ``accuracy``: of functions and of
     ``/``, in units; every other function is exact. ``flushing``: operations whose results below ``tiny`` become 0.
+    ``normal``: a multiple of more than 2^normal does not underflow.
     """
 
     unit: float
@@ -54,6 +56,7 @@ class Arithmetic:
     accuracy: Mapping[str, float]
     tiny: float = 0.0
     flushing: frozenset[str] = frozenset()
+    normal: float = math.inf
 
 
 FLOAT64 = Arithmetic(
@@ -66,7 +69,8 @@ FLOAT64 = Arithmetic(
 
 
 # The same near the end of its range: a subnormal result may be off by a few of float64's smallest numbers.
-UNDERFLOWING = replace(FLOAT64, quantum=2.0**-1070)
+# From 2^-900 on it has all its digits, with a margin.
+UNDERFLOWING = replace(FLOAT64, quantum=2.0**-1070, normal=-900)
 
 # A right kernel in float32: the functions of any public one stay within 4 ULP, a quotient within one.
 _DEVICE = {"/": 2, "exp": 8, "log": 8, "log1p": 8, "expm1": 8, "tanh": 8, "erf": 8, "erfc": 8, "sqrt": 2}
@@ -166,7 +170,7 @@ class _Rules:
         """What an underflow of this operation may lose."""
         if not self.arithmetic.quantum or all(n.op != "symbol" or n.value in self.scalars for n in walk(node)):
             return ZERO
-        if self.arithmetic is UNDERFLOWING and grid(node) > NORMAL:
+        if grid(node) > self.arithmetic.normal:
             return ZERO
         least = constant(self.arithmetic.quantum)
         if node.op not in self.arithmetic.flushing:

@@ -10,7 +10,6 @@ from functools import lru_cache
 from .enclosures import constant_value
 from .expressions import Expression
 
-NORMAL = -900  # an exponent from which on float64 has all its digits, with a margin
 INPUT_BITS = 24  # significant bits of any operand: float32 has most
 
 

@@ -61,11 +61,11 @@ def evaluate(
     if grad.ndim == 1:
         grad, output, sink = grad[None], output[None], sink.at((None,))
     lead, length = grad.shape[:-1], grad.shape[-1]
-    at_once = length <= CHUNK and made is None and not sink.judged and is_compiled(sink)
+    compiles = length <= CHUNK and made is None and not sink.judged and is_compiled(sink)
 
     def work(index: Index) -> None:
         rows, part = (made or Rows)(scheme, grad[index], output[index], sink.kernel), sink.at(index)
-        if at_once:
+        if compiles:
             compiled(rows, part)
         elif length <= CHUNK:
             by_rows(rows, part)
@@ -73,7 +73,7 @@ def evaluate(
             by_columns(rows, part)
 
     with np.errstate(all="ignore"):
-        size, each = (piece_size(sink.out.size, copied=True), 1) if at_once else (region_size(), 4)
+        size, each = (piece_size(sink.out.size, copied=True), 1) if compiles else (region_size(), 4)
         run_blocks(blocks(lead, max(1, size // length) if length <= CHUNK else 1), work, each=each)
 
 

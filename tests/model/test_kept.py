@@ -54,7 +54,7 @@ def test_code_that_changed_since_it_was_loaded_is_seen_whatever_times_the_new_fi
     page = tmp_path / "page.py"
     page.write_text("old")
     changed = page.stat().st_ctime
-    monkeypatch.setattr(kept, "_every_source", lambda: [str(page)])
+    monkeypatch.setattr(kept, "_every_source", lambda: [page])
     monkeypatch.setattr(kept, "LOADED", changed + 1)
     assert code_is_as_loaded()
     monkeypatch.setattr(kept, "LOADED", changed)
