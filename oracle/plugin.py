@@ -31,7 +31,7 @@ from .items import (
 )
 from .runner import watch
 from .runner.options import OPTIONS, PROPERTY
-from .runner.packing import packed, unpacked
+from .runner.packing import gathering, packed, unpacked
 
 _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
@@ -202,6 +202,8 @@ def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any,
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any]) -> Any:
     found = unpacked(data)
+    if found is not None:
+        gathering.pause()
     return None if found is None else config.hook.pytest_report_from_serializable(config=config, data=found)
 
 

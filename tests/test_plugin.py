@@ -270,6 +270,17 @@ def test_a_dying_worker_is_a_crash_and_the_others_go_on(project):
     assert crash["detail"]["replay"].startswith("aclnn-oracle replay")
 
 
+def test_a_dying_worker_leaves_what_it_had_reported_and_the_crash_is_of_the_case_it_was_in(project):
+    """Its last reports are still in its pipe when it is gone: the controller takes many at a time."""
+    text = CATALOGUE.replace("[[4, 5]]", f"[{{product: [{[*range(1, 21)]}, 5]}}]").replace("  larger:", "  dies:")
+    project.path.joinpath("log_sigmoid_backward.yaml").write_text(text)
+    result = run(project, "--backend", "misbehaving:Dies", "--record", "r.jsonl", "-n", "1")
+    assert result.ret == 1
+    _, cases, counts = record_of(project.path / "r.jsonl")
+    assert counts == {"pass": 60, "crash": 1}
+    assert ["/dies" in case["id"] for case in cases if case["status"] == "crash"] == [True]
+
+
 @pytest.mark.parametrize("words", [[], ["--isolate"], ["-n", "1"], ["-n", "1", "--isolate"]])
 def test_a_device_that_cannot_be_given_back_fails_the_run_in_one_line(project, words):
     """The controller of -n closes its own backend before the workers begin; theirs are closed at the end."""

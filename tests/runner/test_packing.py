@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from oracle.runner import packing
 from oracle.runner.options import PROPERTY
-from oracle.runner.packing import packed, unpacked
+from oracle.runner.packing import GATHER_S, WAITED_S, Gathering, packed, unpacked
 
 REPORT: dict[str, Any] = {
     "$report_type": "TestReport", "nodeid": "cases/a.yaml::a/b[1]", "location": ("cases/a.yaml", 3, "a/b[1]"),
@@ -26,3 +30,20 @@ def test_other_reports_travel_as_pytest_sends_them() -> None:
     for other in ({**REPORT, "user_properties": [("theirs", 1)]}, {**REPORT, "theirs": b"no JSON"}, {"sections": []}):
         assert packed(other) is other
         assert unpacked(other) is None
+
+
+def test_reports_gather_after_one_that_was_waited_for_and_those_that_are_there_are_taken_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, slept = [100.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(packing, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    gathering = Gathering()
+    for gap, pauses in [(0.0, 1), (WAITED_S / 2, 1), (WAITED_S / 2, 1), (2 * WAITED_S, 2), (0.0, 2)]:
+        now[0] += gap
+        gathering.pause()
+        assert slept == [GATHER_S] * pauses
