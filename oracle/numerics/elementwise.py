@@ -26,6 +26,7 @@ from .extremes import highest, lowest, some
 from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .held import is_exact_in
 from .programs import Values, loaded, program, release, simulate
+from .proof import settle
 from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rationals import Undefined
 from .rounding import quantize, widen
@@ -82,6 +83,8 @@ def evaluate(
     run_blocks(blocks(sink.out.shape, size), fill, each=each)
     if any(left.size for left in doubts):
         work.settle(np.concatenate(doubts), sink)
+    if graphs.loses_signs:
+        work.sign_zeros(sink)
 
 
 @dataclass(frozen=True)
@@ -354,6 +357,20 @@ class _Work:
                 else:
                     self.leave(some, region)
                     self.finish(region)
+
+    def sign_zeros(self, sink: Sink) -> None:
+        """Give what is zero in float64 too the exact value's sign, but where a factor is zero: IEEE has told that."""
+        where = sink.out == 0
+        for name in self.graphs.factors:
+            where &= np.asarray(self.operands[name]) != 0
+        flat = np.flatnonzero(where)
+        few = changed(pick(self.operands, np.unravel_index(flat, where.shape)), widen)
+        (value,) = program(self.graphs.value)(few, flat.shape)
+        at = np.unravel_index(flat[np.asarray(value) == 0], where.shape)
+        signed, anything = np.zeros(at[0].size, self.dtype), np.full(at[0].size, np.inf)
+        ends = np.zeros(signed.size), -anything, anything
+        settle(np.arange(signed.size), ends, signed, self.of(pick(self.operands, at)).exact)
+        sink.out[at] = signed.astype(sink.out.dtype)
 
     def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
         few = pick(self.operands, np.unravel_index(where, shape))

@@ -20,6 +20,7 @@ from .expressions import ZERO, Expression, operands, substitute, walk
 from .special import erf, erfc
 
 NEGLIGIBLE = 2.0**-300
+AWAY = 2.0**-1000
 SHIFT = 19  # bits of float32 below a cell's
 Cells = tuple[Array, Array]  # lower and upper ends
 _SLACK = 1 + 2.0**-40  # NumPy's own rounding in the interval arithmetic
@@ -68,11 +69,22 @@ def is_negligible(bound: Expression, count: str) -> bool:
     """Whether a bound is far below half the smallest number of every format, whatever its operands are: numbers of
     float32, and a ``count``."""
     bound = substitute(bound, {n: ZERO for n in walk(bound) if n.op == "-" and n.args[0] is n.args[1]})  # is it finite?
-    every = dict.fromkeys(operands(bound), (np.array([-(2.0**128)]), np.array([2.0**128])))
+    _, high = _everywhere(bound, count)
+    return bool(np.all(high <= NEGLIGIBLE))
+
+
+@lru_cache(maxsize=1024)
+def is_away_from_zero(node: Expression, count: str) -> bool:
+    """Whether a graph is further from 0 than any underflow, whatever its operands are; as :func:`is_negligible`."""
+    low, high = _everywhere(node, count)
+    return bool(np.all(low > AWAY) or np.all(high < -AWAY))
+
+
+def _everywhere(root: Expression, count: str) -> Cells:
+    every = dict.fromkeys(operands(root), (np.array([-(2.0**128)]), np.array([2.0**128])))
     every[count] = np.array([1.0]), np.array([2.0**63])
     with np.errstate(all="ignore"):
-        _, high = evaluated(bound, given=every)[bound]
-    return bool(np.all(high <= NEGLIGIBLE))
+        return evaluated(root, given=every)[root]
 
 
 def evaluated(*roots: Expression, given: Mapping[str, Cells]) -> dict[Expression, Cells]:

@@ -15,7 +15,7 @@ from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
 from ..model.platforms import CANN, PLATFORMS
 from . import double_double, tables
-from .envelopes import is_linear, is_negligible
+from .envelopes import is_away_from_zero, is_linear, is_negligible
 from .errorbounds import FLOAT64, NARROW, UNDERFLOWING, Arithmetic, Loss, larger, losses, plus
 from .expressions import (
     COMPARISONS,
@@ -202,6 +202,16 @@ class Graphs:
         """Whether a step that underflows in float64 may change a result; then only slow ways are taken."""
         return is_fragile(self.value)
 
+    @property
+    def loses_signs(self) -> bool:
+        """Whether a zero that float64 answers may have the wrong sign."""
+        return loses_signs(self.value)
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """The operands that the formula is in proportion to: where one is zero, the result is, with IEEE's sign."""
+        return tuple(name for name in names_of(self.value) if is_linear(self.value, name))
+
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def bound(self, arithmetic: Arithmetic) -> Loss:
         """What a right kernel may lose before its last rounding: the worst of all orders."""
@@ -275,12 +285,35 @@ class Graphs:
 @lru_cache(maxsize=KEPT)
 def is_fragile(value: Expression) -> bool:
     """Whether a step that underflows in float64 may change a graph's result, as in log(exp(x)) or exp(x) > exp(y)."""
-    nodes, count = walk(value), frozenset([COUNT])
-    lost = dict(zip(nodes, losses(list(nodes), UNDERFLOWING, Facts(count), count), strict=True))
-    if not is_negligible(lost[value].underflow, COUNT):
+    lost = _underflows(value)
+    if not is_negligible(lost[value], COUNT):
         return True
-    decided = [node for node in nodes if node.op in COMPARISONS or node.op == "sign"]
-    return any(_is_near_zero(node, [lost[a].underflow for a in node.args]) for node in decided)
+    decided = [node for node in lost if node.op in COMPARISONS or node.op == "sign"]
+    return any(_is_near_zero(node, [lost[a] for a in node.args]) for node in decided)
+
+
+@lru_cache(maxsize=KEPT)
+def loses_signs(value: Expression) -> bool:
+    """Whether float64 may answer a zero of the wrong sign: for a sum both of whose terms may vanish, one by underflow,
+    as 0 - exp(x) does far below."""
+    lost, facts = _underflows(value), Facts([COUNT])
+
+    def may(node: Expression) -> bool:
+        if node.op not in ("+", "-") or all(lost[term] is ZERO for term in node.args):
+            return False
+        one, other = map(facts.sign, node.args)
+        same_sign = one != 0 and one == (other if node.op == "+" else -other)
+        return not same_sign and not any(is_away_from_zero(term, COUNT) for term in node.args)
+
+    return any(map(may, lost))
+
+
+@lru_cache(maxsize=KEPT)
+def _underflows(value: Expression) -> Mapping[Expression, Expression]:
+    """What underflow in float64 may make of each step of a graph."""
+    nodes, count = walk(value), frozenset([COUNT])
+    found = losses(list(nodes), UNDERFLOWING, Facts(count), count)
+    return {node: lost.underflow for node, lost in zip(nodes, found, strict=True)}
 
 
 def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:

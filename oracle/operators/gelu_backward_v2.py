@@ -35,8 +35,8 @@ WORDS = ("none", "tanh")
 
 
 def formula(g: Expression, x: Expression, approximate: Expression) -> Expression:
-    """Phi + x phi, or the approximation. Beyond +-50 both functions are what they are there in every format."""
-    y = minimum(maximum(x, -50), 50)
+    """Phi + x phi, or the approximation. Beyond +-37 both are what they are there in every format, sign included."""
+    y = minimum(maximum(x, -37), 37)
     exact = g * (erfc(-y / sqrt(2)) / 2 + x * (exp(y * y / -2) / sqrt(2 * PI)))
     return where(approximate, gelu_backward.formula(g, x), exact)
 

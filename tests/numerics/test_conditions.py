@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oracle.numerics.elementwise import evaluate
-from oracle.numerics.expressions import equal, exp, log, minimum, sign, where
+from oracle.numerics.expressions import equal, exp, log, maximum, minimum, sign, where
 from oracle.numerics.graphs import Elementwise
 from oracle.numerics.sink import Sink
 from oracle.operators import OPERATORS
@@ -77,3 +77,35 @@ def test_no_formula_of_this_package_may_lose_what_underflows_in_float64():
 )
 def test_what_underflows_is_seen_in_the_formula(formula, is_fragile):
     assert Elementwise(formula).graphs().is_fragile is is_fragile
+
+
+@pytest.mark.parametrize(
+    ("formula", "x", "below"),
+    [
+        (lambda g, x: g * (maximum(x, 0) - exp(x)), -800, True),
+        (lambda g, x: g * (exp(x) - maximum(x, 0)), -800, False),
+        (lambda g, x: g * (exp(x) * exp(x) - 2 * exp(x)), -1000, True),
+        (lambda g, x: g * (maximum(x, 0) - minimum(x, 0) * 0), -800, False),  # exactly zero: IEEE arithmetic's
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_sum_that_underflows_float64_is_a_zero_of_the_exact_sign(formula, x, below, dtype):
+    for judged in (False, True):
+        sink = Sink(np.empty(3, dtype), dtype, judged=judged)
+        evaluate(Elementwise(formula), {"g": np.array([2, -2, 0], dtype), "x": np.full(3, x, dtype)}, sink)
+        assert not sink.out.any()
+        assert np.signbit(sink.out).tolist()[:2] == [below, not below]
+
+
+@pytest.mark.parametrize(
+    ("formula", "loses_signs"),
+    [
+        (lambda g, x: g * (maximum(x, 0) - exp(x)), True),
+        (lambda g, x: g * (1 - exp(x)), False),
+        (lambda g, x: g * (exp(x) + exp(-x) * 3), False),
+        (lambda g, x: g / (1 + exp(x)) - g * x, True),
+        (lambda g, x: g * x - g, False),
+    ],
+)
+def test_a_sum_may_lose_its_sign_where_a_term_underflows_and_neither_is_far_from_zero(formula, loses_signs):
+    assert Elementwise(formula).graphs().loses_signs is loses_signs

@@ -204,17 +204,20 @@ ROWS: dict[str, Row] = {
 }
 
 
-def expected(row: Row, inputs: list[np.ndarray], attributes: dict[str, Any], dtype: str) -> np.ndarray:
-    """The correctly rounded results, element by element."""
+def expected(
+    row: Row, inputs: list[np.ndarray], attributes: dict[str, Any], dtype: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The correctly rounded results, element by element, and which are exactly zero (or beyond MPFR's exponents)."""
     count = inputs[0].size if attributes.get("reduction") in (1, 3) else 1  # a batch mean's dim 0 is all there is
     columns = [[mpq(v) for v in array.astype(np.float64).ravel().tolist()] for array in inputs]
     found = []
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         for g, *others in zip(*columns, strict=True):
             found.append(g * row.factor(*others, attributes) / count)
+    zero = np.array([value == 0 for value in found])
     if dtype in row.through:
         found = [mpq(v) if np.isfinite(v) else mpfr(v) for v in (rounded(value, "float32") for value in found)]
-    return np.array([rounded(value, dtype) for value in found])
+    return np.array([rounded(value, dtype) for value in found]), zero
 
 
 def hard(row: Row, dtype: str, size: int, seed: list[int]) -> list[np.ndarray]:
