@@ -252,6 +252,30 @@ def test_digits_that_are_cut_are_no_elements_in_other_places():
     assert cause(lambda v: away, few, "bfloat16").startswith("ties are rounded away from zero")
 
 
+def test_an_error_of_any_size_decides_some_ties_and_only_rounding_away_decides_all():
+    values = np.arange(16, dtype=np.float64).reshape(2, 8) / 128 + 1 + 2.0**-8  # ties, every second one to even
+    away = np.where(np.arange(16).reshape(2, 8) % 2 == 0, values + 2.0**-8, round_to(values, "bfloat16").astype(float))
+    assert cause(lambda v: away, values, "bfloat16").startswith("ties are rounded away from zero")
+    one = some(round_to(values, "bfloat16").astype(float), (0, 2), away[0, 2])
+    assert cause(lambda v: one, values, "bfloat16") == ""
+
+
+def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
+    call = call_of(SMOOTH, (6, 16))
+    tail = (slice(4, None), slice(None))
+    told = told_of(call, output=lambda golden: some(golden, tail, np.nan))
+    assert told == "NaN where tail from element 64 of 96: a share of the work is lost"
+    call.inputs["self"][tail] -= 90
+    assert told_of(call, output=lambda golden: some(golden, tail, np.nan)) == ""
+
+
+def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
+    call = call_of("aclnnSoftmaxBackward", (40, 1), attrs={"dim": 1})
+    assert told_of(call, output=np.zeros_like) == ""
+    call = call_of("aclnnSoftmaxBackward", (40, 3), attrs={"dim": 1})
+    assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
+
+
 class IgnoresStrides:
     name = "ignores"
 
@@ -300,6 +324,10 @@ def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     told = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
     assert family_of(told) == "check"
     gaps = VALUES > 0
-    assert family_of(cause_of_structure("every element written", "", gaps)) == "lost"
+    scattered = cause_of_structure("every element written", "", gaps)
+    assert scattered.startswith("elements are not written (scattered: "), "no tile leaves such behind"
+    assert family_of(scattered) == "lost"
+    tail = np.arange(48).reshape(6, 8) >= 32
+    assert "share of the work is lost (tail from element 32" in cause_of_structure("every element written", "", tail)
     assert family_of(cause_of_structure("every element written", "", gaps, others_right=False)) == "layout"
     assert set(FAMILIES) > {"check", "changed input"}
