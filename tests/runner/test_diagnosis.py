@@ -260,6 +260,14 @@ def test_an_error_of_any_size_decides_some_ties_and_only_rounding_away_decides_a
     assert cause(lambda v: one, values, "bfloat16") == ""
 
 
+def test_the_smallest_numbers_are_near_their_opposites_and_have_no_wrong_sign():
+    tiny = np.arange(-24, 24).reshape(6, 8) * 2.0**-149
+    assert "sign" not in cause(lambda v: some(v, (3, 5), -v[3, 5]), tiny)
+    assert told_of(call_of(SMOOTH, (6, 16)), output=lambda g: some(g, (0, 0), -g[0, 0])) == "wrong sign"
+    call = call_of(SMOOTH, (6, 16), gradOutput=(np.arange(96).reshape(6, 16) * 2.0**-149).astype(np.float32))
+    assert told_of(call, output=lambda g: some(g, (0, 5), -g[0, 5])) == ""
+
+
 def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
     call = call_of(SMOOTH, (6, 16))
     tail = (slice(4, None), slice(None))
@@ -267,6 +275,18 @@ def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
     assert told == "NaN where tail from element 64 of 96: a share of the work is lost"
     call.inputs["self"][tail] -= 90
     assert told_of(call, output=lambda golden: some(golden, tail, np.nan)) == ""
+
+
+def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
+    """There any wrong formula is a factor; so is a wrong sum of a row beside a gradient of one value."""
+    for operand, told in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
+        call = call_of(SMOOTH, (6, 16), **({} if operand is None else {"self": operand}))
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
+        assert told_of(call, output=lambda golden: -golden) == "wrong sign"
+    y = np.abs(np.random.default_rng(3).normal(size=(100, 1))).astype(np.float32)
+    for gradient, told in ((np.full((100, 1), 0.75, np.float32), False), (y[::-1] - 1, True)):
+        call = call_of("aclnnSoftmaxBackward", (100, 1), attrs={"dim": 0}, output=y, gradOutput=gradient)
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
 
 
 def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
