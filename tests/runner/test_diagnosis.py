@@ -289,6 +289,16 @@ def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
         assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
 
 
+def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
+    """It is near the foretold one by chance. Where many are, or one that would be far away, it is none."""
+    exact = np.random.default_rng(5).normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy).astype(np.float32)
+    for first, times, told in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
+        call = call_of(SMOOTH, (6, 16), self=some(exact, (0, 0), first), gradOutput=np.ones((6, 16), np.float32))
+        foretold = compute(but(call, self=some(exact, (0, 0), 1)))[0, 0]
+        cause = told_of(call, output=lambda g, to=foretold, t=times: some(g, (0, 0), g[0, 0] + t * (to - g[0, 0])))
+        assert (family_of(cause) == "rounding") == told, (first, cause)
+
+
 def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
     call = call_of("aclnnSoftmaxBackward", (40, 1), attrs={"dim": 1})
     assert told_of(call, output=np.zeros_like) == ""
