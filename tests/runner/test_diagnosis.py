@@ -299,6 +299,13 @@ def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
         assert (family_of(cause) == "rounding") == told, (first, cause)
 
 
+def test_an_axis_that_is_misread_is_named():
+    call = call_of("aclnnSoftmaxBackward", (5, 6, 7), attrs={"dim": -2})
+    for other in (-1, 0):
+        wrong = compute(replace(call, attrs={"dim": other}))
+        assert told_of(call, output=lambda golden, wrong=wrong: wrong) == f"the attribute dim is read as {other % 3}"
+
+
 def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
     call = call_of("aclnnSoftmaxBackward", (40, 1), attrs={"dim": 1})
     assert told_of(call, output=np.zeros_like) == ""
