@@ -313,6 +313,16 @@ def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
     assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
 
 
+def test_few_right_digits_are_told_to_come_of_a_rounding_or_of_an_approximation():
+    """A reciprocal to 9 bits, in float32: nothing tells its errors from those of a bfloat16 in between."""
+    call = call_of(SMOOTH, (8, 64), dtype="bfloat16")
+    g, x = (np.asarray(a).astype(np.float32) for a in call.inputs.values())
+    s = 1 / (1 + np.exp(-x)) * (1 + 2.0**-9 * np.random.default_rng(4).normal(size=x.shape))
+    made = (g * (s * (1 + x * (1 - s)))).astype(DTYPES["bfloat16"].numpy)
+    told = told_of(call, output=lambda golden: made)
+    assert told == "errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"
+
+
 class IgnoresStrides:
     name = "ignores"
 
