@@ -57,6 +57,7 @@ PHRASES: tuple[str, ...] = (
     N_("divided by the element count #, which is not asked for"), N_("all wrong by the factor #"),
     N_("elements are in transposed order: strides are not honoured"),
     N_("the right values in the wrong places: strides or offsets are not honoured"),
+    N_("the right values in the wrong places: an index is wrong"),
     # rules
     N_("standard mixed"), N_("|actual - value| <= bound"), N_("NaN exactly where the golden is NaN"),
     N_("infinite exactly where the golden is, with its sign"), N_("exact zero where the operator says zero"),

@@ -24,16 +24,17 @@ from .misread import read_elsewhere
 from .misvalued import read_as_other_values
 from .narrowed import computed_in, errors_as_in
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
-from .simulated import Explanation
+from .simulated import ENOUGH, Explanation
 
 KEPT = "what the output held before the call is part of the result: it is added to or scaled, not written anew"
+STRAYED = "the right values in the wrong places: strides or offsets are not honoured"
 NOTHING = "zero is returned for every element"
 MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
 SHIFTS = 64  # distances that are tried where a value stands in more places than one
 
 # Words that stand in every sentence of a family, by which a cause of a record is known again.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "layout": ("read as if", "written as if", "strides"),
+    "layout": ("read as if", "written as if", "strides", "wrong places"),
     "outside": ("is overwritten",),
     "lost": ("not written", "is lost", "nothing at all is written"),
     "index": ("ignored",),
@@ -129,12 +130,21 @@ def _permuted(found: Findings) -> Iterator[str]:
     far = ~near(a, g, 64 * NEAR)
     if not (far & found.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(found.bad):
         return
-    if len(np.unique(g[found.bad])) < 2:
+    if len(np.unique(g[found.bad])) < ENOUGH:  # two numbers change places by chance
         return
     if a.ndim > 1 and a.shape[-1] > 1 and near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
         yield "elements are in transposed order: strides are not honoured"
     if near(np.sort(a, axis=None), np.sort(g, axis=None)).all():
-        yield "the right values in the wrong places: strides or offsets are not honoured"
+        yield STRAYED if _has_views(found) else "the right values in the wrong places: an index is wrong"
+
+
+def _has_views(found: Findings) -> bool:
+    """Whether a tensor has strides or an offset that a device may fail to honour."""
+    call = found.call
+    if call is None:
+        return True
+    tensors = {n: v for n, v in {**call.inputs, **call.outputs}.items() if isinstance(v, np.ndarray)}
+    return any(not v.flags.c_contiguous or bool(offset_of(call, n)) for n, v in tensors.items())
 
 
 # ---- class indices ---------------------------------------------------------------------------------------------------

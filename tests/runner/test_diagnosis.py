@@ -323,6 +323,21 @@ def test_few_right_digits_are_told_to_come_of_a_rounding_or_of_an_approximation(
     assert told == "errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"
 
 
+def test_values_that_stray_among_contiguous_tensors_are_of_an_index_and_two_numbers_do_not_stray():
+    call = call_of(SMOOTH, (6, 16))
+    made = reference(call).golden.reshape(-1).copy()
+    made[::7] = np.roll(made[::7], 1)  # no operand is read so
+    told = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert told == "the right values in the wrong places: an index is wrong"
+    call = call_of(SMOOTH, (6, 16), gradOutput=np.ones((32, 6), np.float32).T[:, ::2])
+    made = reference(call).golden.reshape(-1).copy()
+    made[::7] = np.roll(made[::7], 1)
+    told = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert told == "the right values in the wrong places: strides or offsets are not honoured"
+    two = np.where(np.arange(48) % 3 == 0, 1.0, 0.5).reshape(6, 8)
+    assert cause(lambda v: np.roll(v, 1), two) == ""
+
+
 class IgnoresStrides:
     name = "ignores"
 
