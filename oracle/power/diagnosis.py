@@ -45,6 +45,7 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"wider dtype|flattened|leading axis", frozenset({"other array"})),
     (r"beyond \d+ are infinite|stays? zero", frozenset({"lost", "zero"})),
     (r"read backwards|shifted by one|gives its first|is read at the flat index|aligned with", frozenset({"layout"})),
+    (r"dim is ignored|negative dim becomes", frozenset({"attribute"})),
     (r"checker", frozenset({"check"})),
     (r"flat offsets", frozenset({"lost", "outside"})),
     (r"wraps|again", frozenset()),

@@ -27,6 +27,12 @@ PHRASES: tuple[str, ...] = (
     N_("every # index of axis # from #"), N_("one lane: element # of every #"), N_("whole rows: # of #"),
     # what would explain them
     N_("what the output held before the call is part of the result: it is added to or scaled, not written anew"),
+    N_("elements that are to be 0 are not written: what the output held before the call stands there"),
+    N_("elements are not written (scattered: # of #)"),
+    N_("errors as of intermediate results rounded to float16, or of an approximation of as few digits"),
+    N_("errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"),
+    N_("the same call passes when it is run again: a race, or state across calls"),
+    N_("the case passes alone, in a process of its own: state across calls"),
     N_("NaN is replaced by a number"),
     N_("rows that are to be ignored are not zero: the ignored index is not honoured"),
     N_("NaN where an infinity is due: inf - inf or inf / inf in an intermediate"),
@@ -51,6 +57,7 @@ PHRASES: tuple[str, ...] = (
     N_("divided by the element count #, which is not asked for"), N_("all wrong by the factor #"),
     N_("elements are in transposed order: strides are not honoured"),
     N_("the right values in the wrong places: strides or offsets are not honoured"),
+    N_("the right values in the wrong places: an index is wrong"),
     # rules
     N_("standard mixed"), N_("|actual - value| <= bound"), N_("NaN exactly where the golden is NaN"),
     N_("infinite exactly where the golden is, with its sign"), N_("exact zero where the operator says zero"),

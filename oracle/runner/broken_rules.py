@@ -9,7 +9,9 @@ from ..model.storage import row_major, strides_of
 from . import pattern
 from .findings import LARGEST, near
 
-OF_MEMORY = ("guards untouched", "every element written")  # rules broken by writing elsewhere
+UNWRITTEN = "every element written"
+OF_MEMORY = ("guards untouched", UNWRITTEN)  # rules broken by writing elsewhere
+NOT_WRITTEN = ("elements are not written", "nothing at all is written")  # how a claim of that begins
 
 
 def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
@@ -31,12 +33,14 @@ def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, othe
     """Return what would explain a broken rule of structure, or "". ``others_right``: all that was written is right."""
     if rule == "inputs unchanged":
         return "an input is written to: it is taken for scratch memory"
-    if rule == "every element written" and bad is not None:
+    if rule == UNWRITTEN and bad is not None:
         places = pattern.describe(bad)
         if not others_right:
             return "elements are not written, or are written elsewhere: the output's strides are not honoured"
         if places == "all" or places == "the only element":
             return "nothing at all is written, or elsewhere"
+        if places.startswith("scattered"):  # no tile leaves such behind
+            return f"elements are not written ({places})"
         return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
     if rule in ("dtype", "shape", "output is an array"):
         return "another array is handed back in the place of the output"

@@ -24,15 +24,17 @@ from .misread import read_elsewhere
 from .misvalued import read_as_other_values
 from .narrowed import computed_in, errors_as_in
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
-from .simulated import Explanation
+from .simulated import ENOUGH, Explanation
 
 KEPT = "what the output held before the call is part of the result: it is added to or scaled, not written anew"
+STRAYED = "the right values in the wrong places: strides or offsets are not honoured"
+NOTHING = "zero is returned for every element"
 MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
 SHIFTS = 64  # distances that are tried where a value stands in more places than one
 
 # Words that stand in every sentence of a family, by which a cause of a record is known again.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "layout": ("read as if", "written as if", "strides"),
+    "layout": ("read as if", "written as if", "strides", "wrong places"),
     "outside": ("is overwritten",),
     "lost": ("not written", "is lost", "nothing at all is written"),
     "index": ("ignored",),
@@ -78,7 +80,8 @@ def _cause(found: Findings) -> str:
     if found.bad.all() and not np.isfinite(found.before) and not np.isfinite(found.actual).any():
         claims.append((KEPT, False))  # all that is not finite may be what the output held
     if not any(told.sure for told in simulated):
-        claims += [(cause, True) for rule in _RULES for cause in rule(found)][:1]
+        told = next((cause for rule in _RULES for cause in rule(found)), "")
+        claims += [(told, told != NOTHING or not _in_rows_of_one(found))] if told else []
     alone = len({family_of(cause) for cause, _ in claims}) == 1
     return next((cause for cause, proof in claims if proof), "") if alone else ""
 
@@ -127,12 +130,21 @@ def _permuted(found: Findings) -> Iterator[str]:
     far = ~near(a, g, 64 * NEAR)
     if not (far & found.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(found.bad):
         return
-    if len(np.unique(g[found.bad])) < 2:
+    if len(np.unique(g[found.bad])) < ENOUGH:  # two numbers change places by chance
         return
     if a.ndim > 1 and a.shape[-1] > 1 and near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
         yield "elements are in transposed order: strides are not honoured"
     if near(np.sort(a, axis=None), np.sort(g, axis=None)).all():
-        yield "the right values in the wrong places: strides or offsets are not honoured"
+        yield STRAYED if _has_views(found) else "the right values in the wrong places: an index is wrong"
+
+
+def _has_views(found: Findings) -> bool:
+    """Whether a tensor has strides or an offset that a device may fail to honour."""
+    call = found.call
+    if call is None:
+        return True
+    tensors = {n: v for n, v in {**call.inputs, **call.outputs}.items() if isinstance(v, np.ndarray)}
+    return any(not v.flags.c_contiguous or bool(offset_of(call, n)) for n, v in tensors.items())
 
 
 # ---- class indices ---------------------------------------------------------------------------------------------------
@@ -179,7 +191,7 @@ def _stores(found: Findings) -> Iterator[str]:
     up = np.where(nearest < value, nearest + step, nearest)
     tie = np.abs(np.abs(value - nearest) - step / 2) == 0
     away = nearest + np.where(np.abs(nearest) < np.abs(value), np.copysign(step, value), 0.0)
-    if (tie & (actual == away))[found.bad].all():
+    if tie[found.bad].all() and (actual == away)[tie].all():  # an error of any size decides some ties, not all
         yield f"ties are rounded away from zero when results are stored as {dtype}, not to even"
     for told, rounded in (("toward zero", toward), ("upwards", up)):
         differs = rounded != nearest
@@ -250,9 +262,17 @@ def _zeros(found: Findings) -> Iterator[str]:
         return
     if found.bad.size > 1 and not found.actual.any():
         tiny = "zero for every element: the subnormal numbers of an operand are flushed to zero"
-        yield tiny if _tiny_operand(found) else "zero is returned for every element"
+        yield tiny if _tiny_operand(found) else NOTHING
     elif (_is_share(found.places) or _is_box(found)) and not _may_be_of_operands(found):
         yield f"zero where {found.places}: a share of the work is lost"
+
+
+def _in_rows_of_one(found: Findings) -> bool:
+    """Whether sums are of one term: where a result is the term less its sum, many a wrong formula leaves 0."""
+    axis = None if found.call is None else OPERATORS[found.call.op].attribute("axis")
+    if found.call is None or axis is None or not found.actual.ndim:
+        return False
+    return bool(found.actual.shape[found.call.attrs[axis.name]] == 1)
 
 
 def _stale(found: Findings) -> Iterator[str]:
@@ -304,6 +324,7 @@ def _is_share(places: str) -> bool:
 
 def _specials(found: Findings) -> Iterator[str]:
     g, a = found.golden[found.bad], found.actual[found.bad]
+    share = _is_share(found.places)
     if np.isnan(g).all() and not np.isnan(a).any() and (np.abs(a) == np.abs(a[0])).all():  # as a store makes it
         yield "NaN is replaced by a number"
     if np.isinf(g).all() and np.isfinite(a).all() and (np.abs(a) == np.abs(a).max()).all() and a.any():
@@ -315,9 +336,12 @@ def _specials(found: Findings) -> Iterator[str]:
         yield "an infinity has the wrong sign"
     if np.isnan(a).all() and np.isinf(g).all():
         yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
-    if np.isnan(a).all() and np.isfinite(g).all() and _special_inputs(found):
+    lost = share and np.isfinite(g).all() and not _may_be_of_operands(found)
+    if np.isnan(a).all() and lost:
+        yield f"NaN where {found.places}: a share of the work is lost"
+    if np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(found):
         yield "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"
-    if np.isinf(a).all() and np.isfinite(g).all() and _is_share(found.places) and not _may_be_of_operands(found):
+    if np.isinf(a).all() and lost:
         yield f"infinite where {found.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(found.golden).any() and _special_inputs(found):
         yield "an intermediate overflows"

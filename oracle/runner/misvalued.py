@@ -52,8 +52,10 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
                 yield name, told, but(call, **{name: changed})
     for p in (p for p in op.operands if p.optional and call.inputs.get(p.name) is not None):
         yield p.name, "counts as absent", but(call, **{p.name: None})
+    main = call.inputs[op.main]
+    rank = main.ndim if isinstance(main, np.ndarray) else 0
     for p in (p for p in op.parameters if p.kind == "attr"):
-        for value in _others(p, call.attrs.get(p.name)):
+        for value in _others(p, call.attrs.get(p.name), rank):
             other = replace(call, attrs={**call.attrs, p.name: value})
             yield f"the attribute {p.name}", f"is read as {value!r}", other
     wide = {n: v for n, v in floats.items() if v.dtype == F}
@@ -78,8 +80,9 @@ def _cut(array: Array, bits: int) -> Array:
     return np.asarray((np.ascontiguousarray(array).view(np.uint32) & keep).view(F).reshape(array.shape))
 
 
-def _others(p: Parameter, value: Any) -> list[Any]:
-    """Other values for an attribute: what a number becomes when it is misread, the other words, the other flag."""
+def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
+    """Other values for an attribute: what a number becomes when it is misread, the other words, the other flag, the
+    other axes."""
     found: list[Any] = []
     if p.role == "number":
         own = p.plain if value is None else value
@@ -88,6 +91,8 @@ def _others(p: Parameter, value: Any) -> list[Any]:
                 found = [change(float(own), p) for change, _what, _needs in NUMBERS.values()]
     elif p.role == "flag":
         found = [not value]
+    elif p.role == "axis":
+        found = [k for k in range(rank) if k != value % rank]
     elif p.role == "choice":
         found = list(p.words)
     elif p.words:  # a number with a word behind each value

@@ -15,6 +15,7 @@ from ..model.platforms import platform
 from ..operators import OPERATORS
 from .findings import LARGEST, Findings, near, spreads
 from .simulated import Explanation, is_telling
+from .stages import rounded_at_a_step
 
 NARROW = ("float16", "bfloat16")
 MOST = 0.9  # of the elements that must be foretold: a device may round elsewhere now and then
@@ -30,17 +31,24 @@ CENTRED = 0.25  # of their spread that the mean of roundings lies from 0 at most
 def computed_in(found: Findings) -> Iterator[Explanation]:
     """The public kernel with every intermediate in a 16-bit type gives what the device gave."""
     for kind, foretold in _foretold(found):
-        same = near(found.actual, foretold, 1) if found.actual.dtype == np.float32 else found.actual == foretold
-        same |= np.isnan(found.actual) & np.isnan(foretold)
-        right = (foretold == found.golden) | (np.isnan(foretold) & np.isnan(found.golden))
-        told = same & ~right
-        if same.mean() >= MOST and told[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]):
+        if _is_foretold(found, foretold):
             yield Explanation("", f"intermediate results are rounded to {kind}", True)
+
+
+def _is_foretold(found: Findings, foretold: Array) -> bool:
+    """Whether a kernel's answer is what the device gave on nearly all elements, the wrong ones among them."""
+    same = near(found.actual, foretold, 1) if found.actual.dtype == np.float32 else found.actual == foretold
+    same |= np.isnan(found.actual) & np.isnan(foretold)
+    right = (foretold == found.golden) | (np.isnan(foretold) & np.isnan(found.golden))
+    told = same & ~right
+    return bool(same.mean() >= MOST and told[found.bad].mean() >= MOST and is_telling(found.actual[found.bad]))
 
 
 def errors_as_in(found: Findings) -> Iterator[str]:
     """Errors of the size that such a kernel makes, about as many, of both signs and without order: it may compute in
-    another order. How many there are tells it from a kernel whose errors are that of the last rounding alone."""
+    another order. How many there are tells it from a kernel whose errors are that of the last rounding alone; nothing
+    tells it from a kernel in float32 whose exponential or reciprocal is right to as many digits, unless one rounding of
+    a step foretells the numbers."""
     if found.actual.dtype == np.float32 or np.count_nonzero(found.bad) < FEW or found.bad.mean() < SHARE:
         return
     for kind, foretold in _foretold(found):
@@ -59,7 +67,9 @@ def errors_as_in(found: Findings) -> Iterator[str]:
         bad, up = own[found.bad], np.mean(own[found.bad] > 0)
         beyond = ~(np.abs(bad) <= MOST_OFF * np.maximum(np.abs(theirs[found.bad]), usual))
         if not beyond.any() and ONE_SIDED <= up <= 1 - ONE_SIDED and not _follow(np.clip(own / usual, -8, 8), found):
-            yield f"errors are as those of a kernel whose intermediate results are rounded to {kind}"
+            if any(_is_foretold(found, made) for made in rounded_at_a_step(found, kind)):
+                yield f"intermediate results are rounded to {kind}"
+            yield f"errors as of intermediate results rounded to {kind}, or of an approximation of as few digits"
 
 
 def _follow(errors: Array, found: Findings) -> bool:

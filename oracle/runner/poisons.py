@@ -16,7 +16,8 @@ from ..catalogue.case import Case
 from ..model.dtypes import DTYPES, FORMATS, find
 
 PATTERN, OTHER = "pattern", "other pattern"  # OTHER decides where a result may be the first poison
-KINDS = (PATTERN, "nan", "infinity", "largest", "zero")
+ZERO = "zero"  # what a kernel may add to or scale, and be right
+KINDS = (PATTERN, "nan", "infinity", "largest", ZERO)
 GUARD = 0xA5  # the byte of the pattern
 _BYTES = {PATTERN: GUARD, OTHER: 0x5A}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
@@ -39,7 +40,7 @@ def word(kind: str, dtype: np.dtype[np.generic]) -> bytes:
     if kind in _BYTES or name not in FORMATS:
         return bytes([_BYTES.get(kind, _BYTES[PATTERN])]) * dtype.itemsize
     part, row = DTYPES[name].numpy, FORMATS[name]
-    value = {"nan": np.nan, "infinity": np.inf, "largest": row.max, "zero": 0.0}[kind]
+    value = {"nan": np.nan, "infinity": np.inf, "largest": row.max, ZERO: 0.0}[kind]
     one = np.array([value], np.float64).astype(part)
     if kind == "nan":  # with a payload that no arithmetic gives
         one.view(f"u{part.itemsize}")[...] |= int.from_bytes(bytes([GUARD]) * part.itemsize, "little") % 2**row.mant

@@ -47,9 +47,10 @@ class Prepared:
         if kept is not None and self.references:
             kept.store(self.case, self.settings, self.memory, self.references)
 
-    def again(self) -> Prepared:
-        """Return the same case with its inputs restored and a new output, for another device."""
-        return replace(self, memory=self.memory.again())
+    def again(self, poison: str | None = None) -> Prepared:
+        """Return the same case with its inputs restored and a new output, for another device; beside another poison
+        where one is given."""
+        return replace(self, memory=self.memory.again(poison))
 
     @property
     def expected(self) -> str:

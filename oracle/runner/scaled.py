@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..model.call import Array
 from ..model.dtypes import FORMATS
 from ..operators import OPERATORS
+from ..operators.parameters import ONE_VALUE
 from .factors import named_factor, wrong_divisor
 from .findings import Findings, near, spreads
 
+OPPOSITE = 16  # units in the last place within which a number is another one with the other sign
+ALIKE = 2.0**-6  # the spread of values that are nearly one
+SLIGHT = 0.1  # a factor that is that near to 1 has a name only where it is off by a power of two
 MANY_SIZES = 4  # of what is wrong by a factor of no name
 
 
@@ -18,9 +23,9 @@ def negated(found: Findings) -> Iterator[str]:
     """Every number that is not zero has the other sign. Where only some have, what they come of decides."""
     value, actual = found.reference.value, found.actual.astype(np.float64)
     signed = np.isfinite(value) & (found.golden != 0)
-    opposite = near(found.actual, -found.golden, 16) | (np.abs(actual + value) <= found.reference.bound)
+    opposite = near(found.actual, -found.golden, OPPOSITE) | (np.abs(actual + value) <= found.reference.bound)
     others = found.bad & ~signed & ~(np.isinf(value) & (actual == -value))
-    if (signed & found.bad).any() and opposite[signed].all() and not others.any():
+    if _are_apart(found, signed) and opposite[signed].all() and not others.any():
         yield "wrong sign"
 
 
@@ -28,7 +33,9 @@ def some_negated(found: Findings) -> Iterator[str]:
     """Some numbers have the other sign, in a formula whose results are not one number times plus or minus 1: there a
     wrong comparison would do it."""
     g, a = found.golden[found.bad], found.actual[found.bad]
-    if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, 16).all() or found.call is None:
+    if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, OPPOSITE).all() or found.call is None:
+        return
+    if not _are_apart(found, found.bad):
         return
     op = OPERATORS[found.call.op]
     gradient = None if op.gradient is None else found.call.inputs.get(op.gradient)
@@ -37,6 +44,11 @@ def some_negated(found: Findings) -> Iterator[str]:
         ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
         if ratios.size and np.ptp(ratios) > 2.0**-6 * np.median(ratios):
             yield "wrong sign"
+
+
+def _are_apart(found: Findings, where: Array) -> bool:
+    """Whether some wrong number is far from the right one: the smallest subnormal numbers are near their opposites."""
+    return bool((~near(found.actual, found.golden, 4 * OPPOSITE) & found.bad & where).any())
 
 
 def factor(found: Findings) -> Iterator[str]:
@@ -52,15 +64,36 @@ def factor(found: Findings) -> Iterator[str]:
     else:
         named = named_factor(times, near_to, found.call)
         yield from filter(None, [wrong_divisor(times, near_to, found.call)])
-        if named and (_sizes(found) >= 3 or "too many" in named):
+        proved = _sizes(found) >= 3 and (abs(times - 1) < SLIGHT or not _of_one_value(found))
+        if named and (proved or "too many" in named):
             yield named
 
 
 def any_factor(found: Findings) -> Iterator[str]:
     """One factor of no name, proved by numbers of many sizes."""
     times, _ = _common_factor(found)
-    if times and _sizes(found) >= MANY_SIZES:
+    if times and _sizes(found) >= MANY_SIZES and not _of_one_value(found):
         yield f"all wrong by the factor {times:.6g}"
+
+
+def _of_one_value(found: Findings) -> bool:
+    """Whether the operands that the gradient is multiplied by are one value each: then any wrong formula is a mere
+    factor. Along rows, of whose sum a result is made, so is a wrong sum where the gradient is one value."""
+    if found.call is None:
+        return False
+    op = OPERATORS[found.call.op]
+    read = (p.name for p in op.operands if p.read and p.holds("values") and p.role is not ONE_VALUE)
+    floats = {n: v for n in read if isinstance(v := found.call.inputs.get(n), np.ndarray) and v.size}
+    gradient = floats.pop(op.gradient or "", None)
+    if gradient is not None and op.attribute("axis") is not None and _is_one_value(gradient):
+        return True
+    return bool(floats) and all(map(_is_one_value, floats.values()))
+
+
+def _is_one_value(array: Array) -> bool:
+    """Whether a smooth function of an operand is nearly a constant, as in many formulas around 0."""
+    wide = array.astype(np.float64)
+    return bool(np.isfinite(wide).all() and np.ptp(wide) <= ALIKE * max(1.0, float(np.abs(wide).max())))
 
 
 def _common_factor(found: Findings) -> tuple[float, float]:

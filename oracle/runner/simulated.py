@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..model.call import Array, Call
+from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
-from ..operators import compute, validate
+from ..operators import Reference, compute, validate
 from ..operators import reference as reference_of
 from .findings import Findings, near
 
 ENOUGH = 3  # values of different size that a simulation must foretell: fewer may agree by chance
+
+BITS = 6.0  # that foretold numbers must tell: one time in 64 a wrong number comes by chance
 
 MANY = 16  # elements of each kind that a pattern must have
 
@@ -58,9 +61,17 @@ def explained(of: str, told: str, call: Call, found: Findings) -> Iterator[Expla
         fits |= found.reference.unspecified
     closer = (away < off) | (np.isnan(actual) & np.isnan(other.value)) | (actual == other.golden.astype(np.float64))
     changed = (other.golden != found.golden) & ~(np.isnan(other.value) & np.isnan(found.reference.value))
-    if not (fits.all() and (closer & changed)[found.bad].all()):
+    if not (fits.all() and (closer & changed)[found.bad].all()) or _bits(away, off, other)[found.bad].sum() < BITS:
         return
     yield Explanation(of, told, is_telling(found.actual[found.bad]) or _is_pattern(found.actual, found.bad))
+
+
+def _bits(away: Array, off: Array, other: Reference) -> Array:
+    """How much each wrong number tells by being as foretold: how many times nearer it is to that than to the right one,
+    to within a unit in the last place, as bits. One that is a little wrong is near to many numbers."""
+    unit = 2.0 ** -FORMATS[str(other.golden.dtype)].mant * np.abs(other.value)
+    nearer = off / np.maximum(away, unit)
+    return np.asarray(np.where(np.isfinite(nearer), np.log2(np.maximum(nearer, 2)), BITS))
 
 
 def is_telling(wrong: Array) -> bool:

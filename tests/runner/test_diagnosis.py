@@ -252,6 +252,92 @@ def test_digits_that_are_cut_are_no_elements_in_other_places():
     assert cause(lambda v: away, few, "bfloat16").startswith("ties are rounded away from zero")
 
 
+def test_an_error_of_any_size_decides_some_ties_and_only_rounding_away_decides_all():
+    values = np.arange(16, dtype=np.float64).reshape(2, 8) / 128 + 1 + 2.0**-8  # ties, every second one to even
+    away = np.where(np.arange(16).reshape(2, 8) % 2 == 0, values + 2.0**-8, round_to(values, "bfloat16").astype(float))
+    assert cause(lambda v: away, values, "bfloat16").startswith("ties are rounded away from zero")
+    one = some(round_to(values, "bfloat16").astype(float), (0, 2), away[0, 2])
+    assert cause(lambda v: one, values, "bfloat16") == ""
+
+
+def test_the_smallest_numbers_are_near_their_opposites_and_have_no_wrong_sign():
+    tiny = np.arange(-24, 24).reshape(6, 8) * 2.0**-149
+    assert "sign" not in cause(lambda v: some(v, (3, 5), -v[3, 5]), tiny)
+    assert told_of(call_of(SMOOTH, (6, 16)), output=lambda g: some(g, (0, 0), -g[0, 0])) == "wrong sign"
+    call = call_of(SMOOTH, (6, 16), gradOutput=(np.arange(96).reshape(6, 16) * 2.0**-149).astype(np.float32))
+    assert told_of(call, output=lambda g: some(g, (0, 5), -g[0, 5])) == ""
+
+
+def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
+    call = call_of(SMOOTH, (6, 16))
+    tail = (slice(4, None), slice(None))
+    told = told_of(call, output=lambda golden: some(golden, tail, np.nan))
+    assert told == "NaN where tail from element 64 of 96: a share of the work is lost"
+    call.inputs["self"][tail] -= 90
+    assert told_of(call, output=lambda golden: some(golden, tail, np.nan)) == ""
+
+
+def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
+    """There any wrong formula is a factor; so is a wrong sum of a row beside a gradient of one value."""
+    for operand, told in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
+        call = call_of(SMOOTH, (6, 16), **({} if operand is None else {"self": operand}))
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
+        assert told_of(call, output=lambda golden: -golden) == "wrong sign"
+    y = np.abs(np.random.default_rng(3).normal(size=(100, 1))).astype(np.float32)
+    for gradient, told in ((np.full((100, 1), 0.75, np.float32), False), (y[::-1] - 1, True)):
+        call = call_of("aclnnSoftmaxBackward", (100, 1), attrs={"dim": 0}, output=y, gradOutput=gradient)
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
+
+
+def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
+    """It is near the foretold one by chance. Where many are, or one that would be far away, it is none."""
+    exact = np.random.default_rng(5).normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy).astype(np.float32)
+    for first, times, told in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
+        call = call_of(SMOOTH, (6, 16), self=some(exact, (0, 0), first), gradOutput=np.ones((6, 16), np.float32))
+        foretold = compute(but(call, self=some(exact, (0, 0), 1)))[0, 0]
+        cause = told_of(call, output=lambda g, to=foretold, t=times: some(g, (0, 0), g[0, 0] + t * (to - g[0, 0])))
+        assert (family_of(cause) == "rounding") == told, (first, cause)
+
+
+def test_an_axis_that_is_misread_is_named():
+    call = call_of("aclnnSoftmaxBackward", (5, 6, 7), attrs={"dim": -2})
+    for other in (-1, 0):
+        wrong = compute(replace(call, attrs={"dim": other}))
+        assert told_of(call, output=lambda golden, wrong=wrong: wrong) == f"the attribute dim is read as {other % 3}"
+
+
+def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
+    call = call_of("aclnnSoftmaxBackward", (40, 1), attrs={"dim": 1})
+    assert told_of(call, output=np.zeros_like) == ""
+    call = call_of("aclnnSoftmaxBackward", (40, 3), attrs={"dim": 1})
+    assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
+
+
+def test_few_right_digits_are_told_to_come_of_a_rounding_or_of_an_approximation():
+    """A reciprocal to 9 bits, in float32: nothing tells its errors from those of a bfloat16 in between."""
+    call = call_of(SMOOTH, (8, 64), dtype="bfloat16")
+    g, x = (np.asarray(a).astype(np.float32) for a in call.inputs.values())
+    s = 1 / (1 + np.exp(-x)) * (1 + 2.0**-9 * np.random.default_rng(4).normal(size=x.shape))
+    made = (g * (s * (1 + x * (1 - s)))).astype(DTYPES["bfloat16"].numpy)
+    told = told_of(call, output=lambda golden: made)
+    assert told == "errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"
+
+
+def test_values_that_stray_among_contiguous_tensors_are_of_an_index_and_two_numbers_do_not_stray():
+    call = call_of(SMOOTH, (6, 16))
+    made = reference(call).golden.reshape(-1).copy()
+    made[::7] = np.roll(made[::7], 1)  # no operand is read so
+    told = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert told == "the right values in the wrong places: an index is wrong"
+    call = call_of(SMOOTH, (6, 16), gradOutput=np.ones((32, 6), np.float32).T[:, ::2])
+    made = reference(call).golden.reshape(-1).copy()
+    made[::7] = np.roll(made[::7], 1)
+    told = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert told == "the right values in the wrong places: strides or offsets are not honoured"
+    two = np.where(np.arange(48) % 3 == 0, 1.0, 0.5).reshape(6, 8)
+    assert cause(lambda v: np.roll(v, 1), two) == ""
+
+
 class IgnoresStrides:
     name = "ignores"
 
@@ -300,6 +386,10 @@ def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
     told = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
     assert family_of(told) == "check"
     gaps = VALUES > 0
-    assert family_of(cause_of_structure("every element written", "", gaps)) == "lost"
+    scattered = cause_of_structure("every element written", "", gaps)
+    assert scattered.startswith("elements are not written (scattered: "), "no tile leaves such behind"
+    assert family_of(scattered) == "lost"
+    tail = np.arange(48).reshape(6, 8) >= 32
+    assert "share of the work is lost (tail from element 32" in cause_of_structure("every element written", "", tail)
     assert family_of(cause_of_structure("every element written", "", gaps, others_right=False)) == "layout"
     assert set(FAMILIES) > {"check", "changed input"}
