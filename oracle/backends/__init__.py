@@ -14,14 +14,13 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from ..model.call import Call
-from ..model.errors import OracleError
+from ..model.errors import OracleError, meant
 from ..model.imported import attribute_of
 from ..model.status import Status
 
@@ -110,9 +109,8 @@ def _find(name: str) -> Any:
 
 def _unknown(name: str) -> OracleError:
     known = [*BUILTIN, *installed()]
-    close = get_close_matches(name, known, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ";"
-    return OracleError(f"unknown backend {name!r}{hint} known: {', '.join(known)}, or module:attribute on sys.path")
+    told = f"unknown backend {name!r}{meant(name, known)}; known: {', '.join(known)}"
+    return OracleError(f"{told}, or module:attribute on sys.path")
 
 
 def _make(name: str, found: Any, options: dict[str, str]) -> Any:
