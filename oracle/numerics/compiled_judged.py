@@ -17,6 +17,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .arithmetic import Arithmetic
 from .blocks import apart
 from .cheaper import cheap
 from .compiled import SCOPE
@@ -25,7 +26,7 @@ from .compiled_rounding import OUT, quick
 from .compiled_source import are_numbers, ends, statements
 from .engine import insisted
 from .envelopes import SHIFT, table
-from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
+from .errorbounds import NO_BOUND, SECOND_ORDER, plus, times
 from .expressions import ZERO, Expression, constant, walk
 from .functions import FAST, LN2_HI, LN2_LO, LOG2_E, PARTS, _powers
 from .graphs import DEPARTURE, VANISHING, Graphs, Operands

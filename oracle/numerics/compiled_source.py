@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arithmetic import FLOAT64
 from .enclosures import constant_value, round_constant
-from .errorbounds import FLOAT64
 from .expressions import ZERO, Expression, is_rational, walk
 from .facts import constant_bits
 from .held import LARGEST

@@ -17,8 +17,9 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+from .arithmetic import Arithmetic
 from .enclosures import constant_interval
-from .errorbounds import Arithmetic, Loss, losses
+from .errorbounds import Loss, losses
 from .expressions import Expression, walk
 from .fractions64 import two_product, two_sum
 from .programs import program

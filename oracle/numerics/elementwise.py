@@ -17,10 +17,11 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from . import double_double, enclosures, fractions64, outward, singles, tables
+from .arithmetic import Arithmetic, float32
 from .blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
 from .engine import is_compiled
 from .envelopes import cell_of, table
-from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, float32
+from .errorbounds import NO_BOUND, SECOND_ORDER
 from .expressions import ZERO, Expression, is_rational
 from .extremes import highest, lowest, some
 from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick

@@ -16,8 +16,9 @@ import numpy as np
 
 from ..model.call import Array
 from . import double_double, enclosures
+from .arithmetic import FLOAT64
 from .blocks import Index, Lane
-from .errorbounds import FLOAT64, SECOND_ORDER, losses
+from .errorbounds import SECOND_ORDER, losses
 from .expressions import ONE, ZERO, Expression, substitute, symbol, trace
 from .programs import program, release
 from .proof import U

@@ -15,8 +15,9 @@ from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
 from ..model.platforms import CANN, PLATFORMS
 from . import double_double, tables
+from .arithmetic import FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from .envelopes import is_linear, is_negligible
-from .errorbounds import FLOAT64, NARROW, UNDERFLOWING, Arithmetic, Loss, larger, losses, plus
+from .errorbounds import Loss, larger, losses, plus
 from .expressions import (
     COMPARISONS,
     ONE,

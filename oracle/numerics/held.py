@@ -17,7 +17,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat
-from .errorbounds import FLOAT64
+from .arithmetic import FLOAT64
 from .expressions import Expression, is_irrational_step, operands, walk
 from .facts import constant_bits
 from .programs import UFUNCS

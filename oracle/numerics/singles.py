@@ -16,9 +16,10 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from . import tables
+from .arithmetic import FLOAT64, HOST_FLOAT32
 from .blocks import scratch
 from .codes import code
-from .errorbounds import FLOAT64, SINGLE, losses
+from .errorbounds import losses
 from .expressions import IRRATIONAL, ZERO, Expression, constant, operands, walk
 from .extremes import highest, lowest
 from .graphs import KEPT, Graphs
@@ -58,12 +59,12 @@ def plan_of(graphs: Graphs, given: Mapping[str, Values], target: np.dtype[np.gen
 def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> Plan | None:
     kinds = dict(formats)
     (value,), parts = tables.split((graphs.value,), frozenset(kinds) if tabled else frozenset())
-    (lost,) = losses([value], SINGLE, graphs.facts_of(formats), rounded=frozenset(part.name for part in parts))
+    (lost,) = losses([value], HOST_FLOAT32, graphs.facts_of(formats), rounded=frozenset(part.name for part in parts))
     irrational = any(node.op in IRRATIONAL and node.op != "sqrt" for node in walk(value))
     constant_or_coarse = not operands(value) or not are_single(v for _, v in numbers)
     if irrational or constant_or_coarse or lost.absolute is not ZERO or lost.scaled is not ZERO:
         return None
-    slack = constant(lost.relative + SINGLE.unit) * abs(value)
+    slack = constant(lost.relative + HOST_FLOAT32.unit) * abs(value)
     known = {name: number(v) for name, v in numbers}
     for least, most in tried():
         codes = {name: (code(DTYPES[kind].numpy, least), code(DTYPES[kind].numpy, most)) for name, kind in formats}
@@ -115,7 +116,7 @@ def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
         known = _table(part.root, arrays[part.operand].dtype)
         symbols[part.name] = known.take(places[part.operand], mode="clip")
     value = simulate(plan.value, symbols, np.float32)
-    band = math.ceil(plan.relative / SINGLE.unit) + 1
+    band = math.ceil(plan.relative / HOST_FLOAT32.unit) + 1
     doubt = narrow(np.ascontiguousarray(np.broadcast_to(value, target.shape)), target, band).reshape(-1)
     for where in outside:
         doubt[where] = True

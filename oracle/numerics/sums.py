@@ -18,9 +18,10 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from ..model.errors import OracleError
 from . import double_double, enclosures
+from .arithmetic import FLOAT32
 from .blocks import blocks
 from .envelopes import is_linear
-from .errorbounds import FLOAT32, SECOND_ORDER
+from .errorbounds import SECOND_ORDER
 from .expressions import ZERO, is_rational
 from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import program, simulate

@@ -6,8 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from oracle.numerics.arithmetic import Arithmetic
 from oracle.numerics.cheaper import cheap
-from oracle.numerics.errorbounds import Arithmetic, losses, plus, times
+from oracle.numerics.errorbounds import losses, plus, times
 from oracle.numerics.expressions import Expression, constant, exp, maximum, operands, symbol, walk
 from oracle.numerics.graphs import Elementwise, graphs_of
 from oracle.numerics.programs import program, simulate
