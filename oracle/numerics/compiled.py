@@ -25,12 +25,12 @@ from .compiled_operands import f32, is_beyond, listed, load, load_single, njit, 
 from .compiled_rounding import EXACTLY, OUT, encoder, quick, quick_near, quick_single
 from .compiled_source import CHUNK, NEAR, SINGLE, Slacks, source
 from .errorbounds import SECOND_ORDER, losses, plus, times
-from .expressions import ZERO, Expression, constant, walk
-from .expressions import operands as symbols
+from .expressions import ZERO, Expression, constant
 from .graphs import KEPT
 from .held import held_from
 from .machine_code import keep
 from .proof import U
+from .traversal import names_of, walk
 from .windows import are_single, reaching, window, within
 
 # A loop over many arrays is vectorised after a look at whether they overlap: as many looks as such arrays take.
@@ -81,7 +81,7 @@ def _slacks(graphs: Any, formats: Formats, dtype: str) -> Slacks:
     if dtype == "float32":
         if "exp" not in operations:
             return known
-        top = reaching((value, wide), arrays) if set(symbols(value)) <= set(arrays) else None
+        top = reaching((value, wide), arrays) if set(names_of(value)) <= set(arrays) else None
         if top is None:
             return known._replace(first=NEAR, inside=known.wide)
         return known._replace(first=NEAR, inside=cheap(wide, value, within(top, arrays)), top=top)

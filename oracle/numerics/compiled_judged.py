@@ -27,13 +27,14 @@ from .compiled_source import are_numbers, ends, statements
 from .engine import insisted
 from .envelopes import SHIFT, table
 from .errorbounds import NO_BOUND, SECOND_ORDER, plus, times
-from .expressions import ZERO, Expression, constant, walk
+from .expressions import ZERO, Expression, constant
 from .functions import FAST, LN2_HI, LN2_LO, LOG2_E, PARTS, _powers
 from .graphs import DEPARTURE, VANISHING, Graphs, Operands
 from .machine_code import is_ready, keep, vectors_of
 from .ranges import largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import Region
+from .traversal import walk
 
 WIDER = 1 + 2.0**-20  # a slack that no rounding makes narrower than the NumPy road's
 KNOWN = ("+", "-", "*", "/", "neg", "abs", "where", "min", "max", "<", "<=", "==", "!=", "and", "or", "not", "sign",

@@ -22,7 +22,7 @@ from .blocks import Index, block_size, blocks, piece_size, region_size, run_bloc
 from .engine import is_compiled
 from .envelopes import cell_of, table
 from .errorbounds import NO_BOUND, SECOND_ORDER
-from .expressions import ZERO, Expression, is_rational
+from .expressions import ZERO, Expression
 from .extremes import highest, lowest, some
 from .graphs import COUNT, DEPARTURE, VANISHING, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .held import is_exact_in
@@ -31,6 +31,7 @@ from .ranges import Ranges, largest, ranges_of, stays_inside
 from .rationals import Undefined
 from .rounding import quantize, widen
 from .sink import LARGEST, UNIT, Region, Sink, classes_differ, half_ulp, is_halfway
+from .traversal import is_rational
 
 AT_ONCE = 1 << 13  # elements whose doubts are settled together
 ALONE = 16  # so few are settled exactly at once: a second look costs a millisecond, an exact value some hundredths

@@ -20,19 +20,9 @@ from dataclasses import dataclass, field
 
 from .arithmetic import Arithmetic
 from .enclosures import constant_value
-from .expressions import (
-    ONE,
-    ZERO,
-    Expression,
-    constant,
-    exp,
-    expm1,
-    maximum,
-    minimum,
-    walk,
-    where,
-)
+from .expressions import ONE, ZERO, Expression, constant, exp, expm1, maximum, minimum, where
 from .facts import Facts, constant_bits, grid, is_power_of_two
+from .traversal import walk
 
 FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
 SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation

@@ -20,11 +20,12 @@ from .arithmetic import FLOAT64, HOST_FLOAT32
 from .blocks import scratch
 from .codes import code
 from .errorbounds import losses
-from .expressions import IRRATIONAL, ZERO, Expression, constant, operands, walk
+from .expressions import IRRATIONAL, ZERO, Expression, constant
 from .extremes import highest, lowest
 from .graphs import KEPT, Graphs
 from .programs import Values, program, simulate
 from .proof import narrow
+from .traversal import names_of, walk
 from .widening import castable
 from .windows import Span, are_single, number, operand, sound, spanned, tried
 
@@ -61,7 +62,7 @@ def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> P
     (value,), parts = tables.split((graphs.value,), frozenset(kinds) if tabled else frozenset())
     (lost,) = losses([value], HOST_FLOAT32, graphs.facts_of(formats), rounded=frozenset(part.name for part in parts))
     irrational = any(node.op in IRRATIONAL and node.op != "sqrt" for node in walk(value))
-    constant_or_coarse = not operands(value) or not are_single(v for _, v in numbers)
+    constant_or_coarse = not names_of(value) or not are_single(v for _, v in numbers)
     if irrational or constant_or_coarse or lost.absolute is not ZERO or lost.scaled is not ZERO:
         return None
     slack = constant(lost.relative + HOST_FLOAT32.unit) * abs(value)
@@ -106,7 +107,7 @@ def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
     outside = [_outside(array.view(np.uint16).reshape(-1), plan.windows[name]) for name, array in arrays.items()]
     if MANY * sum(where.size for where in outside) > target.size:
         return None
-    needed = set(operands(plan.value))
+    needed = set(names_of(plan.value))
     symbols: dict[str, Values] = {
         name: castable(array).astype(np.float32, copy=False) for name, array in arrays.items() if name in needed
     }

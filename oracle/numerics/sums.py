@@ -22,7 +22,7 @@ from .arithmetic import FLOAT32
 from .blocks import blocks
 from .envelopes import is_linear
 from .errorbounds import SECOND_ORDER
-from .expressions import ZERO, is_rational
+from .expressions import ZERO
 from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import program, simulate
 from .proof import U
@@ -31,6 +31,7 @@ from .rounding import widen
 from .rows import expanded, tree_sum
 from .sink import LARGEST, UNIT, Sink, classes_differ, half_ulp
 from .transcendence import rational_sum
+from .traversal import is_rational
 
 CHUNK = 1 << 16  # terms that are in memory at once
 PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
