@@ -84,6 +84,16 @@ HUBER = Operator(
 )
 
 
+ENTERING = (tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN))  # what a backward operator begins with
+
+
+def gradient_checks(a, platform, parameter, gradients):
+    """The checks of a backward operator with a parameter, whose gradients it has beside the input's."""
+    yield from common(a, platform, "self", "gradOutput", parameter, "gradInput", *gradients)
+    yield same_shape(a, "gradOutput", "self")
+    yield same_shape(a, "gradInput", "self")
+
+
 def per_channel(a):
     """The shape of what is summed per channel."""
     return tuple(a["self"].shape)[1:2] or (1,)
@@ -94,9 +104,7 @@ def kept_channels(a):
 
 
 def shift_checks(a, platform):
-    yield from common(a, platform, "self", "gradOutput", "weight", "gradInput", "gradWeight", "gradBias")
-    yield same_shape(a, "gradOutput", "self")
-    yield same_shape(a, "gradInput", "self")
+    yield from gradient_checks(a, platform, "weight", ("gradWeight", "gradBias"))
     for name in ("weight", "gradWeight", "gradBias"):
         yield of_shape(a, name, per_channel(a))
     yield ends_if_empty(a, "self")
@@ -105,8 +113,7 @@ def shift_checks(a, platform):
 SCALE_SHIFT = Operator(
     name="aclnnScaleShiftBackward",
     parameters=(
-        tensor("gradOutput", "g", SAME),
-        tensor("self", "x", MAIN),
+        *ENTERING,
         tensor("weight", "w", PER_CHANNEL),
         output("gradInput"),
         output("gradWeight", PER_CHANNEL),
@@ -136,9 +143,7 @@ def swish_term(g, x, b):
 
 
 def swish_checks(a, platform):
-    yield from common(a, platform, "self", "gradOutput", "beta", "gradInput", "gradBeta")
-    yield same_shape(a, "gradOutput", "self")
-    yield same_shape(a, "gradInput", "self")
+    yield from gradient_checks(a, platform, "beta", ("gradBeta",))
     yield one_element(a, "beta")
     yield of_shape(a, "gradBeta", (1,))
     yield ends_if_empty(a, "self")
@@ -147,8 +152,7 @@ def swish_checks(a, platform):
 SWISH_BETA = Operator(
     name="aclnnSwishBetaBackward",
     parameters=(
-        tensor("gradOutput", "g", SAME),
-        tensor("self", "x", MAIN),
+        *ENTERING,
         tensor("beta", "b", ONE_VALUE),
         output("gradInput"),
         output("gradBeta", ONE_VALUE),

@@ -14,14 +14,13 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from ..model.call import Call
-from ..model.errors import OracleError
+from ..model.errors import OracleError, meant, unknown
 from ..model.imported import attribute_of
 from ..model.status import Status
 
@@ -109,10 +108,7 @@ def _find(name: str) -> Any:
 
 
 def _unknown(name: str) -> OracleError:
-    known = [*BUILTIN, *installed()]
-    close = get_close_matches(name, known, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ";"
-    return OracleError(f"unknown backend {name!r}{hint} known: {', '.join(known)}, or module:attribute on sys.path")
+    return unknown("backend", name, (*BUILTIN, *installed(), "or module:attribute on sys.path"))
 
 
 def _make(name: str, found: Any, options: dict[str, str]) -> Any:
@@ -143,7 +139,9 @@ def _check_options(name: str, factory: Callable[..., Any], options: dict[str, st
     known = [p.name for p in named]
     for option in options:
         if option not in known and not open_ended:
-            raise OracleError(f"backend {name} has no option {option!r}; it has: {', '.join(known) or 'none'}")
+            raise OracleError(
+                f"backend {name} has no option {option!r}{meant(option, known)}; it has: {', '.join(known) or 'none'}"
+            )
     for parameter in named:
         if parameter.default is parameter.empty and parameter.name not in options:
             raise OracleError(f"backend {name} needs --backend-option {parameter.name}=...")

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..model.errors import OracleError
 from ..numerics.enclosures import round_constant
-from ..numerics.expressions import Expression, walk
+from ..numerics.expressions import Expression
 from ..numerics.graphs import COUNT, Elementwise
+from ..numerics.traversal import walk
 from ..operators.operator import Operator
 from ..operators.parameters import MAIN, Parameter
 

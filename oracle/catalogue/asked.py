@@ -17,6 +17,7 @@ from ..operators.operator import Operator
 from .case import Case, TensorPlan
 from .inputs import spec_of_plan
 
+ASKED = "validate"  # expect: the status that oracle.validate answers
 SOCS = tuple(PLATFORMS)
 _OK = SUCCESS.name
 _NO_DATA = ("string", "narrow")  # kinds of dtype that no case makes data of

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
-from itertools import chain, cycle, islice, product
+from itertools import product
 from typing import Any
 
 from ..model import limits
@@ -15,23 +14,18 @@ from ..model.errors import OracleError, unknown
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 from ..operators.registry import unknown_operator
-from . import attributes, by_class, generating, generators, planning
-from .asked import Asker
+from . import attributes, combining, generating, generators, planning
+from .asked import ASKED, Asker
 from .case import HUGE, TIERS, Case
 from .chosen import Chosen, chosen
-from .covering import covering, covering_accepted
 from .ecosystem import Design, Volume
 from .layers import Draft, Layer, Reader
 from .layout import parse
 from .reading import Document, Where
 from .shapes import Shape, main_shapes, shapes_in
-from .telling import Telling, telling_alone
-from .turns import Turns, Values, as_layer, combinations
 from .written import check_format, expectations, listed, platforms, stand_in
 
 _TOO_MANY = f"more than {limits.CASES:,} cases in one file; leave some out, or write cover: pairs"
-STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **by_class.STRENGTHS}
-ASKED = "validate"  # expect: the status that oracle.validate answers
 
 
 def expand(document: Document, volume: Volume | None = None, tier: str | None = None) -> list[Case]:
@@ -127,18 +121,14 @@ class Expander:
         """Return the family over the defaults."""
         return self.own.over(self.defaults)
 
-    # -- multiplying the axes ------------------------------------------------------------------------------------------
-
     def cases_of_family(self) -> Iterator[Case]:
         family, place = self.own, self.place
         if "generate" in family.keys:
             yield from generating.generated(self, self.layered())
             return
         axes = self.axes(family.keys.get("variants"), (*place, "variants"))
-        ways = {None: self.multiplied, "each": self.in_turn}
-        expanded = ways.get(family.keys.get("cover"), self.covered)(family, axes)
         found = False
-        for case in expanded:
+        for case in combining.combined(self, family, axes):
             found = True
             yield case
         if not found and self.impossible:
@@ -154,14 +144,6 @@ class Expander:
             return [self.variants(axis, (*place, i)) for i, axis in enumerate(written)] or [[]]
         return [self.variants(written, place)]
 
-    def multiplied(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-        """Yield every combination of the axes."""
-        self.require_few(math.prod(map(len, axes)), family)
-        for combination in product(*axes):
-            layer = self.combined(family, combination)
-            shown = [a for a in self.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
-            yield from self.cases(layer, shown)
-
     def require_few(self, count: int, layer: Layer) -> None:
         """Refuse to begin what would make too many cases."""
         if count > limits.CASES:
@@ -172,116 +154,7 @@ class Expander:
             if key not in layer.keys:
                 raise self.error(f"family {self.name} has no {key}", layer, ())
 
-    def covered(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-        """Yield few combinations in which all values of any two (or three) axes meet; variants hold no axes here."""
-        for layer in chain(*axes):
-            for key in ("dtype", "shape", "attrs"):
-                if key in layer.keys:
-                    raise self.error(f"family {self.name}: with cover, {key} stands in the family alone", layer, (key,))
-        whole = family.over(self.defaults)
-        self.require(whole, "dtype", "shape", "inputs")
-        shown = [a for a in self.attrs if a in family.keys.get("attrs", {})]
-        values = [listed(whole.keys["attrs"][a]) for a in shown]
-        cover = family.keys["cover"]
-        by = by_class.FACTORS.get(cover)
-        kinds = max(map(len, by.values())) if by else shapes_in(whole.keys["shape"])
-        sizes = [len(self.dtypes(whole)), kinds, *map(len, values), *map(len, axes)]
-        self.require_few(math.prod(sorted(sizes)[-STRENGTHS[cover] :]), family)
-        dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
-        if self.from_class:  # a row left out for one of its values would take the pairs of the others with it
-            dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
-        free: list[list[Any]] = [dtypes, shapes, *values, *axes]
-
-        def planned(row: tuple[int, ...], **keys: Any) -> list[Case]:
-            dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
-            chosen = dict(zip(shown, rest, strict=False))
-            layer = self.combined(family, rest[len(shown) :])
-            attrs = {**layer.keys.get("attrs", {}), **chosen}
-            layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs, **keys})
-            return list(self.cases(layer, shown))
-
-        if cover == "accepted_pairs":
-            yield from self.covered_where_accepted(free, axes, cache(planned))
-            return
-        if by:
-            if self.from_class:
-                free[2:] = telling_alone(self.operator, free, len(axes), planned)
-                axes = free[len(free) - len(axes) :]
-            yield from self.covered_by_class(self.in_classes(whole, cover, free, shown, axes), family, planned)
-            return
-        for row in covering([len(axis) for axis in free], STRENGTHS[cover]):
-            yield from planned(row)
-
-    def covered_by_class(
-        self, by: by_class.ByClass, family: Layer, planned: Callable[..., list[Case]]
-    ) -> Iterator[Case]:
-        """Yield the cases of rows in which classes meet; those that ``each_dtype`` is written for in its tier."""
-        rows = list(by.rows(planned, self.from_class))
-        if self.from_class:
-            telling = Telling(self.operator)
-            rows = by.those_that(lambda row: any(telling(case, by.variants_of(row)) for case in planned(row)), rows)
-        earlier = family.keys.get("each_dtype")
-        few = by.with_each_dtype(rows) if earlier else ()
-        for row in rows:
-            yield from planned(row, tier=earlier) if row in few else planned(row)
-
-    def in_classes(
-        self, whole: Layer, cover: str, free: list[list[Any]], shown: list[str], axes: list[list[Layer]]
-    ) -> by_class.ByClass:
-        """Return the family as rows in which classes meet, with a place to what cannot be."""
-        try:
-            return by_class.ByClass(self.operator, whole, cover, free, shown, axes)
-        except OracleError as error:
-            raise self.error(f"family {self.name}: {error}", whole, ("cover",)) from None
-
-    def covered_where_accepted(
-        self, free: list[list[Any]], axes: list[list[Layer]], planned: Callable[[tuple[int, ...]], list[Case]]
-    ) -> Iterator[Case]:
-        """Yield the cases of rows in which all values of any two axes meet, where that is accepted and tells something:
-        on every product that takes the plain call where it can be, else on one."""
-        telling = Telling(self.operator)
-
-        def accepted(row: tuple[int, ...]) -> bool:
-            parts = [axis[k] for axis, k in zip(axes, row[len(row) - len(axes) :], strict=True)]
-            return any(telling(case, parts) for case in planned(row))
-
-        def everywhere(row: tuple[int, ...]) -> bool:
-            plain = planned((row[0], *(0 for _ in row[1:])))
-            return accepted(row) and all(case.soc == plain[0].soc for case in planned(row) if plain)
-
-        for row in covering_accepted([len(axis) for axis in free], everywhere, accepted):
-            yield from planned(row)
-
-    def in_turn(self, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-        """Yield every combination of variants, and every value of every axis, in few cases: the values take turns."""
-        whole = family.over(self.defaults)
-        self.require(whole, "dtype", "shape", "inputs")
-        self.require_few(math.prod(map(len, axes)), family)
-        dtypes, shapes = self.dtypes(whole), list(main_shapes(whole.keys["shape"]))
-        if self.from_class and whole.keys.get("expect") != ASKED:
-            dtypes, shapes = self.among_accepted(whole, dtypes, shapes)
-        attrs = {name: listed(value) for name, value in family.keys.get("attrs", {}).items()}
-        rotation = Turns({"dtype": dtypes, "shape": shapes, **attrs})
-        rows = list(combinations(axes, self.dtypes))
-        for layers, own in rows:
-            yield from self.at_next(family, layers, own, rotation)
-        for layers, own in islice(cycle(rows), len(rows) * rotation.longest):
-            if rotation.left - own.keys():
-                yield from self.at_next(family, layers, own, rotation)
-
-    def at_next(self, family: Layer, layers: list[Layer], own: Values, rotation: Turns) -> Iterator[Case]:
-        """Yield variants at the next values of the family's axes that are accepted."""
-        shown = [a for a in self.attrs if a in own or a in family.keys.get("attrs", {})]
-        for _ in range(rotation.tries):
-            places = rotation.next(set(own))
-            fixed = as_layer({**rotation.values(places), **own})
-            found = list(self.cases(fixed.over(self.combined(family, layers)), shown))
-            if found:
-                rotation.taken(places)
-                yield from rotation.new(found)
-                return
-
-    def combined(self, family: Layer, variants: Iterable[Layer]) -> Layer:
+    def merged(self, family: Layer, variants: Iterable[Layer]) -> Layer:
         """Lay variants over a family over the defaults, in their order."""
         layer = family.over(self.defaults)
         for variant in variants:

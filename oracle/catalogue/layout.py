@@ -17,6 +17,7 @@ as:s,s@o/n    strides s, offset o, in a storage of n elements: any other layout;
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -124,16 +125,23 @@ def arrange(shape: tuple[int, ...], view: str) -> Layout:
         raise OracleError(f"view {view!r} needs rank {least} or more, not shape {shape}")
     if name in ("offset", "padded", "strided") and number < (2 if name == "strided" else 1):
         raise OracleError(f"view {view!r}: the number is too small")
-    if name == "expanded":
-        if not -rank <= number < rank:
-            raise OracleError(f"view {view!r}: no such axis in shape {shape}")
-        axis = number % rank
-        stored = (*shape[:axis], min(1, shape[axis]), *shape[axis + 1 :])
-        strides = list(row_major(stored))
-        strides[axis] = 0
-        return Layout(tuple(strides), 0, _size(stored))
-    if name == "repeated":
-        return Layout((0,) * rank, 0, min(1, _size(shape)))
+    if name == "expanded" and not -rank <= number < rank:
+        raise OracleError(f"view {view!r}: no such axis in shape {shape}")
+    if name in ("expanded", "repeated"):
+        return _read_again(shape, range(rank) if name == "repeated" else [number % rank])
+    return _one_by_one(shape, name, number)
+
+
+def _read_again(shape: tuple[int, ...], axes: Collection[int]) -> Layout:
+    """The layout with stride 0 along some axes, in order along the others."""
+    stored = tuple(min(1, n) if axis in axes else n for axis, n in enumerate(shape))
+    strides = row_major(stored)
+    return Layout(tuple(0 if axis in axes else s for axis, s in enumerate(strides)), 0, _size(stored))
+
+
+def _one_by_one(shape: tuple[int, ...], name: str, number: int) -> Layout:
+    """The layout of a view in which every element has its own place."""
+    rank = len(shape)
     order = list(range(rank))
     if name == "transposed":
         order[-2:] = order[:-3:-1]

@@ -7,14 +7,13 @@ import importlib.util
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 
 from ..backends import BUILTIN, installed, load
 from ..cann.describe import describe
 from ..catalogue import TIERS, default_dir, digest, files, load_all
 from ..catalogue import load as load_catalogue
-from ..model.errors import OracleError
+from ..model.errors import OracleError, meant
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..model.variables import BLOCK, ENGINE, THREADS, Variable
 from ..numerics.blocks import block_size, thread_count
@@ -112,8 +111,7 @@ def _variables() -> Iterator[str]:
     for name in sorted(os.environ):
         word = name.removeprefix(_PREFIX)
         if word != name != COOKIE and word not in known:
-            close = get_close_matches(word, known, 1)
-            yield f"{name:<22}is set, and nothing reads it" + (f"; did you mean {_PREFIX}{close[0]}?" if close else "")
+            yield f"{name:<22}is set, and nothing reads it{meant(word, known)}"
 
 
 def _socs() -> Iterator[str]:

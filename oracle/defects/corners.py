@@ -16,8 +16,9 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, substitute, text, walk
+from ..numerics.expressions import Expression, text
 from ..numerics.graphs import COUNT
+from ..numerics.traversal import substitute, walk
 from ..operators.operator import Operator
 from ..operators.parameters import MEAN, REDUCTIONS, Parameter
 from . import elementwise, rows, samples

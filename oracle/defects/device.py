@@ -101,7 +101,7 @@ class Device:
     def run(self, call: Call) -> Status:
         """Answer a call as a backend does."""
         status = self.check(call)
-        if status.ok and _has_memory(call) and self.launch(call):
+        if status.ok and has_memory(call) and self.launch(call):
             for each in operator(call.op).each:
                 given = call.outputs[each.output]
                 maker = self if each.output == own_output(self, call) else right_device(each)
@@ -152,7 +152,8 @@ def store_result(values: Array, call: Call, output: str) -> Array:
         )
 
 
-def _has_memory(call: Call) -> bool:
-    """A case that must be refused has no arrays: a device that accepts it has nothing to compute on."""
+def has_memory(call: Call) -> bool:
+    """Whether every tensor of a call is an array. One that must be refused may hold none: a device that accepts it has
+    nothing to compute on."""
     given = [v for v in call.inputs.values() if v is not None]
     return all(isinstance(v, np.ndarray) for v in (*given, *call.outputs.values()))

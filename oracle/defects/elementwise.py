@@ -14,11 +14,11 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics.expressions import ONE, Expression, substitute, symbol
+from ..numerics.expressions import ONE, Expression, symbol
 from ..numerics.expressions import Formula as Function
-from ..numerics.expressions import operands as names_of
 from ..numerics.graphs import COUNT, Elementwise, Form
 from ..numerics.programs import simulate
+from ..numerics.traversal import names_of, substitute
 from ..operators.operator import Operator
 from ..operators.parameters import Parameter
 from .asking import accepted_values

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics.expressions import ONE, Expression, substitute, symbol, walk
+from ..numerics.expressions import ONE, Expression, symbol
 from ..numerics.graphs import COUNT, Elementwise, Form, is_public
+from ..numerics.traversal import substitute, walk
 from ..operators.operator import Operator
 from ..operators.parameters import MEAN, NONE, REDUCTIONS
 from . import elementwise, rows, samples

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.platforms import Platform
-from ..numerics.expressions import ONE, Expression, operands, substitute, symbol, text, walk
+from ..numerics.expressions import ONE, Expression, symbol, text
 from ..numerics.programs import simulate
+from ..numerics.traversal import names_of, substitute, walk
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS
 from . import elementwise, rows, samples
@@ -55,7 +56,7 @@ def _may_be_infinite(graph: Expression, factor: Expression) -> bool:
     """Whether what a factor is multiplied with may be infinite; where it is bounded only a NaN could tell, and kernels
     that lose those are among the numeric mutants."""
     others = substitute(graph, {factor: ONE})
-    names = operands(others)
+    names = names_of(others)
     places = np.meshgrid(*(np.array(SPECIAL) for _ in names)) if names else []
     values = simulate(others, dict(zip(names, places, strict=True)), F)
     return not np.isfinite(values).all()

@@ -24,16 +24,14 @@ from ..numerics.expressions import (
     expm1,
     log,
     log1p,
-    operands,
     operation,
     ratio,
-    substitute,
     symbol,
     tanh,
     text,
-    walk,
 )
 from ..numerics.rationals import Undefined
+from ..numerics.traversal import names_of, substitute, walk
 
 NEIGHBOURS = {"max": ("min",), "min": ("max",), "tanh": ("erf",), "erf": ("tanh",), "sign": ("abs",), "sqrt": ("abs",)}
 EPSILONS = tuple(Fraction(v) for v in (1e-7, 1e-8, 1e-15, 2.0**-24))  # what others clamp at
@@ -49,7 +47,7 @@ class Change(NamedTuple):
 
 def changes(root: Expression) -> Iterator[Change]:
     """Yield every single change of a graph, operands before what uses them."""
-    symbols = operands(root)
+    symbols = names_of(root)
     found: dict[int, str] = {id(root): ""}
     names: set[str] = set()
     for node in walk(root):

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform, platform
-from ..numerics.expressions import constant, operands, substitute, symbol
+from ..numerics.expressions import constant, symbol
 from ..numerics.programs import simulate
+from ..numerics.traversal import names_of, substitute
 from ..operators.operator import Operator
 from ..operators.parameters import Parameter
 from . import elementwise
@@ -109,7 +110,7 @@ def vanishes(op: Operator, p: Parameter, value: float) -> bool:
         return False
     graph = substitute(elementwise.value_of(op), {symbol(p.symbol): constant(value)})
     rng = np.random.default_rng(0)
-    given = {name: rng.normal(size=64).astype(F) for name in operands(graph)}
+    given = {name: rng.normal(size=64).astype(F) for name in names_of(graph)}
     return not np.any(simulate(graph, given, F))
 
 

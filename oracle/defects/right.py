@@ -19,10 +19,10 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import PLATFORMS, Platform, platform
 from ..numerics.enclosures import round_constant
-from ..numerics.expressions import Expression, operation, substitute, symbol, symbols_of, trace, walk
-from ..numerics.expressions import operands as names_of
+from ..numerics.expressions import Expression, operation, symbol, symbols_of, trace
 from ..numerics.graphs import COUNT, Elementwise, Form, is_public, named
 from ..numerics.programs import simulate
+from ..numerics.traversal import names_of, substitute, walk
 from ..operators.operator import Operator, float32
 from ..operators.parameters import CLASS_INDEX, ONE_VALUE
 from . import elementwise, rows, samples

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, substitute, symbol, trace
+from ..numerics.expressions import Expression, symbol, trace
 from ..numerics.expressions import Formula as Function
 from ..numerics.programs import simulate
+from ..numerics.traversal import substitute
 from ..operators.operator import Operator
 from .device import Arguments, Kernel
 from .kernels import F, Where, row_sum, shaped, single, spread

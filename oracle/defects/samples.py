@@ -15,9 +15,10 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics.expressions import ONE, Expression, substitute, symbol, trace
+from ..numerics.expressions import ONE, Expression, symbol, trace
 from ..numerics.expressions import Formula as Function
 from ..numerics.programs import simulate
+from ..numerics.traversal import substitute
 from ..operators.operator import Operator
 from ..operators.parameters import CLASS_INDEX, MEAN, ONE_VALUE, PER_CLASS, Parameter
 from .device import Arguments, Kernel

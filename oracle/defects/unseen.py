@@ -20,7 +20,8 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
-from ..numerics.expressions import IRRATIONAL, ONE, Expression, is_finite, walk
+from ..numerics.expressions import IRRATIONAL, ONE, Expression, is_finite
+from ..numerics.traversal import walk
 from ..operators.operator import Operator
 from ..operators.parameters import REDUCTIONS
 from . import elementwise

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from .text import bounded
 
 _LONGEST = 8192  # bytes
+_LONGEST_NAME = 100  # characters that are compared: a file may have a megabyte where a name should be
 
 
 class OracleError(ValueError):
@@ -31,11 +32,11 @@ def meant(value: object, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # for messages alone
 
     by_letters = {name.lower(): name for name in known}
-    close = get_close_matches(str(value).lower(), by_letters, 1)
+    close = get_close_matches(str(value)[:_LONGEST_NAME].lower(), by_letters, 1)
     return f" (did you mean {by_letters[close[0]]!r}?)" if close else ""
 
 
-def unknown(kind: str, value: object, known: object) -> OracleError:
-    """Return the error for a name outside a closed list, with the list."""
-    names = ", ".join(str(k) for k in known) if not isinstance(known, str) and hasattr(known, "__iter__") else known
-    return OracleError(f"unknown {kind} {value!r}; known: {names}")
+def unknown(kind: str, value: object, known: Iterable[object] | str) -> OracleError:
+    """Return the error for a name outside a closed list, with the list, or what is said where there is none."""
+    names = [known] if isinstance(known, str) else [str(k) for k in known]
+    return OracleError(f"unknown {kind} {value!r}{meant(value, names)}; known: {', '.join(names)}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from .errors import OracleError
+from .errors import OracleError, meant
 
 
 def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) -> Any:
@@ -36,8 +35,6 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
         raise OracleError(f"{who}: write module:attribute; which attribute of {module}?")
     for part in attribute.split("."):
         if not hasattr(found, part):
-            close = get_close_matches(part, dir(found), 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise OracleError(f"{who}: {module} has no attribute {part!r}{hint}")
+            raise OracleError(f"{who}: {module} has no attribute {part!r}{meant(part, dir(found))}")
         found = getattr(found, part)
     return found

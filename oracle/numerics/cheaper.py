@@ -10,9 +10,10 @@ from fractions import Fraction
 
 from .enclosures import constant_value
 from .errorbounds import over
-from .expressions import ONE, Expression, constant, operands, operation, walk, where
+from .expressions import ONE, Expression, constant, operation, where
 from .facts import Facts
 from .ranges import Ranges, largest
+from .traversal import names_of, walk
 
 SMALL = 2.0**-40  # a relative error that may stand for every smaller one of a range
 
@@ -31,7 +32,7 @@ def cheap(slack: Expression, value: Expression, ranges: Ranges = ()) -> Expressi
             return node
         if op == "expm1":
             x = larger(args[0])
-            most = largest(x, ranges) if set(operands(x)) <= dict(ranges).keys() else math.inf
+            most = largest(x, ranges) if set(names_of(x)) <= dict(ranges).keys() else math.inf
             if most <= SMALL:
                 return constant(most * (1 + 2 * most))
             return where(x <= ONE, x * (ONE + x), constant(2.0**1023))

@@ -17,27 +17,27 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, dtype_of
-from . import errorbounds
+from .arithmetic import FLOAT64, HOST_FLOAT32, Arithmetic
 from .cheaper import cheap
 from .codes import code
 from .compiled_exp import EXP_RELATIVE, EXP_SINGLE, SINGLE_U, exp, exp_near, exp_single
 from .compiled_operands import f32, is_beyond, listed, load, load_single, njit, operand_codes, part, picked, room
 from .compiled_rounding import EXACTLY, OUT, encoder, quick, quick_near, quick_single
 from .compiled_source import CHUNK, NEAR, SINGLE, Slacks, source
-from .errorbounds import FLOAT64, SECOND_ORDER, Arithmetic, losses, plus, times
-from .expressions import ZERO, Expression, constant, walk
-from .expressions import operands as symbols
+from .errorbounds import SECOND_ORDER, losses, plus, times
+from .expressions import ZERO, Expression, constant
 from .graphs import KEPT
 from .held import held_from
 from .machine_code import keep
 from .proof import U
+from .traversal import names_of, walk
 from .windows import are_single, reaching, window, within
 
 # A loop over many arrays is vectorised after a look at whether they overlap: as many looks as such arrays take.
 llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
 
-ARITHMETIC = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": EXP_RELATIVE / U})
-SINGLE_ARITHMETIC = replace(errorbounds.SINGLE, accuracy={**errorbounds.SINGLE.accuracy, "exp": EXP_SINGLE / SINGLE_U})
+COMPILED_FLOAT64 = replace(FLOAT64, accuracy={**FLOAT64.accuracy, "exp": EXP_RELATIVE / U})
+COMPILED_FLOAT32 = replace(HOST_FLOAT32, accuracy={**HOST_FLOAT32.accuracy, "exp": EXP_SINGLE / SINGLE_U})
 _FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
 SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
 _OF_OPERANDS = (is_beyond, listed, load, load_single, part, picked, room)
@@ -72,24 +72,28 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
 def _slacks(graphs: Any, formats: Formats, dtype: str) -> Slacks:
     """What the loops' value may be off."""
     value, arrays = graphs.value, tuple(name for name, _ in formats)
-    wide, close, operations = _slack(graphs, ARITHMETIC), _slack(graphs, FLOAT64), {node.op for node in walk(value)}
+    wide, close, operations = (
+        _slack(graphs, COMPILED_FLOAT64),
+        _slack(graphs, FLOAT64),
+        {node.op for node in walk(value)},
+    )
     known = Slacks(cheap(wide, value), close)
     if dtype == "float32":
         if "exp" not in operations:
             return known
-        top = reaching((value, wide), arrays) if set(symbols(value)) <= set(arrays) else None
+        top = reaching((value, wide), arrays) if set(names_of(value)) <= set(arrays) else None
         if top is None:
             return known._replace(first=NEAR, inside=known.wide)
         return known._replace(first=NEAR, inside=cheap(wide, value, within(top, arrays)), top=top)
     if operations & set(_FUNCTIONS) or any(name == "float32" for _, name in formats):
         return known
-    return known._replace(first=SINGLE, inside=cheap(_slack(graphs, SINGLE_ARITHMETIC, formats), value))
+    return known._replace(first=SINGLE, inside=cheap(_slack(graphs, COMPILED_FLOAT32, formats), value))
 
 
 def _slack(graphs: Any, arithmetic: Arithmetic, formats: Formats = ()) -> Expression:
     """What a value may be off, the rounding of an interval's ends (2u) included; in float32 those enclose it."""
     (lost,) = losses([graphs.value], arithmetic, graphs.facts_of(formats))
-    if lost.is_zero and arithmetic is not SINGLE_ARITHMETIC:
+    if lost.is_zero and arithmetic is not COMPILED_FLOAT32:
         return ZERO
     running = times(constant(SECOND_ORDER), lost.running(abs(graphs.value)))
     return plus(times(constant(lost.relative + 2 * arithmetic.unit), abs(graphs.value)), running)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arithmetic import HOST_FLOAT32
 from .compiled_operands import f32, f64, i32, i64, njit
-from .errorbounds import SINGLE
 from .proof import U
 from .windows import ARGUMENT
 
@@ -23,7 +23,7 @@ EXP_RELATIVE = 160 * U  # the polynomial 149u, its evaluation below 10u; docs/pr
 EXP_LIMIT = ARGUMENT  # beyond it the NumPy road takes over
 
 # The same in float32, by degree 6, whose error is 0.06 of its u.
-SINGLE_U = SINGLE.unit
+SINGLE_U = HOST_FLOAT32.unit
 S_HIGH, S_LOW, S_ROUNDING = f32(float.fromhex("0x1.62e4p-1")), f32(float.fromhex("0x1.7f7d1cp-20")), f32(1.5 * 2.0**23)
 S_LOG2_E = f32(LOG2_E)
 S6, S5, S4, S3, S2 = (

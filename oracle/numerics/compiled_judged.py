@@ -17,6 +17,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
+from .arithmetic import Arithmetic
 from .blocks import apart
 from .cheaper import cheap
 from .compiled import SCOPE
@@ -25,19 +26,20 @@ from .compiled_rounding import OUT, quick
 from .compiled_source import are_numbers, ends, statements
 from .engine import insisted
 from .envelopes import SHIFT, table
-from .errorbounds import NO_BOUND, SECOND_ORDER, Arithmetic, plus, times
-from .expressions import ZERO, Expression, constant, walk
-from .functions import FAST, LN2_HI, LN2_LO, LOG2_E, PARTS, _powers
+from .errorbounds import NO_BOUND, SECOND_ORDER, plus, times
+from .expressions import ZERO, Expression, constant
+from .functions import FAST, LN2_HI, LN2_LO, LOG2_E, PARTS, powers
 from .graphs import DEPARTURE, VANISHING, Graphs, Operands
 from .machine_code import is_ready, keep, vectors_of
 from .ranges import largest, ranges_of, stays_inside
 from .rounding import widen
 from .sink import Region
+from .traversal import walk
 
 WIDER = 1 + 2.0**-20  # a slack that no rounding makes narrower than the NumPy road's
 KNOWN = ("+", "-", "*", "/", "neg", "abs", "where", "min", "max", "<", "<=", "==", "!=", "and", "or", "not", "sign",
          "sqrt", "exp")  # fmt: skip  # operations that have the same bits here as there
-POWERS = _powers()
+POWERS = powers()
 LANES = 8  # elements of a vector: LLVM's guess, 4, takes twice as long where exp looks up
 CHUNK = 1024  # elements whose look-ups are made at once
 PAYS = 1 << 26  # elements by one loop, whose evaluation by NumPy costs what compiling it does: seconds
@@ -110,10 +112,16 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
         twice=sink.rounded_value,
         ties=graphs.may_be_exact,
     )
-    left = apart((region.target.size,), np.bool_)
     target = region.target.reshape(-1).view(OUT[region.target.itemsize])
+    return _run(loop, dtype, (given, tables, numbers, target, *(array.reshape(-1) for array in filled)))
+
+
+def _run(loop: str, dtype: str, arguments: tuple[Any, ...]) -> Array | None:
+    """Run a loop unless compiling it does not pay; return what it leaves, None where that is too much."""
+    given, target = arguments[0], arguments[3]
+    left = apart((target.size,), np.bool_)
     kinds = tuple((a.dtype, a.flags.writeable) if isinstance(a, np.ndarray) else None for a in given)
-    run, arguments = _loop(loop, dtype, kinds), (given, tables, numbers, target, *(a.reshape(-1) for a in filled), left)
+    run, arguments = _loop(loop, dtype, kinds), (*arguments, left)
     ready = is_ready(run, arguments)
     if not _pays(loop, dtype, left.size) and not ready:
         return None
@@ -207,6 +215,13 @@ def source(
         ]  # two short loops: more elements are under way at a time
     else:
         loops = [[*every, *value, *bound, f"left[i] = unsure | {' | '.join(odd)}"]]
+    return _by_chunks(loops, names, formats, smooth)
+
+
+def _by_chunks(
+    loops: list[list[str]], names: tuple[str, ...], formats: tuple[str, ...], smooth: tuple[str, str] | None
+) -> str:
+    """The function ``run``, which makes loops over the elements of one chunk after the other."""
     return "\n".join(
         [
             '@njit(nogil=True, error_model="numpy")',

@@ -96,13 +96,9 @@ def _largest(codes):
     return found
 
 
-@functools.cache
-def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
+def _looking_again(formula: Callable[..., Any], dtype: str) -> Any:
+    """Return the function that tests elements of a row closely, with the sum as it is and then in two parts."""
     f, closely = njit(error_model="numpy")(formula), encoder(dtype)
-    row = _ends(formula, load, _same_bits(narrower(dtype)))
-    row_single = _ends(formula, load_single, quick_single(dtype))
-    narrow = dtype != "float32"
-    g_window, y_window = _windows(dtype) if narrow else ((0, 0), (0, 0))
 
     @njit(error_model="numpy")
     def again(g, y, total, lost, size, out, places):
@@ -126,6 +122,17 @@ def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
                     return True
             out[i] = code
         return False
+
+    return again
+
+
+@functools.cache
+def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
+    """Return the function that fills rows of codes of a type and tells which of them are not proved."""
+    row, again = _ends(formula, load, _same_bits(narrower(dtype))), _looking_again(formula, dtype)
+    row_single = _ends(formula, load_single, quick_single(dtype))
+    narrow = dtype != "float32"
+    g_window, y_window = _windows(dtype) if narrow else ((0, 0), (0, 0))
 
     @njit(nogil=True, error_model="numpy")
     def run(g, y, length, out, left):

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arithmetic import FLOAT64
 from .enclosures import constant_value, round_constant
-from .errorbounds import FLOAT64
-from .expressions import ZERO, Expression, is_rational, walk
+from .expressions import ZERO, Expression
 from .facts import constant_bits
 from .held import LARGEST
+from .traversal import is_rational, walk
 from .windows import INFINITE
 
 CHUNK = 1024  # elements of a vector loop, whose doubts stay in the cache

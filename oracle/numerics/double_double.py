@@ -17,12 +17,14 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
+from .arithmetic import Arithmetic
 from .enclosures import constant_interval
-from .errorbounds import Arithmetic, Loss, losses
-from .expressions import Expression, walk
+from .errorbounds import Loss, losses
+from .expressions import Expression
 from .fractions64 import two_product, two_sum
 from .programs import program
 from .rounding import quantize
+from .traversal import walk
 
 Pair = tuple[Any, Any]
 # + and * lose less than 2^-102, a quotient less than 2^-99, e^x less than 2^-90 (reduction 2^-96, doublings 2^-94), erf

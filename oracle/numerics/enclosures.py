@@ -17,10 +17,11 @@ from gmpy2 import mpfr, mpq
 
 from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
-from .expressions import ONE, Expression, is_rational
+from .expressions import ONE, Expression
 from .rationals import Undefined, numbers, rational
 from .rounding import round_rational
 from .transcendence import nearest
+from .traversal import is_rational
 
 FIRST, LAST = 128, 1 << 14  # bits of the first and of the last attempt
 UNTOLD = (

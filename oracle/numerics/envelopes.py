@@ -16,8 +16,9 @@ import numpy as np
 from ..model.call import Array
 from . import functions
 from .enclosures import constant_value
-from .expressions import ZERO, Expression, operands, substitute, walk
+from .expressions import ZERO, Expression
 from .special import erf, erfc
+from .traversal import names_of, substitute, walk
 
 NEGLIGIBLE = 2.0**-300
 AWAY = 2.0**-1000
@@ -30,7 +31,7 @@ def is_linear(node: Expression, name: str) -> bool:
     """Whether a graph is a symbol times a graph without it, so that its errors are in proportion to the symbol."""
     if node.op == "symbol":
         return node.value == name
-    parts = [a for a in node.args if name in operands(a)]
+    parts = [a for a in node.args if name in names_of(a)]
     if node.op in ("*", "/"):
         return len(parts) == 1 and (node.op == "*" or parts[0] is node.args[0]) and is_linear(parts[0], name)
     if node.op == "neg":
@@ -38,7 +39,7 @@ def is_linear(node: Expression, name: str) -> bool:
     if node.op in ("+", "-"):
         return all(is_linear(a, name) for a in node.args)
     if node.op == "where":
-        return name not in operands(node.args[0]) and all(is_linear(a, name) for a in node.args[1:])
+        return name not in names_of(node.args[0]) and all(is_linear(a, name) for a in node.args[1:])
     return False
 
 
@@ -50,7 +51,7 @@ def cell_of(values: Array) -> Array:
 @lru_cache(maxsize=256)
 def table(bound: Expression) -> Array:
     """Return, per cell, a number that a bound of a single operand does not exceed; infinity where none is known."""
-    names = operands(bound)
+    names = names_of(bound)
     codes = np.arange(1 << (32 - SHIFT), dtype=np.uint32)
     first = (codes << np.uint32(SHIFT)).view(np.float32)
     last = (((codes + np.uint32(1)) << np.uint32(SHIFT)) - np.uint32(1)).view(np.float32)
@@ -81,7 +82,7 @@ def is_away_from_zero(node: Expression, count: str) -> bool:
 
 
 def _everywhere(root: Expression, count: str) -> Cells:
-    every = dict.fromkeys(operands(root), (np.array([-(2.0**128)]), np.array([2.0**128])))
+    every = dict.fromkeys(names_of(root), (np.array([-(2.0**128)]), np.array([2.0**128])))
     every[count] = np.array([1.0]), np.array([2.0**63])
     with np.errstate(all="ignore"):
         return evaluated(root, given=every)[root]

@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import operator
 import reprlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
@@ -58,55 +58,55 @@ class Expression:
         return text(self)
 
     def __add__(self, other: Operand) -> Expression:
-        return _node("+", self, _operand(other))
+        return checked_operation("+", self, _operand(other))
 
     def __radd__(self, other: Operand) -> Expression:
-        return _node("+", _operand(other), self)
+        return checked_operation("+", _operand(other), self)
 
     def __sub__(self, other: Operand) -> Expression:
-        return _node("-", self, _operand(other))
+        return checked_operation("-", self, _operand(other))
 
     def __rsub__(self, other: Operand) -> Expression:
-        return _node("-", _operand(other), self)
+        return checked_operation("-", _operand(other), self)
 
     def __mul__(self, other: Operand) -> Expression:
-        return _node("*", self, _operand(other))
+        return checked_operation("*", self, _operand(other))
 
     def __rmul__(self, other: Operand) -> Expression:
-        return _node("*", _operand(other), self)
+        return checked_operation("*", _operand(other), self)
 
     def __truediv__(self, other: Operand) -> Expression:
-        return _node("/", self, _operand(other))
+        return checked_operation("/", self, _operand(other))
 
     def __rtruediv__(self, other: Operand) -> Expression:
-        return _node("/", _operand(other), self)
+        return checked_operation("/", _operand(other), self)
 
     def __neg__(self) -> Expression:
-        return _node("neg", self)
+        return checked_operation("neg", self)
 
     def __abs__(self) -> Expression:
-        return _node("abs", self)
+        return checked_operation("abs", self)
 
     def __lt__(self, other: Operand) -> Expression:
-        return _node("<", self, _operand(other))
+        return checked_operation("<", self, _operand(other))
 
     def __le__(self, other: Operand) -> Expression:
-        return _node("<=", self, _operand(other))
+        return checked_operation("<=", self, _operand(other))
 
     def __gt__(self, other: Operand) -> Expression:
-        return _node("<", _operand(other), self)
+        return checked_operation("<", _operand(other), self)
 
     def __ge__(self, other: Operand) -> Expression:
-        return _node("<=", _operand(other), self)
+        return checked_operation("<=", _operand(other), self)
 
     def __and__(self, other: Expression) -> Expression:
-        return _node("and", self, _operand(other))
+        return checked_operation("and", self, _operand(other))
 
     def __or__(self, other: Expression) -> Expression:
-        return _node("or", self, _operand(other))
+        return checked_operation("or", self, _operand(other))
 
     def __invert__(self) -> Expression:
-        return _node("not", self)
+        return checked_operation("not", self)
 
     __hash__ = object.__hash__
 
@@ -195,8 +195,9 @@ def _is(node: Expression, value: int) -> bool:
     return node.op == "constant" and node.value == value
 
 
-def _node(op: str, *args: Expression) -> Expression:
-    """Make a node of a formula as it is written."""
+def checked_operation(op: str, *args: Expression) -> Expression:
+    """Return the node of an operation, as a formula writes it. Raises OracleError where a condition is used as a
+    number, or a number as a condition."""
     _require_kinds(op, args)
     return operation(op, *args)
 
@@ -218,7 +219,6 @@ def operation(op: str, *args: Expression) -> Expression:
 
 
 def _require_kinds(op: str, args: tuple[Expression, ...]) -> None:
-    """Raise OracleError where a condition is used as a number, or a number as a condition."""
     for k, node in enumerate(args):
         wanted = op in LOGIC or (op == "where" and k == 0)
         if node.is_condition and not wanted:
@@ -241,57 +241,57 @@ def _folded(op: str, a: Fraction, b: Fraction = Fraction(1)) -> Fraction | None:
 
 def exp(x: Operand) -> Expression:
     """e^x."""
-    return _node("exp", _operand(x))
+    return checked_operation("exp", _operand(x))
 
 
 def log(x: Operand) -> Expression:
     """Natural logarithm."""
-    return _node("log", _operand(x))
+    return checked_operation("log", _operand(x))
 
 
 def log1p(x: Operand) -> Expression:
     """log(1 + x)."""
-    return _node("log1p", _operand(x))
+    return checked_operation("log1p", _operand(x))
 
 
 def expm1(x: Operand) -> Expression:
     """e^x - 1."""
-    return _node("expm1", _operand(x))
+    return checked_operation("expm1", _operand(x))
 
 
 def tanh(x: Operand) -> Expression:
     """Hyperbolic tangent."""
-    return _node("tanh", _operand(x))
+    return checked_operation("tanh", _operand(x))
 
 
 def erf(x: Operand) -> Expression:
     """Error function."""
-    return _node("erf", _operand(x))
+    return checked_operation("erf", _operand(x))
 
 
 def erfc(x: Operand) -> Expression:
     """Complementary error function, 1 - erf(x)."""
-    return _node("erfc", _operand(x))
+    return checked_operation("erfc", _operand(x))
 
 
 def sqrt(x: Operand) -> Expression:
     """Square root."""
-    return _node("sqrt", _operand(x))
+    return checked_operation("sqrt", _operand(x))
 
 
 def sign(x: Operand) -> Expression:
     """-1, 0 or 1; NaN of NaN."""
-    return _node("sign", _operand(x))
+    return checked_operation("sign", _operand(x))
 
 
 def minimum(a: Operand, b: Operand) -> Expression:
     """The smaller one; NaN if either is."""
-    return _node("min", _operand(a), _operand(b))
+    return checked_operation("min", _operand(a), _operand(b))
 
 
 def maximum(a: Operand, b: Operand) -> Expression:
     """The larger one; NaN if either is."""
-    return _node("max", _operand(a), _operand(b))
+    return checked_operation("max", _operand(a), _operand(b))
 
 
 def where(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
@@ -304,23 +304,23 @@ def where(condition: Expression, then: Operand, otherwise: Operand) -> Expressio
         raise OracleError(f"where takes a condition on symbols, not {condition!r}; instead of a == b write equal(a, b)")
     if condition.op == "constant":
         return _operand(otherwise if condition.value == 0 else then)
-    chosen = condition if condition.is_condition else _node("!=", condition, ZERO)
-    return _node("where", chosen, _operand(then), _operand(otherwise))
+    chosen = condition if condition.is_condition else checked_operation("!=", condition, ZERO)
+    return checked_operation("where", chosen, _operand(then), _operand(otherwise))
 
 
 def equal(a: Operand, b: Operand) -> Expression:
     """Whether two values are equal (``==`` compares the expressions themselves)."""
-    return _node("==", _operand(a), _operand(b))
+    return checked_operation("==", _operand(a), _operand(b))
 
 
 def is_nan(a: Operand) -> Expression:
     """Whether a value is NaN."""
-    return _node("!=", _operand(a), _operand(a))
+    return checked_operation("!=", _operand(a), _operand(a))
 
 
 def is_finite(a: Operand) -> Expression:
     """Whether a value is neither NaN nor infinite."""
-    return abs(_node("-", _operand(a), _operand(a))) <= 0
+    return abs(checked_operation("-", _operand(a), _operand(a))) <= 0
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------
@@ -346,61 +346,6 @@ def place_of(formula: Formula) -> str:
     """Return where a formula is written, and its name."""
     name, code = getattr(formula, "__name__", "a formula"), getattr(formula, "__code__", None)
     return name if code is None else f"{Path(code.co_filename).name}:{code.co_firstlineno} ({name})"
-
-
-@lru_cache(maxsize=4096)
-def walk(*roots: Expression) -> tuple[Expression, ...]:
-    """Return every node once, operands before what uses them."""
-    return tuple(_walked(roots))
-
-
-def _walked(roots: tuple[Expression, ...]) -> Iterator[Expression]:
-    seen: set[int] = set()
-    stack: list[tuple[Expression, bool]] = [(root, False) for root in reversed(roots)]
-    while stack:
-        node, ready = stack.pop()
-        if id(node) in seen:
-            continue
-        if ready:
-            seen.add(id(node))
-            yield node
-            continue
-        stack.append((node, True))
-        stack.extend((arg, False) for arg in reversed(node.args))
-
-
-def operands(*roots: Expression) -> tuple[str, ...]:
-    """Return the names of the symbols that graphs depend on."""
-    return tuple(str(n.value) for n in walk(*roots) if n.op == "symbol")
-
-
-@lru_cache(maxsize=4096)
-def is_rational(root: Expression) -> bool:
-    """Whether a graph is arithmetic, comparisons and choices alone, so that its value is a rational number."""
-    return not any(map(is_irrational_step, walk(root)))
-
-
-def has_rational_way(root: Expression) -> bool:
-    """Whether a graph's value is a rational number at least where its conditions, which are, take some way."""
-    made: dict[int, bool] = {}
-    for node in walk(root):
-        args = [made[id(a)] for a in node.args]
-        ways = args[0] and (args[1] or args[2]) if node.op == "where" else all(args)
-        made[id(node)] = ways and not is_irrational_step(node)
-    return made[id(root)]
-
-
-def is_irrational_step(node: Expression) -> bool:
-    return node.op in IRRATIONAL or node is PI
-
-
-def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> Expression:
-    """Return a graph with some nodes replaced by others."""
-    made: dict[int, Expression] = {}
-    for node in walk(root):
-        args = tuple(made[id(a)] for a in node.args)
-        made[id(node)] = replaced[node] if node in replaced else _node(node.op, *args) if args else node
-    return made[id(root)]
 
 
 def text(node: Expression) -> str:

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
-from .expressions import Expression, walk
+from .expressions import Expression
 from .rounding import quantize
+from .traversal import walk
 
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
 TINY = 2.0**-900  # what Dekker's product loses of more does not underflow

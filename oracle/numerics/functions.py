@@ -35,8 +35,8 @@ _LOG_SERIES = coefficients(*(1.0 / (2 * i + 1) for i in range(11, -1, -1)))
 
 
 @lru_cache(maxsize=1)
-def _powers() -> Array:
-    """2^(j / 128), correctly rounded."""
+def powers() -> Array:
+    """Return 2^(j / PARTS) for every j below PARTS, correctly rounded."""
     with gmpy2.context(gmpy2.context(), precision=53):
         return np.array([float(gmpy2.exp2(gmpy2.mpfr(j) / PARTS)) for j in range(PARTS)])
 
@@ -110,7 +110,7 @@ def power_and_rest(x: Array, less: Array | None = None) -> tuple[Array, Array]:
     for c in (1 / 24, 1 / 6, 0.5, 1.0):
         p += c
         p *= r
-    mantissa = _powers().take(place & (PARTS - 1))
+    mantissa = powers().take(place & (PARTS - 1))
     p *= mantissa
     mantissa += p
     return place, mantissa

@@ -16,14 +16,16 @@ import numpy as np
 
 from ..model.call import Array
 from . import double_double, enclosures
+from .arithmetic import FLOAT64
 from .blocks import Index, Lane
-from .errorbounds import FLOAT64, SECOND_ORDER, losses
-from .expressions import ONE, ZERO, Expression, substitute, symbol, trace
+from .errorbounds import SECOND_ORDER, losses
+from .expressions import ONE, ZERO, Expression, symbol, trace
 from .programs import program, release
 from .proof import U
 from .rounding import widen
 from .rows import CHUNK, RUN, Rows, RowScheme, load, run_sum
 from .sink import Region
+from .traversal import substitute
 
 
 class GradientRows(Rows):

@@ -15,27 +15,13 @@ from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
 from ..model.platforms import CANN, PLATFORMS
 from . import double_double, tables
+from .arithmetic import FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from .envelopes import is_away_from_zero, is_linear, is_negligible
-from .errorbounds import FLOAT64, NARROW, UNDERFLOWING, Arithmetic, Loss, larger, losses, plus
-from .expressions import (
-    COMPARISONS,
-    ONE,
-    ZERO,
-    Expression,
-    Formula,
-    has_rational_way,
-    is_rational,
-    maximum,
-    place_of,
-    substitute,
-    symbol,
-    symbols_of,
-    trace,
-    walk,
-)
-from .expressions import operands as names_of
+from .errorbounds import Loss, larger, losses, plus
+from .expressions import COMPARISONS, ONE, ZERO, Expression, Formula, maximum, place_of, symbol, symbols_of, trace
 from .facts import Facts
 from .programs import Values, simulate
+from .traversal import has_rational_way, is_rational, names_of, substitute, walk
 from .widening import castable
 
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol

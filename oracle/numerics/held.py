@@ -17,11 +17,12 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat
-from .errorbounds import FLOAT64
-from .expressions import Expression, is_irrational_step, operands, walk
+from .arithmetic import FLOAT64
+from .expressions import Expression
 from .facts import constant_bits
 from .programs import UFUNCS
 from .rounding import quantize
+from .traversal import is_irrational_step, names_of, walk
 
 LARGEST = 2  # a sum's operands are looked at up to 2^2: probabilities, slopes, differences of such
 LOWEST, HIGHEST = -1074, 1023  # the exponents of float64's last and first digit
@@ -49,10 +50,10 @@ def held_from(value: Expression, formats: tuple[tuple[str, str], ...]) -> dict[s
     ``formats``: of the operands that have one, by symbol.
     """
     known = dict(formats)
-    added = {name for node in walk(value) if node.op in ("+", "-") for name in operands(node)}
+    added = {name for node in walk(value) if node.op in ("+", "-") for name in names_of(node)}
     for least in range(-FLOAT64.digits, LARGEST):
         window = dict.fromkeys(sorted(added), least)
-        if known.keys() >= set(operands(value)) and _is_held(value, known, window):
+        if known.keys() >= set(names_of(value)) and _is_held(value, known, window):
             return window
     return None
 

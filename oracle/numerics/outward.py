@@ -14,8 +14,9 @@ import numpy as np
 
 from ..model.call import Array
 from .enclosures import constant_value
-from .expressions import Expression, walk
+from .expressions import Expression
 from .graphs import pick
+from .traversal import walk
 
 Ends = tuple[Array, Array]
 Found = tuple[Array, Array, Array]  # values, lower and upper ends

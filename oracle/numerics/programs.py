@@ -18,8 +18,9 @@ from ..model.dtypes import dtype_of
 from . import functions
 from .blocks import aligned, pool_for
 from .enclosures import constant_value, round_constant
-from .expressions import Expression, walk
+from .expressions import Expression
 from .special import erf, erfc
+from .traversal import walk
 from .widening import castable
 
 Number = float | np.floating[Any]

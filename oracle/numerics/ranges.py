@@ -19,8 +19,9 @@ import numpy as np
 
 from .enclosures import constant_value
 from .envelopes import Cells, evaluated
-from .expressions import Expression, walk
+from .expressions import Expression
 from .extremes import highest, lowest
+from .traversal import walk
 
 Range = tuple[float, float]
 SAFE = 2.0**120  # of float32's 2^128

@@ -16,14 +16,16 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from . import tables
+from .arithmetic import FLOAT64, HOST_FLOAT32
 from .blocks import scratch
 from .codes import code
-from .errorbounds import FLOAT64, SINGLE, losses
-from .expressions import IRRATIONAL, ZERO, Expression, constant, operands, walk
+from .errorbounds import losses
+from .expressions import IRRATIONAL, ZERO, Expression, constant
 from .extremes import highest, lowest
 from .graphs import KEPT, Graphs
 from .programs import Values, program, simulate
 from .proof import narrow
+from .traversal import names_of, walk
 from .widening import castable
 from .windows import Span, are_single, number, operand, sound, spanned, tried
 
@@ -58,12 +60,12 @@ def plan_of(graphs: Graphs, given: Mapping[str, Values], target: np.dtype[np.gen
 def _plan(graphs: Graphs, formats: Formats, numbers: Numbers, tabled: bool) -> Plan | None:
     kinds = dict(formats)
     (value,), parts = tables.split((graphs.value,), frozenset(kinds) if tabled else frozenset())
-    (lost,) = losses([value], SINGLE, graphs.facts_of(formats), rounded=frozenset(part.name for part in parts))
+    (lost,) = losses([value], HOST_FLOAT32, graphs.facts_of(formats), rounded=frozenset(part.name for part in parts))
     irrational = any(node.op in IRRATIONAL and node.op != "sqrt" for node in walk(value))
-    constant_or_coarse = not operands(value) or not are_single(v for _, v in numbers)
+    constant_or_coarse = not names_of(value) or not are_single(v for _, v in numbers)
     if irrational or constant_or_coarse or lost.absolute is not ZERO or lost.scaled is not ZERO:
         return None
-    slack = constant(lost.relative + SINGLE.unit) * abs(value)
+    slack = constant(lost.relative + HOST_FLOAT32.unit) * abs(value)
     known = {name: number(v) for name, v in numbers}
     for least, most in tried():
         codes = {name: (code(DTYPES[kind].numpy, least), code(DTYPES[kind].numpy, most)) for name, kind in formats}
@@ -105,7 +107,7 @@ def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
     outside = [_outside(array.view(np.uint16).reshape(-1), plan.windows[name]) for name, array in arrays.items()]
     if MANY * sum(where.size for where in outside) > target.size:
         return None
-    needed = set(operands(plan.value))
+    needed = set(names_of(plan.value))
     symbols: dict[str, Values] = {
         name: castable(array).astype(np.float32, copy=False) for name, array in arrays.items() if name in needed
     }
@@ -115,7 +117,7 @@ def put(plan: Plan, given: Mapping[str, Values], target: Array) -> Array | None:
         known = _table(part.root, arrays[part.operand].dtype)
         symbols[part.name] = known.take(places[part.operand], mode="clip")
     value = simulate(plan.value, symbols, np.float32)
-    band = math.ceil(plan.relative / SINGLE.unit) + 1
+    band = math.ceil(plan.relative / HOST_FLOAT32.unit) + 1
     doubt = narrow(np.ascontiguousarray(np.broadcast_to(value, target.shape)), target, band).reshape(-1)
     for where in outside:
         doubt[where] = True

@@ -18,10 +18,11 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from ..model.errors import OracleError
 from . import double_double, enclosures
+from .arithmetic import FLOAT32
 from .blocks import blocks
 from .envelopes import is_linear
-from .errorbounds import FLOAT32, SECOND_ORDER
-from .expressions import ZERO, is_rational
+from .errorbounds import SECOND_ORDER
+from .expressions import ZERO
 from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
 from .programs import program, simulate
 from .proof import U
@@ -30,6 +31,7 @@ from .rounding import widen
 from .rows import expanded, tree_sum
 from .sink import LARGEST, UNIT, Sink, classes_differ, half_ulp
 from .transcendence import rational_sum
+from .traversal import is_rational
 
 CHUNK = 1 << 16  # terms that are in memory at once
 PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
@@ -154,36 +156,50 @@ class _Rows:
         return [(high, math.fsum([*row, -high])) for high, row in zip(highs, terms, strict=True)]
 
     def overflowed(self) -> Array:
-        """Rows whose sum float64 does not hold, or only as NaN, although every operand is finite and every term has a
-        value."""
-        odd = np.flatnonzero(~np.isfinite(self.total)).tolist()
-        return np.array([row for row in odd if self._has_value(row)], np.intp)
+        """Rows whose sum float64 does not hold, or only as NaN, although every operand is finite and every term that is
+        infinite or NaN in float64 has a value."""
+        beyond = np.flatnonzero(~np.isfinite(self.total)).tolist()
+        return np.array([row for row in beyond if self._has_value(row)], np.intp)
 
     def _has_value(self, row: int) -> bool:
-        given = [v[row] if isinstance(v, np.ndarray) else v for v in self.operands.values()]
-        if not all(np.isfinite(widen(np.asarray(v))).all() for v in given):
+        given = changed(pick(self.operands, row), widen)
+        if not all(np.isfinite(v).all() for v in given.values()):
             return False
+        (beyond,) = np.nonzero(~np.isfinite(np.broadcast_to(self.value(given, self.shape[1:]), self.shape[1:])))
         try:
-            for term in self._terms(row):
-                enclosures.enclose(self.graphs.value, term, enclosures.FIRST)
+            for k in beyond.tolist():
+                enclosures.enclose(self.graphs.value, self._term(row, k), enclosures.FIRST)
         except Undefined:
             return False
         return True
 
-    def _terms(self, row: int) -> list[dict[str, float]]:
-        """The operands of each term of a row."""
-        return [{n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
-                for k in range(self.shape[1])]  # fmt: skip
+    def _term(self, row: int, k: int) -> dict[str, float]:
+        """The operands of a row's term."""
+        return {n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
 
     def exact(self, row: int) -> Any:
         """The exact sum of a row, or enclosures of it."""
         if self.exact_terms:
             terms = [v for part, n in self.parts(row) for v in np.broadcast_to(self.value(part, n), n).tolist()]
             return sum(map(mpq, expanded(terms)), mpq(0))
-        given, root = self._terms(row), self.graphs.value
-        if is_rational(root):
-            return sum((rational(root, numbers(term)) for term in given), mpq(0))
+        given = [self._term(row, k) for k in range(self.shape[1])]
+        if is_rational(self.graphs.value):
+            return sum((self._ends(term)[0] for term in given), mpq(0))
         return self._enclosed(given)
+
+    def _ends(self, term: dict[str, float], precision: int = enclosures.FIRST) -> tuple[mpq, mpq]:
+        """What a term's value lies between: twice itself where the formula is rational. Where the formula has no value,
+        as exp(log(0)), what IEEE arithmetic gives, which is finite wherever a sum is asked for."""
+        root = self.graphs.value
+        try:
+            if is_rational(root):
+                low = high = rational(root, numbers(term))
+            else:
+                found = enclosures.enclose(root, term, precision)
+                low, high = mpq(found.low), mpq(found.high)
+        except Undefined:
+            low = high = mpq(float(self.value({n: np.float64(v) for n, v in term.items()}, (1,))))
+        return low, high
 
     def value(self, part: Operands, shape: Shape) -> Any:
         """The formula's value in float64."""
@@ -194,8 +210,7 @@ class _Rows:
         while precision <= enclosures.LAST:
             low = high = mpq(0)
             for times, term in alike:
-                found = enclosures.enclose(self.graphs.value, term, precision)
-                ends = sorted((times * mpq(found.low), times * mpq(found.high)))
+                ends = sorted(times * end for end in self._ends(term, precision))
                 low, high = low + ends[0], high + ends[1]
             yield enclosures.Ends(low, high)
             if precision == enclosures.PATIENCE and (value := rational_sum(self.graphs.value, given)) is not None:

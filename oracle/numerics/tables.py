@@ -16,8 +16,9 @@ import numpy as np
 
 from ..model.call import Array
 from .blocks import aligned, pool_for
-from .expressions import IRRATIONAL, Expression, operands, substitute, symbol, walk
+from .expressions import IRRATIONAL, Expression, symbol
 from .programs import Values, program, release, simulate
+from .traversal import names_of, substitute, walk
 
 VALUES = 1 << 16  # of a type of 16 bits
 KEPT = 32  # tables of a process, half a MiB each
@@ -67,7 +68,7 @@ def evaluate(
 def split(roots: tuple[Expression, ...], names: frozenset[str]) -> tuple[tuple[Expression, ...], tuple[Part, ...]]:
     """Return graphs with symbols in the places of all parts that tables hold for operands of some names, and these."""
     found = dict.fromkeys(part for root in roots for part in _parts(root, names))
-    parts = tuple(Part(f"table {k}", operands(root)[0], root) for k, root in enumerate(found))
+    parts = tuple(Part(f"table {k}", names_of(root)[0], root) for k, root in enumerate(found))
     places = {part.root: symbol(part.name) for part in parts}
     return tuple(substitute(root, places) for root in roots), parts
 
@@ -80,7 +81,7 @@ def _parts(root: Expression, names: frozenset[str]) -> Iterator[Expression]:
         if node in seen or node.is_constant or not any(_is_slow(n) for n in walk(node)):
             continue
         seen.add(node)
-        used = operands(node)
+        used = names_of(node)
         if len(used) == 1 and used[0] in names and not node.is_condition:
             yield node
         else:
@@ -94,7 +95,7 @@ def _is_slow(node: Expression) -> bool:
 @lru_cache(maxsize=KEPT)
 def table(root: Expression, kind: np.dtype[Any], fast: bool) -> Array:
     """Return a graph's value in float64 for every value of its operand, by the operand's bits."""
-    (name,) = operands(root)
+    (name,) = names_of(root)
     with np.errstate(all="ignore"):
         (found,) = program(root, fast=fast)({name: every_value(kind)}, (VALUES,))
     return np.asarray(found)
@@ -115,7 +116,7 @@ def simulated(
 @lru_cache(maxsize=KEPT)
 def device_table(root: Expression, kind: np.dtype[Any], compute: np.dtype[Any], flushing: frozenset[str]) -> Array:
     """Return what a device that computes in a type makes of a graph for every value of its operand."""
-    (name,) = operands(root)
+    (name,) = names_of(root)
     with np.errstate(all="ignore"):
         values = every_value(kind).astype(compute)
     return simulate(root, {name: values}, compute, flushing=flushing, same_bits=True)

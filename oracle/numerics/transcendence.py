@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from gmpy2 import mpq
 
-from .expressions import ARITHMETIC, Expression, is_rational
+from .expressions import ARITHMETIC, Expression
 from .rationals import Undefined, numbers, rational
+from .traversal import is_rational
 
 _Rational = type(mpq())
 _ONE = {mpq(0): mpq(1)}

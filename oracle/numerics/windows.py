@@ -16,9 +16,10 @@ import numpy as np
 
 from ..model.dtypes import FORMATS
 from .enclosures import constant_value
-from .expressions import Expression, walk
+from .expressions import Expression
 from .facts import Facts
 from .ranges import Ranges, largest, stays_inside
+from .traversal import walk
 
 LOWEST, HIGHEST, DIGITS = -125, 126, 24  # exponents that steps keep to, one away from float32's ends; its digits
 FAINT = -148  # the lowest exponent of a bound's steps: none becomes 0

@@ -11,7 +11,7 @@ from ml_dtypes import bfloat16
 
 from ..model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ..model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
-from ..model.errors import OracleError
+from ..model.errors import OracleError, meant
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ..model.status import SUCCESS, Status, invalid, nullptr
 from ..numerics import device, elementwise, sums
@@ -48,7 +48,9 @@ def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -
     """Refuse parameters the operator does not have."""
     for name in params:
         if name not in op.by_name and name not in extra:
-            raise OracleError(f"{op.name} has no parameter {name!r}; it has: {', '.join(op.by_name)}")
+            raise OracleError(
+                f"{op.name} has no parameter {name!r}{meant(name, op.by_name)}; it has: {', '.join(op.by_name)}"
+            )
 
 
 def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Status:

@@ -22,7 +22,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.platforms import Platform
 from ..numerics import functions, rows
-from ..numerics.errorbounds import FLOAT32
+from ..numerics.arithmetic import FLOAT32
 from ..numerics.expressions import Expression, exp, trace
 from ..numerics.gradient_rows import GradientRows
 from ..numerics.programs import simulate

@@ -14,9 +14,9 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.expressions import operands as names_of
 from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
+from ..numerics.traversal import names_of
 from .checks import Args, Checks, broadcast_shape
 from .parameters import MAIN, MEAN, MUTUAL, Attributes, Parameter, Role, Shape
 from .promotion import promoted

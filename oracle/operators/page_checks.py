@@ -15,8 +15,9 @@ from typing import Any
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError, meant
 from ..model.platforms import CANN, PLATFORMS
-from ..numerics.expressions import Formula, operands, place_of, symbols_of, trace
+from ..numerics.expressions import Formula, place_of, symbols_of, trace
 from ..numerics.graphs import COUNT, Elementwise, Form, is_public
+from ..numerics.traversal import names_of
 from .operator import Aten, KernelName, MindSpore, Operator, Result
 from .page_functions import guarded, try_out
 from .parameters import MAIN, Parameter, Role
@@ -319,10 +320,10 @@ def _used(formula: Formula, *, condition: bool) -> tuple[tuple[str, ...], str]:
     try:
         graph = trace(formula)
         if graph.is_condition and not condition:
-            return operands(graph), f"{graph} is a condition and no number: write where({graph}, 1, 0)"
+            return names_of(graph), f"{graph} is a condition and no number: write where({graph}, 1, 0)"
         if condition and not (graph.is_condition or graph.is_constant):
-            return operands(graph), f"{graph} is a number and no condition, as x > 3 or equal(x, 3) are"
-        return operands(graph), ""
+            return names_of(graph), f"{graph} is a number and no condition, as x > 3 or equal(x, 3) are"
+        return names_of(graph), ""
     except OracleError as error:
         return symbols_of(formula), str(error)
     except Exception as error:

@@ -18,20 +18,10 @@ import numpy as np
 from ..defects import elementwise, rows, samples
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS
-from ..numerics.expressions import (
-    CHOOSING,
-    COMPARISONS,
-    Expression,
-    maximum,
-    operands,
-    substitute,
-    symbol,
-    text,
-    trace,
-    walk,
-)
+from ..numerics.expressions import CHOOSING, COMPARISONS, Expression, maximum, symbol, text, trace
 from ..numerics.graphs import COUNT
 from ..numerics.programs import simulate
+from ..numerics.traversal import names_of, substitute, walk
 from ..operators.operator import Operator
 from ..operators.parameters import ONE_VALUE
 
@@ -74,7 +64,7 @@ def distances(op: Operator) -> tuple[Distance, ...]:
     found = [d for d in own if d.of[0] not in single]
     told = {symbol(s): symbol(name) for s, name in names.items()}
     for node in dict.fromkeys(walk(*roots)):
-        of = tuple(name for name in operands(node) if name in names)
+        of = tuple(name for name in names_of(node) if name in names)
         if node.op in MEETING and of and _is_telling(node):
             words = text(substitute(node, told))
             found.append(Distance(_short(words), _apart(node), of, node))
@@ -88,7 +78,7 @@ def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
     if op.scalars is not None:
         numbers |= set(_numbers(op))
     return {
-        s: inputs.get(s, s if s == rows.TOTAL else f"{op.main}'s {s}") for s in operands(*roots) if s not in numbers
+        s: inputs.get(s, s if s == rows.TOTAL else f"{op.main}'s {s}") for s in names_of(*roots) if s not in numbers
     }
 
 
@@ -220,7 +210,7 @@ def parts(op: Operator, a: Mapping[str, Any]) -> Iterator[Part]:
         root = elementwise.Formula(op).root(
             frozenset((p.symbol, given[p.symbol]) for p in elementwise.switches(op)), mean=False
         )
-        yield root, ..., {**dict.fromkeys(operands(root), 1.0), **_wide(given)}
+        yield root, ..., {**dict.fromkeys(names_of(root), 1.0), **_wide(given)}
     elif hasattr(op.computes, "halves"):
         for scheme, place, given in op.computes.halves(a):
             yield trace(scheme.formula), place, _wide(given)
@@ -234,7 +224,7 @@ def parts(op: Operator, a: Mapping[str, Any]) -> Iterator[Part]:
         shape = a[op.main].shape
         given = {p.symbol: _along(op, p.name, a, shape) for p in op.operands if a.get(p.name) is not None}
         root = trace(samples.declared(op).formula)
-        yield root, ..., {**dict.fromkeys(operands(root), 1.0), **_wide(given)}
+        yield root, ..., {**dict.fromkeys(names_of(root), 1.0), **_wide(given)}
 
 
 def _wide(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from ..defects.base import Defect
 from ..defects.device import (
     Device,
     Kernel,
-    _has_memory,
     everything,
+    has_memory,
     kernel_type,
     nothing,
     own_output,
@@ -95,7 +95,7 @@ class Plain:
         self.op = operator(prepared.case.op)
         self.device = right_device(self.op)
         self.status = validate(self.call)
-        self.launched = self.status.ok and _has_memory(self.call) and writes(self.call)
+        self.launched = self.status.ok and has_memory(self.call) and writes(self.call)
         self._results: dict[str, Array] = {}
         self._outcome: Outcome | None = None
 

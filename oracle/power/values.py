@@ -20,7 +20,8 @@ from ..catalogue.inputs import make_inputs
 from ..defects.asking import kinds
 from ..model.call import Array, Call
 from ..model.platforms import DEFAULT_SOC
-from ..numerics.expressions import symbol, walk
+from ..numerics.expressions import symbol
+from ..numerics.traversal import walk
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 from .distances import Distance, binades_of, distances, evaluate, needed, parts

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -66,14 +66,12 @@ class Record:
     @property
     def missing(self) -> int:
         """Planned cases that have no line: the run stopped before them."""
-        return max(0, self.header.planned - len(self.cases))
+        return _missing(self.cases, self.header.planned)
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Cases per status, every status present; they add up to ``planned``."""
-        counted = Counter(case.status for case in self.cases)
-        counted["notrun"] += self.missing
-        return {status: counted[status] for status in STATUSES}
+        return counts_of(self.cases, self.header.planned)
 
     @property
     def planned(self) -> int:
@@ -91,6 +89,17 @@ class Record:
     @property
     def label(self) -> str:
         return " · ".join(part for part in (self.header.backend, self.header.soc) if part)
+
+
+def counts_of(cases: Collection[CaseRecord], planned: int) -> Mapping[str, int]:
+    """Return the number of cases per status, every status present; planned ones that have no line are ``notrun``."""
+    counted = Counter(case.status for case in cases)
+    counted["notrun"] += _missing(cases, planned)
+    return {status: counted[status] for status in STATUSES}
+
+
+def _missing(cases: Collection[CaseRecord], planned: int) -> int:
+    return max(0, planned - len(cases))
 
 
 @collector_paused()

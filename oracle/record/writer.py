@@ -17,7 +17,7 @@ from ..model.errors import OracleError
 from .appending import Appending, require_unlocked
 from .codec import from_json
 from .fields import parse_object
-from .reader import Lines, Record, lines_of
+from .reader import Lines, Record, counts_of, lines_of
 from .resume import cut, spent
 from .types import GOOD, LAYERS, CaseRecord, RunEnd, RunHeader, line_of
 
@@ -114,7 +114,7 @@ class RecordWriter:
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of cases per status, every status present; they add up to what is planned."""
-        return self.record().counts
+        return counts_of(self._said.cases.values(), self._said.header.planned)
 
     def layers(self) -> dict[str, tuple[int, int]]:
         """Return per layer how many cases it accepts of those that it judged."""

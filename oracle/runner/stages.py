@@ -12,10 +12,10 @@ from ..defects.device import store_result
 from ..defects.elementwise import operands_of, orders, traced
 from ..model.call import Array
 from ..model.dtypes import DTYPES
-from ..numerics.expressions import COMPARISONS, LOGIC, Expression, substitute, symbol, walk
-from ..numerics.expressions import operands as names_of
+from ..numerics.expressions import COMPARISONS, LOGIC, Expression, symbol
 from ..numerics.graphs import Elementwise
 from ..numerics.programs import simulate
+from ..numerics.traversal import names_of, substitute, walk
 from ..operators import OPERATORS
 from .findings import Findings
 

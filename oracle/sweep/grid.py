@@ -19,9 +19,10 @@ import numpy as np
 
 from ..model.call import Array
 from ..numerics.enclosures import enclose
-from ..numerics.expressions import ONE, ZERO, Expression, operands, where
+from ..numerics.expressions import ONE, ZERO, Expression, where
 from ..numerics.rationals import Undefined
 from ..numerics.special import erf
+from ..numerics.traversal import names_of
 
 ROUNDING = 2.0**-52  # more than one operation of float64 loses
 FUNCTION = 2.0**-46  # far more than NumPy's functions lose
@@ -60,7 +61,7 @@ class Grid:
 
     def names(self, node: Expression) -> set[str]:
         """Return which of the two operands a node depends on."""
-        return {self.row, self.column}.intersection(operands(node))
+        return {self.row, self.column}.intersection(names_of(node))
 
     def bounds(self, codes: Array) -> tuple[Array, Array]:
         """Return low and high of the rows of some codes, (rows, codes); NaN where an operand is not finite."""

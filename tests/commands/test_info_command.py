@@ -43,6 +43,6 @@ def test_a_wrong_value_is_told_with_the_rule(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_set_and_not_read_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("THREAD", "COLOUR", COOKIE.removeprefix("ACLNN_ORACLE_")):
         monkeypatch.setenv(f"ACLNN_ORACLE_{name}", "1")
-    assert told()["ACLNN_ORACLE_THREAD"].endswith("nothing reads it; did you mean ACLNN_ORACLE_THREADS?")
+    assert told()["ACLNN_ORACLE_THREAD"].endswith("nothing reads it (did you mean 'THREADS'?)")
     assert told()["ACLNN_ORACLE_COLOUR"].endswith("nothing reads it")
     assert COOKIE not in told()

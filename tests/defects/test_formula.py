@@ -10,8 +10,9 @@ from oracle.defects.formula import mutants
 from oracle.defects.kernels import plain
 from oracle.defects.mutations import changes, factors, is_mere_factor
 from oracle.model.platforms import platform
-from oracle.numerics.expressions import constant, exp, maximum, operands, symbol, text, trace, walk, where
+from oracle.numerics.expressions import constant, exp, maximum, symbol, text, trace, where
 from oracle.numerics.programs import simulate
+from oracle.numerics.traversal import names_of, walk
 from oracle.operators import OPERATORS
 
 OPS = list(OPERATORS.values())
@@ -53,7 +54,7 @@ def test_every_change_gives_another_graph_and_has_a_name_of_its_own():
     found = list(changes(root))
     assert len({id(c.graph) for c in found}) == len({c.name for c in found}) == len(found) > 40
     assert all(c.graph is not root for c in found)
-    assert all(set(operands(c.graph)) <= {"g", "x", "y"} for c in found)
+    assert all(set(names_of(c.graph)) <= {"g", "x", "y"} for c in found)
 
 
 def test_a_comparison_whose_branches_meet_is_not_changed_at_their_meeting():
@@ -84,7 +85,7 @@ def test_most_mutants_of_an_elementwise_formula_compute_something_else(op):
     """On operands of ordinary size; the others need special values, and the score looks for those."""
     rng = np.random.default_rng(3)
     for _, value, _ in elementwise.roots(op):
-        given = {n: rng.uniform(-0.95, 0.95, 200).astype(np.float32) for n in operands(value)}
+        given = {n: rng.uniform(-0.95, 0.95, 200).astype(np.float32) for n in names_of(value)}
         right = simulate(value, given, np.float32)
         found = [c for c in changes(value) if c.graph.op != "constant"]
         made = [simulate(c.graph, {**given}, np.float32) for c in found]

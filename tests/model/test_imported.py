@@ -44,7 +44,7 @@ def test_the_current_folder_comes_first_only_for_who_wants_that(first, place):
         ("no_such_module", "x", "the asker: no module 'no_such_module' on sys.path or in "),
         (f"{NAME}.inner", "x", f"the asker: no module '{NAME}.inner'"),
         (NAME, "", f"the asker: write module:attribute; which attribute of {NAME}?"),
-        (NAME, "Thin", f"the asker: {NAME} has no attribute 'Thin'; did you mean 'Thing'?"),
+        (NAME, "Thin", f"the asker: {NAME} has no attribute 'Thin' (did you mean 'Thing'?)"),
     ],
 )
 def test_what_is_not_there_is_one_message_that_begins_with_who_asks(module, attribute, told):

@@ -6,8 +6,9 @@ import numpy as np
 
 from oracle.numerics import cheaper
 from oracle.numerics.errorbounds import SECOND_ORDER
-from oracle.numerics.expressions import exp, expm1, minimum, symbol, text, walk, where
+from oracle.numerics.expressions import exp, expm1, minimum, symbol, text, where
 from oracle.numerics.programs import program
+from oracle.numerics.traversal import walk
 
 
 def test_what_stands_for_steps_of_a_slack_is_no_less():

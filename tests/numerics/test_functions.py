@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from oracle.numerics import functions, special
-from oracle.numerics.errorbounds import FLOAT64
+from oracle.numerics.arithmetic import FLOAT64
 
 OWN = {name: getattr(functions, name) for name in ("exp", "log", "log1p", "expm1", "tanh")}
 FUNCTIONS = {**OWN, "erf": special.erf, "erfc": special.erfc}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracle import Call
-from oracle.numerics.errorbounds import FLOAT32
+from oracle.numerics.arithmetic import FLOAT32
 from oracle.numerics.graphs import Elementwise
 from oracle.operators.api import compute, reference
 from oracle.operators.registry import OPERATORS

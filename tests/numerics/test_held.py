@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from oracle.model.dtypes import FORMATS
 from oracle.numerics import held
 from oracle.numerics.enclosures import exact
-from oracle.numerics.expressions import exp, maximum, operands, ratio, symbol, trace, where
+from oracle.numerics.expressions import exp, maximum, ratio, symbol, trace, where
 from oracle.numerics.programs import program
 from oracle.numerics.rounding import round_rational
+from oracle.numerics.traversal import names_of
 from oracle.operators import mse_loss_backward, sigmoid_backward, tanh_backward
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
@@ -45,7 +46,7 @@ def operand(draw, name: str, least: int | None) -> float:
 @settings(max_examples=500)
 @given(st.sampled_from(FORMULAS), st.sampled_from(list(TYPES)), st.data())
 def test_what_is_held_is_exact(formula, name, data):
-    names = operands(formula)
+    names = names_of(formula)
     window = held.held_from(formula, tuple((each, name) for each in names))
     assume(window is not None)
     chosen = {each: data.draw(operand(name, window.get(each))) for each in names}
@@ -114,7 +115,7 @@ OPERATIONS = {
     st.tuples(*[st.integers(-24, 24).flatmap(lambda e: st.integers(-16, 16).map(lambda n: math.ldexp(n, e)))] * 3),
 )
 def test_steps_are_exact_where_rationals_say_so(formula, name, numbers):
-    chosen = {each: float(np.float32(value)) for each, value in zip(operands(formula), numbers, strict=False)}
+    chosen = {each: float(np.float32(value)) for each, value in zip(names_of(formula), numbers, strict=False)}
     with np.errstate(all="ignore"):
         given = {each: np.array([value, 1.0]) for each, value in chosen.items()}
         found = held.is_exact_in([formula], given, FORMATS[name])

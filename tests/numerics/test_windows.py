@@ -6,11 +6,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from oracle.numerics.arithmetic import Arithmetic
 from oracle.numerics.cheaper import cheap
-from oracle.numerics.errorbounds import Arithmetic, losses, plus, times
-from oracle.numerics.expressions import Expression, constant, exp, maximum, operands, symbol, walk
+from oracle.numerics.errorbounds import losses, plus, times
+from oracle.numerics.expressions import Expression, constant, exp, maximum, symbol
 from oracle.numerics.graphs import Elementwise, graphs_of
 from oracle.numerics.programs import program, simulate
+from oracle.numerics.traversal import names_of, walk
 from oracle.numerics.windows import reaching, window, within
 from oracle.operators import OPERATORS
 
@@ -46,10 +48,10 @@ def given_in(names: tuple[str, ...], dtype: str, ends: tuple[float, float], size
 def test_no_step_leaves_float32s_normal_numbers(op, dtype):
     value = FORMULAS[op].value
     if any(node.op in ("log", "log1p", "expm1", "tanh", "erf", "erfc") for node in walk(value)):
-        assert window(value, slack_of(value), tuple((name, dtype) for name in operands(value))) is None
+        assert window(value, slack_of(value), tuple((name, dtype) for name in names_of(value))) is None
         return
-    numbers = {name: np.float32(1) for name in operands(value) if name in NUMBERS}
-    arrays = tuple(name for name in operands(value) if name not in numbers)
+    numbers = {name: np.float32(1) for name in names_of(value) if name in NUMBERS}
+    arrays = tuple(name for name in names_of(value) if name not in numbers)
     slack = slack_of(value)
     found = window(value, slack, tuple((name, dtype) for name in arrays), tuple((n, 1.0) for n in numbers))
     assert found is not None
