@@ -82,6 +82,13 @@ def test_a_run_of_no_case_says_so(tmp_path):
     assert "aclnn-oracle: nothing was run: the paths, -k, -m, --op" in done.stderr
 
 
+def test_a_folder_is_no_record_to_go_on_with(tmp_path):
+    done = command("run", "--op", "tanh_backward", "--resume", "/", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
+    assert "/: cannot read the run record: Is a directory" in done.stderr
+
+
 def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
     """Where a file system has no links, latest.jsonl is a copy."""
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "-q")
