@@ -60,6 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def golden(args: argparse.Namespace) -> int:
     """Write or verify; return 0, or 1 when something differs."""
     at_least("--jobs", args.jobs)
+    at_least("--seed", args.seed or 0, 0)
     given = {option: getattr(args, name) for name, option in CHOOSING.items()}
     if args.verify and (chosen := [option for option, value in given.items() if value not in (None, [])]):
         raise OracleError(f"{', '.join(chosen)}: --verify checks what the folder holds; leave it out")

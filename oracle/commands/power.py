@@ -172,7 +172,6 @@ def show_power(args: argparse.Namespace) -> int:
     data = summarise(score, names=names, tier=tier, command=_command(args))
     print(text(data))
     for path in outputs:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save(path, RENDERERS[path.suffix](data))
     print(f"written: {', '.join(map(str, outputs))}")
     ungraded = not built_in or args.sample is not None
@@ -270,7 +269,6 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
 
 def _write_json(path: Path | None, data: Data) -> None:
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
         print(f"written: {path}")
 
