@@ -82,6 +82,13 @@ def test_a_run_of_no_case_says_so(tmp_path):
     assert "aclnn-oracle: nothing was run: the paths, -k, -m, --op" in done.stderr
 
 
+def test_a_folder_is_no_record_to_go_on_with(tmp_path):
+    done = command("run", "--op", "tanh_backward", "--resume", "/", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
+    assert "/: cannot read the run record: Is a directory" in done.stderr
+
+
 def test_a_record_that_is_itself_called_latest_is_resumed_and_kept(tmp_path):
     """Where a file system has no links, latest.jsonl is a copy."""
     words = ("run", "--op", "tanh_backward", "--tier", "smoke", "-k", "first_look", "-q")
@@ -306,3 +313,17 @@ def test_ctrl_c_answers_130(tmp_path):
     done = command("run", "--tier", "smoke", "-k", "first_look", "--backend", "interrupting:Device", cwd=tmp_path)
     assert done.returncode == 130, done.stdout + done.stderr
     assert "not run" in done.stdout
+
+
+def test_a_score_that_cannot_be_written_is_printed_and_the_reason_is_one_line(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    words = ["power", "--op", "tanh_backward", "--tier", "smoke", "--only", "truncate", "--seeds", "0", "--jobs", "1"]
+    assert cli.main([*words, "-o", str(tmp_path / "file/score.json")]) == 2
+    told = capsys.readouterr()
+    assert "cases notice " in told.out
+    assert "score.json: cannot write " in told.err
+
+
+def test_golden_refuses_a_seed_that_run_refuses(tmp_path, capsys):
+    assert cli.main(["golden", str(tmp_path / "new"), "--op", "tanh_backward", "--seed", "-1"]) == 2
+    assert "--seed -1: must be at least 0" in capsys.readouterr().err

@@ -7,7 +7,7 @@ tensors refused ones too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -20,7 +20,7 @@ from .case import Case, TensorPlan
 from .ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
 from .expand import designs
 from .layout import arrange
-from .loader import catalogues
+from .loader import catalogues, operator_of
 from .reading import read
 
 SHAPES_PER_FILL = 4  # "each dtype x each value kind with different shapes", four as in the commercial standard
@@ -61,7 +61,7 @@ def coverage(cases: Iterable[Case]) -> list[Dimension]:
     by_op: dict[str, list[Case]] = {}
     for case in cases:
         by_op.setdefault(case.op, []).append(case)
-    wanted = required()
+    wanted = required(by_op)
     table: list[Dimension] = []
     for op, design in wanted.items():
         if op in by_op:
@@ -74,10 +74,10 @@ def coverage(cases: Iterable[Case]) -> list[Dimension]:
     return table
 
 
-def required() -> dict[str, Design]:
-    """Return the design of each operator, from the built-in catalogue."""
+def required(operators: Collection[str]) -> dict[str, Design]:
+    """Return the design of each of some operators, from its catalogue: a built-in one, or that beside its page."""
     found = {}
-    for path in catalogues():
+    for path in (path for path in catalogues() if operator_of(path) in ("", *operators)):
         document = read(path)
         for design in designs(document):
             found[str(document.data["operator"])] = design

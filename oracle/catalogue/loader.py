@@ -120,6 +120,14 @@ def files(folder: PathLike) -> list[Path]:
     return sorted(p for p in Path(folder).iterdir() if p.suffix in (".yaml", ".yml") and is_catalogue(p))
 
 
+def default_catalogues(only: Collection[str] = ()) -> list[Path]:
+    """Return the files that a command means which is given no catalogue (see :func:`default_files`); of operators that
+    ``only`` does not name none."""
+    built_in, outside = default_files(only)
+    paths = [*(files(default_dir()) if built_in else []), *outside]
+    return [path for path in paths if not only or operator_of(path) in ("", *only)]
+
+
 def default_files(only: Collection[str]) -> tuple[bool, list[Path]]:
     """Return whether a command that is given no catalogue means the built-in one, and the files of operators from
     outside that it means: those of the operators that ``--op`` names, else of those that ``--operator`` brings. Raises
@@ -130,8 +138,24 @@ def default_files(only: Collection[str]) -> tuple[bool, list[Path]]:
 
 
 def catalogues() -> list[Path]:
-    """Return the built-in catalogue's files, and those of operators from outside, which lie beside their modules."""
-    return [*files(default_dir()), *(OPERATORS.catalogue_file(OPERATORS[name]) for name in OPERATORS.folders())]
+    """Return the built-in catalogue's files, and those that lie beside the modules of operators from outside."""
+    outside = [folder / f"{OPERATORS[name].slug}.yaml" for name, folder in OPERATORS.folders().items()]
+    return [*files(default_dir()), *(file for file in outside if file.is_file())]
+
+
+def catalogues_of(slug: str) -> list[Path]:
+    """Return the file of the operator whose cases' ids begin with a slug, none where there is no such operator. Raises
+    OracleError where an operator from outside has no file."""
+    outside = [OPERATORS[name] for name in OPERATORS.folders() if OPERATORS[name].slug == slug]
+    if outside:
+        return [OPERATORS.catalogue_file(found) for found in outside]
+    return [file for file in files(default_dir()) if file.stem == slug]
+
+
+def load_default(only: Collection[str] = (), volume: Volume | None = None, tier: str | None = None) -> list[Case]:
+    """Return the cases that a command means which is given no catalogue."""
+    loaded = (case for path in default_catalogues(only) for case in load(path, volume, tier))
+    return [case for case in loaded if not only or case.op in only]
 
 
 def load_all(folder: PathLike | None = None, volume: Volume | None = None, tier: str | None = None) -> list[Case]:

@@ -32,7 +32,8 @@ class Stream:
         self._bits.state = state
 
     def __del__(self) -> None:
-        _FREE.append(self._bits)
+        if hasattr(self, "_bits"):  # not where there was no memory for one
+            _FREE.append(self._bits)
 
     def raw(self, count: int) -> Array:
         """Return ``count`` uint64 words."""

@@ -32,7 +32,11 @@ def add_parser(subparsers: Subparsers) -> None:
         "compared, that some case visits whose verdict depends on them.",
     )
     parser.add_argument(
-        "cases", nargs="*", type=Path, metavar="CASES", help="files or folders (default: the built-in catalogue)"
+        "cases",
+        nargs="*",
+        type=Path,
+        metavar="CASES",
+        help="files or folders (default: those of --operator, else all built-in ones)",
     )
     parser.add_argument("--tier", metavar="TIER", help="smoke, standard or full (default)")
     parser.add_argument("--volume", metavar="LEVEL|N", help="generated cases instead of a tier: L0, L1, L2 or a number")
@@ -107,12 +111,12 @@ def _require_sense(args: argparse.Namespace) -> None:
 
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
     from ..catalogue.ecosystem import Volume
-    from ..catalogue.loader import load, load_all, select
+    from ..catalogue.loader import load, load_all, load_default, select
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign
 
     wanted = None if volume is None else Volume.of(volume)
-    cases: list[Case] = [] if paths else load_all(None, wanted)
+    cases: list[Case] = [] if paths else load_default((), wanted)
     for path in paths:
         if path.is_dir():
             cases += load_all(path, wanted)

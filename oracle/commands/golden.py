@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..catalogue import TIERS, default_dir, digest, files, is_catalogue, load, operator_of, select
+from ..catalogue import TIERS, digest, files, is_catalogue, load, operator_of, select
 from ..catalogue.case import Case
-from ..catalogue.loader import default_files
+from ..catalogue.loader import default_catalogues
 from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
@@ -60,6 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def golden(args: argparse.Namespace) -> int:
     """Write or verify; return 0, or 1 when something differs."""
     at_least("--jobs", args.jobs)
+    at_least("--seed", args.seed or 0, 0)
     given = {option: getattr(args, name) for name, option in CHOOSING.items()}
     if args.verify and (chosen := [option for option, value in given.items() if value not in (None, [])]):
         raise OracleError(f"{', '.join(chosen)}: --verify checks what the folder holds; leave it out")
@@ -82,7 +83,7 @@ def _verify(directory: Path, pool: Workers) -> int:
 def _write(args: argparse.Namespace, pool: Workers) -> int:
     tier, soc = args.tier or "standard", DEFAULT_SOC if args.soc is None else args.soc
     only = {operator_named(name).name for name in args.op}
-    paths = catalogue_files(args.catalogue) if args.catalogue else _default_files(only)
+    paths = catalogue_files(args.catalogue) if args.catalogue else default_catalogues(only)
     if only:
         paths = [path for path in paths if operator_of(path) in ("", *only)]
     loaded = (case for path in paths for case in load(path) if not only or case.op in only)
@@ -103,11 +104,6 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
         f"{counts['files']} files, {counts['bytes'] / 1e6:.1f} MB"
     )
     return 0
-
-
-def _default_files(only: set[str]) -> list[Path]:
-    built_in, outside = default_files(only)
-    return [*(files(default_dir()) if built_in else []), *outside]
 
 
 def matching(cases: Sequence[Case], expression: str) -> list[Case]:

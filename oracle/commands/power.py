@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ..catalogue import is_catalogue, load, load_all, operator_of, select
+from ..catalogue import is_catalogue, load, operator_of, select
 from ..catalogue.case import HUGE, TIERS, Case
-from ..catalogue.loader import catalogues
+from ..catalogue.loader import catalogues, default_files, load_default
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
 from ..operators import OPERATORS
+from ..operators.registry import operator_named
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
 from ..power.render import aligned, html, markdown, text, text_of_kernels
 from ..power.summary import Data, passed, summarise
@@ -27,6 +28,7 @@ from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
 SEEDS = range(5)
+BUILT_IN = "built-in"  # the name of the whole catalogue
 PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # what the diagnosis and the shrinker must reach
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
 RENDERERS: dict[str, Callable[[Data], str]] = {
@@ -38,6 +40,7 @@ _EPILOG = """\
 examples:
   aclnn-oracle power                          the built-in catalogue's standard tier; fails below 100 %
   aclnn-oracle power --tier smoke             its smoke tier; fails below 90 %
+  aclnn-oracle power --op gelu_backward       one operator's cases; those of --operator where it is given
   aclnn-oracle power atk_aclnnX.json          grade an ATK JSON, a TTK CSV or a YAML catalogue
   aclnn-oracle power --only N02 --seeds 0     which case notices one defect
   aclnn-oracle power --right-only --seeds 200 look for false alarms alone; --seeds 57..199 goes on from there
@@ -65,7 +68,8 @@ def add_parser(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")
-    parser.add_argument("--tier", choices=(*TIERS, HUGE), help="default: standard; of a given file full")
+    parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
+    parser.add_argument("--tier", choices=(*TIERS, HUGE), help="default: standard; of files that are given full")
     parser.add_argument("--soc", help=f"only defects that are wrong there (default: all): {', '.join(PLATFORMS)}")
     parser.add_argument("--layers", metavar="L,...", help=f"layers that may notice (default: {','.join(LAYERS)})")
     parser.add_argument("--standard", default="mixed", metavar="NAME", help="accuracy standard (default: mixed)")
@@ -150,7 +154,9 @@ def show_power(args: argparse.Namespace) -> int:
         return _show_kernels(args, _selected(args, tier))
     if args.diagnosis or args.scripts:
         return _show_sample(args, _selected(args, args.tier or ("full" if args.files else "smoke")))
-    outputs = args.output or [Path("reports") / f"power-{_label(args.files, tier)}{suffix}" for suffix in RENDERERS]
+    built_in, names = _catalogues(args)
+    label = tier if names == [BUILT_IN] else Path(names[0]).stem
+    outputs = args.output or [Path("reports") / f"power-{label}{suffix}" for suffix in RENDERERS]
     for path in outputs:
         if path.suffix not in RENDERERS:
             raise OracleError(f"-o {path}: the suffix must be one of {', '.join(RENDERERS)}")
@@ -163,14 +169,12 @@ def show_power(args: argparse.Namespace) -> int:
     score = measure(plan, _progress())
     if score.complete and score.survivors:
         _look_elsewhere(score, args.files, tier)
-    names = [path.name for path in args.files] or ["built-in"]
     data = summarise(score, names=names, tier=tier, command=_command(args))
     print(text(data))
     for path in outputs:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save(path, RENDERERS[path.suffix](data))
     print(f"written: {', '.join(map(str, outputs))}")
-    ungraded = bool(args.files) or args.sample is not None
+    ungraded = not built_in or args.sample is not None
     require = args.require if args.require is not None else 0.0 if ungraded else TARGETS[tier]
     return 0 if passed(data, require) else 1
 
@@ -184,9 +188,9 @@ def _show_huge(args: argparse.Namespace) -> int:
     for option, value in {**given, "-o": args.output}.items():
         if value not in (None, False, "", []):
             raise OracleError(f"--tier huge and {option}: its kernels have a score of their own; leave one of them out")
-    cases = (
-        [case for path in args.files for case in load(path, None, HUGE)] if args.files else load_all(None, None, HUGE)
-    )
+    only = _only(args)
+    huge_cases = (case for path in args.files for case in load(path, None, HUGE) if not only or case.op in only)
+    cases = list(huge_cases) if args.files else load_default(only, None, HUGE)
     settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers, "oracle_soc": args.soc})
     result = huge.score(cases, settings, tell=lambda line: print(line, file=sys.stderr, flush=True))
     for case, reason in result.skipped.items():
@@ -265,13 +269,12 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
 
 def _write_json(path: Path | None, data: Data) -> None:
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
         print(f"written: {path}")
 
 
 def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
-    cases = tuple(select(_cases(args.files, args.limit), tier=tier))
+    cases = tuple(select(_cases(args), tier=tier))
     if not cases:
         raise OracleError("power: there is no case to score")
     return cases
@@ -296,21 +299,34 @@ def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
     )
 
 
-def _cases(files: list[Path], limit: int) -> list[Case]:
-    """Load the built-in catalogue, or files of any kind."""
-    if not files:
-        return load_all()
+def _only(args: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(operator_named(name).name for name in args.op))
+
+
+def _catalogues(args: argparse.Namespace) -> tuple[bool, list[str]]:
+    """Whether the built-in catalogue, all of it or some operators', is scored, and the names of what is."""
+    if args.files:
+        return False, [path.name for path in args.files]
+    built_in, outside = default_files(_only(args))
+    return built_in, [OPERATORS[name].slug for name in _only(args)] or [path.name for path in outside] or [BUILT_IN]
+
+
+def _cases(args: argparse.Namespace) -> list[Case]:
+    """Load files of any kind, else the catalogue; of the operators of ``--op`` alone."""
+    only = _only(args)
+    if not args.files:
+        return load_default(only)
     from .. import interop
 
     cases: list[Case] = []
-    for path in files:
+    for path in args.files:
         if path.suffix in (".yaml", ".yml") or is_catalogue(path):
             cases += load(path)
             continue
-        loaded = interop.load(path, limit=limit)
+        loaded = interop.load(path, limit=args.limit)
         print(f"{path.name}: {loaded.told}")
         cases += loaded.cases
-    return cases
+    return [case for case in cases if not only or case.op in only]
 
 
 def _look_elsewhere(score: Score, files: list[Path], tier: str) -> None:
@@ -327,13 +343,10 @@ def _look_elsewhere(score: Score, files: list[Path], tier: str) -> None:
     look_elsewhere(score, tuple(case for case in select(others, tier="standard") if case.id not in own), _progress())
 
 
-def _label(files: list[Path], tier: str) -> str:
-    return files[0].stem if files else tier
-
-
 def _command(args: argparse.Namespace) -> str:
     words = ["aclnn-oracle", "power", *(path.name for path in args.files)]
     words += [word for text in OPERATORS.added for word in ("--operator", text)]
+    words += [word for name in args.op for word in ("--op", name)]
     for option in ("tier", "soc", "layers", "only", "require"):
         value = getattr(args, option)
         words += [f"--{option}", str(value)] if value else []

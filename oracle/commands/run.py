@@ -126,7 +126,9 @@ def run_catalogue(args: argparse.Namespace) -> int:
     own_name = values["oracle_report"] is None
     if own_name:
         resumed = values["oracle_resume"] and Path(values["oracle_resume"]).resolve()  # latest.jsonl is a link
-        values["oracle_report"] = str(resumed.with_suffix(".html") if resumed else _free_name(settings))
+        values["oracle_report"] = str(
+            resumed.with_suffix(".html") if resumed and resumed.is_file() else _free_name(settings)
+        )
     arguments = [*_load_plugin(), *spell(values, prefixed=True)]
     if _names_paths(rest):
         # pytest warns that it cannot rewrite asserts of what is imported already; this package is, and has none
@@ -300,16 +302,13 @@ def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> It
     """Yield cases that may have an id: the ordinary tiers, then the huge one, expanded only for what these lack."""
     from ..catalogue import load, load_all
     from ..catalogue.case import HUGE
-    from ..catalogue.loader import catalogues
+    from ..catalogue.loader import catalogues_of
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign
 
     if path is not None and is_foreign_catalogue(path):
         yield load_foreign(path, limit=sys.maxsize).cases
         return
-    if path is None:
-        files = [file for file in catalogues() if file.stem == case_id.partition("/")[0]]
-    else:
-        files = [path] if path.is_file() else []
+    files = catalogues_of(case_id.partition("/")[0]) if path is None else [path] if path.is_file() else []
     for tier in (None, HUGE):
         yield [case for file in files for case in load(file, volume, tier)] if files else load_all(path, volume, tier)

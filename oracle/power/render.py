@@ -134,7 +134,10 @@ def _tables(data: Data) -> tuple[Callable[[Data], Table], ...]:
 
 def text(data: Data) -> str:
     """The score for a terminal."""
-    parts = [sentence(data), *(aligned(*made(data)) for made in _tables(data))]
+    parts = [
+        f"{', '.join(data['catalogue'])}, tier {data['tier']}: {sentence(data)}",
+        *(aligned(*made(data)) for made in _tables(data)),
+    ]
     for title, made in SECTIONS:
         if lines := made(data):
             parts.append("\n".join([f"{title}:", *(f"  {line}" for line in _few(lines))]))

@@ -14,6 +14,7 @@ from ..backends import Backend
 from ..catalogue.case import Case
 from ..model.errors import OracleError
 from .custody import DeviceError, guarded, readable, reason_of
+from .kill import end_with_parent
 from .one_case import run_case
 from .opening import load_backend, release
 from .settings import Settings
@@ -48,7 +49,10 @@ class About(NamedTuple):
 
 
 def serve() -> None:
-    """The child's life, with the descriptor of its pipe as the first argument."""
+    """The child's life, with the descriptor of its pipe as the first argument, and a third one if it ends with its
+    parent."""
+    if sys.argv[3:]:  # else a device that hangs would be held on after its run was killed
+        end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends this process by closing the pipe
     me, wire = os.getpid(), Wire.inherited(int(sys.argv[1]))
     settings: Settings = wire.receive()

@@ -24,6 +24,7 @@ from .custody import readable
 from .kill import COOKIE, how_ended, kill_tree, new_cookie
 from .last_words import LastWords, cause_of_death
 from .outcome import Outcome, record_of
+from .process import is_main
 from .settings import Settings
 from .wire import Garbled, Wire, pair
 
@@ -56,6 +57,7 @@ class Child:
         """Start the process. Raises OracleError if its backend cannot be loaded."""
         wire, theirs = pair()
         command = [sys.executable, "-c", _CODE, str(theirs), json.dumps(sys.path)]
+        command += ["ends with its parent"] if is_main() else []  # a thread of a pool may end before its child is done
         cookie, limit, words = new_cookie(), self.settings.backend_timeout, LastWords()
         process = subprocess.Popen(
             command,

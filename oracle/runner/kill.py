@@ -6,14 +6,18 @@ Linux these too are found: by a variable of the environment that a child is star
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 COOKIE = "ACLNN_ORACLE_PROCESS"  # holds a word that no other process has
+_PR_SET_PDEATHSIG = 1
 _ROUNDS = 5  # a process may start another while it is looked for
 
 
@@ -41,6 +45,13 @@ def _with_cookie(cookie: str) -> Iterator[int]:
         with suppress(OSError):  # it has ended, or is somebody else's
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
                 yield int(folder.name)
+
+
+def end_with_parent() -> None:
+    """Let Linux end this process when the thread that started it ends, whatever a device does here by then."""
+    if sys.platform.startswith("linux"):
+        libc: Any = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def how_ended(code: int) -> str:

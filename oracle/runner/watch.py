@@ -10,7 +10,6 @@ Only the standard library is imported here: every start of the command loads thi
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import signal
@@ -19,13 +18,14 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
+
+from .kill import end_with_parent
 
 DEVICES = ("--backend", "--oracle-backend", "--third-party", "--oracle-third-party", "--kernels")
 SIZE, ENDED, STATUS, CASE = 4096, 0, 1, 2  # of the shared memory: whether it ended, how, and the case that ran last
 UNKNOWN = 255  # an exception ends the program: its status is Python's to choose
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-PR_SET_PDEATHSIG = 1
 # What may hold a device or threads of its own that do not survive a fork; NumPy's do.
 HOLDING = ("torch", "torch_npu", "mindspore", "acl")
 
@@ -174,7 +174,6 @@ def _end_by(number: int) -> NoReturn:
 
 def _die_with(parent: int) -> None:
     """Let the child end with its parent: who kills the one that he started means the run."""
-    libc: Any = ctypes.CDLL(None)
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     if os.getppid() != parent:
         os._exit(1)

@@ -94,6 +94,22 @@ def test_a_longer_tensor_begins_with_the_shorter_ones_words() -> None:
     assert Stream(0, "c", "p").raw(100)[:40].tolist() == Stream(0, "c", "p").raw(40).tolist()
 
 
+def test_a_stream_for_which_there_was_no_memory_says_nothing_more(monkeypatch) -> None:
+    """Python prints what a finaliser raises."""
+
+    def none_left(_seed: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("oracle.catalogue.streams._FREE", [])
+    monkeypatch.setattr(np.random, "SFC64", none_left)
+    said: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with pytest.raises(MemoryError):
+        Stream(0, "c", "p")
+    gc.collect()
+    assert not said
+
+
 # ---- what the names promise ------------------------------------------------------------------------------------------
 
 N = (400, 11)

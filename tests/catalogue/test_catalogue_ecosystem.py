@@ -119,7 +119,7 @@ def test_every_generated_call_is_accepted(rule: str) -> None:
 
 
 def test_models_are_every_third_case_of_l2() -> None:
-    for op, design in ((op, design) for op, design in required().items() if op in OPS):
+    for op, design in required(OPS).items():
         tails = {m[1:] for m in design.models if len(m) > 1}
         cases = [c for c in generated(300, "l2") if c.op == op]
         share = sum(main_shape(c)[1:] in tails for c in cases) / len(cases)

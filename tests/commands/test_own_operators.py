@@ -15,6 +15,8 @@ from oracle import cli
 
 NAME, SLUG = "aclnnOwnThingBackward", "own_thing_backward"
 BROUGHT = ("--operator", f"{SLUG}:OPERATOR")
+TANH = "tanh_backward/first_look[float32-6x35-all]"
+OPERATORS_OF = {NAME: SLUG, "aclnnTanhBackward": "tanh_backward"}
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -86,6 +88,39 @@ def test_op_chooses_and_without_it_operator(
     done = command("golden", "out", *words, "--tier", "smoke", "-k", "float32")
     assert done.returncode == 0, done.stderr
     assert ids(tmp_path / "out") == slugs
+
+
+def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Command, tmp_path: Path, written) -> None:
+    package(tmp_path / "site", "alone_things", "alone = alone_backward:OPERATOR")
+    (tmp_path / "site/alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
+    tanh = ("--tier", "smoke", "--op", "tanh_backward", "--only", "truncate", "--seeds", "0", "-o", "score.json")
+    for words in (("replay", TANH), ("coverage", *BROUGHT), ("power", *tanh)):
+        done = command(*words)
+        assert done.returncode in (0, 1), done.stderr
+        assert not done.stderr or "missing" not in done.stderr
+    told = "its cases are missing: there is no "
+    for words in (("replay", "alone_backward/plain[float32-2]"), ("power", "--op", "alone_backward")):
+        assert told in command(*words).stderr
+    for words in (("coverage",), ("power",), ("run",)):
+        done = command(*words, "--operator", "alone_backward:OPERATOR")
+        assert (done.returncode, done.stderr.count(told)) == (2, 1), done.stderr
+
+
+def test_a_broken_catalogue_of_another_operator_stops_no_coverage(command: Command, tmp_path: Path, written) -> None:
+    site = tmp_path / "site"
+    package(site, "alone_things", "alone = alone_backward:OPERATOR")
+    (site / "alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
+    (site / "alone_backward.yaml").write_text("aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n")
+    done = command("coverage", *BROUGHT)
+    assert {line.split()[0] for line in done.stdout.splitlines() if line.startswith("aclnn")} == {NAME}, done.stderr
+
+
+@pytest.mark.parametrize(("words", "slugs"), CHOOSES)
+def test_a_score_is_of_the_operators_that_a_run_takes(words, slugs: set[str], command: Command, tmp_path: Path) -> None:
+    given = ("--tier", "smoke", "--only", "truncate", "--seeds", "0", "-o", "score.json")
+    done = command("power", *words, *given)
+    assert {OPERATORS_OF[o["op"]] for o in json.loads((tmp_path / "score.json").read_text())["operators"]} == slugs
+    assert "tier smoke: " in done.stdout.partition("\n")[0]
 
 
 @pytest.mark.usefixtures("announced")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -36,6 +38,31 @@ def test_the_run_goes_on_after_deaths_and_silence():
     assert "exit status 7" in lines["exits"].reason
     assert "no answer in 3 s" in lines["hangs"].reason
     assert lines["hangs"].detail.replay.startswith("aclnn-oracle replay ")
+
+
+LEAVES = """
+from misbehaving import log_sigmoid
+from oracle.runner import Settings
+from oracle.runner.bench import Bench
+
+bench = Bench(Settings(backend="misbehaving:Dies", timeout=100.0))
+bench.open()
+print(bench._child._running[0].pid, flush=True)
+bench.run_case(log_sigmoid("hangs"))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone tells a process that its parent is gone")
+def test_a_device_that_hangs_is_let_go_when_its_run_is_killed():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", LEAVES], env=env, stdout=subprocess.PIPE, text=True) as run:
+        child = int(run.stdout.readline())
+        time.sleep(1)  # until the device hangs
+        run.kill()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}").exists()
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are glibc's")
