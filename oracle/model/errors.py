@@ -30,10 +30,14 @@ def meant(value: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` with the closest of the known names, whatever the case of their letters; nothing
     where none is close."""
     from difflib import get_close_matches  # for messages alone
+    from os.path import commonprefix
 
     by_letters = {name.lower(): name for name in known}
-    close = get_close_matches(str(value)[:_LONGEST_NAME].lower(), by_letters, 1)
-    return f" (did you mean {by_letters[close[0]]!r}?)" if close else ""
+    # "ascend" is no likeness of two SoCs
+    begin = commonprefix([*by_letters]) if len(by_letters) > 1 else ""  # noqa: RUF071  letters, not paths
+    by_ends = {letters[len(begin) :]: name for letters, name in by_letters.items()}
+    close = get_close_matches(str(value)[:_LONGEST_NAME].lower().removeprefix(begin), by_ends, 1)
+    return f" (did you mean {by_ends[close[0]]!r}?)" if close else ""
 
 
 def unknown(kind: str, value: object, known: Iterable[object] | str) -> OracleError:
