@@ -13,6 +13,7 @@ from collections import defaultdict
 from ctypes import byref, c_void_p
 from typing import TYPE_CHECKING
 
+from ..model.errors import DeviceFault
 from . import abi
 from .guarded import WORKSPACE_POISON, Guarded
 from .library import Cann, CannError
@@ -75,15 +76,16 @@ class Session:
         return True
 
     def _open(self) -> None:
-        self._resets = self._health.resets
-        self.cann.call("aclrtSetDevice", self.device)
-        made = c_void_p()
-        try:
-            self.cann.call("aclrtCreateStream", byref(made))
-        except CannError:
-            self.cann.status("aclrtResetDevice", self.device)
-            raise
-        self._stream = made
+        with self._health.lock:  # a stream from after a reset, held by a session from before it, is never destroyed
+            self._resets = self._health.resets
+            self.cann.call("aclrtSetDevice", self.device)
+            made = c_void_p()
+            try:
+                self.cann.call("aclrtCreateStream", byref(made))
+            except CannError:
+                self.cann.status("aclrtResetDevice", self.device)
+                raise
+            self._stream = made
 
     def _reset(self) -> None:
         """Reset the device by force. What fails on the way is what is broken; that the device opens again decides."""
@@ -134,15 +136,19 @@ class Session:
         self.call("aclrtSynchronizeStreamWithTimeout", stream or self.stream, math.ceil(self.timeout * 1000))
 
     def allocate(self, size: int) -> c_void_p:
-        """Return a device block; the runtime adds the 32 bytes behind it that kernels may read."""
+        """Return a device block; the runtime adds the 32 bytes behind it that kernels may read. Raises DeviceFault."""
         made = c_void_p()
-        self.call("aclrtMalloc", byref(made), max(size, 1), abi.MALLOC_HUGE_FIRST)
+        with self._health.lock:  # nor is memory from after a reset freed by a session from before it
+            if self.broken:
+                raise DeviceFault("a fault of another thread's call broke the device")
+            self.call("aclrtMalloc", byref(made), max(size, 1), abi.MALLOC_HUGE_FIRST)
         return made
 
     def free(self, block: c_void_p) -> None:
         """Free a block; after a fault the reset does. Raises CannError."""
-        if not self.broken:
-            self.call("aclrtFree", block)
+        with self._health.lock:
+            if not self.broken:
+                self.call("aclrtFree", block)
 
     def workspace(self, size: int) -> Guarded | None:
         """Return poisoned workspace of exactly this size between guards; it is kept until one is too small."""
