@@ -124,7 +124,11 @@ def default_catalogues(only: Collection[str] = ()) -> list[Path]:
     """Return the files that a command means which is given no catalogue (see :func:`default_files`); of operators that
     ``only`` does not name none."""
     built_in, outside = default_files(only)
-    paths = [*(files(default_dir()) if built_in else []), *outside]
+    return of_operators([*(files(default_dir()) if built_in else []), *outside], only)
+
+
+def of_operators(paths: Iterable[Path], only: Collection[str]) -> list[Path]:
+    """Return the files that may hold cases of some operators; all where ``only`` names none."""
     return [path for path in paths if not only or operator_of(path) in ("", *only)]
 
 
@@ -154,8 +158,14 @@ def catalogues_of(slug: str) -> list[Path]:
 
 def load_default(only: Collection[str] = (), volume: Volume | None = None, tier: str | None = None) -> list[Case]:
     """Return the cases that a command means which is given no catalogue."""
-    loaded = (case for path in default_catalogues(only) for case in load(path, volume, tier))
-    return [case for case in loaded if not only or case.op in only]
+    return load_files(default_catalogues(only), only, volume, tier)
+
+
+def load_files(
+    paths: Iterable[PathLike], only: Collection[str] = (), volume: Volume | None = None, tier: str | None = None
+) -> list[Case]:
+    """Return the cases of some files, of some operators alone where ``only`` names any."""
+    return [case for path in paths for case in load(path, volume, tier) if not only or case.op in only]
 
 
 def load_all(folder: PathLike | None = None, volume: Volume | None = None, tier: str | None = None) -> list[Case]:

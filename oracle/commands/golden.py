@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..catalogue import TIERS, digest, files, is_catalogue, load, operator_of, select
+from ..catalogue import TIERS, digest, files, is_catalogue, select
 from ..catalogue.case import Case
-from ..catalogue.loader import default_catalogues
+from ..catalogue.loader import default_catalogues, load_files, of_operators
 from ..fixtures import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
@@ -83,11 +83,8 @@ def _verify(directory: Path, pool: Workers) -> int:
 def _write(args: argparse.Namespace, pool: Workers) -> int:
     tier, soc = args.tier or "standard", DEFAULT_SOC if args.soc is None else args.soc
     only = {operator_named(name).name for name in args.op}
-    paths = catalogue_files(args.catalogue) if args.catalogue else default_catalogues(only)
-    if only:
-        paths = [path for path in paths if operator_of(path) in ("", *only)]
-    loaded = (case for path in paths for case in load(path) if not only or case.op in only)
-    cases = select(unique(loaded), tier=tier, soc=soc)
+    paths = of_operators(catalogue_files(args.catalogue), only) if args.catalogue else default_catalogues(only)
+    cases = select(unique(load_files(paths, only)), tier=tier, soc=soc)
     if args.expression is not None:
         cases = matching(cases, args.expression)
     if not cases:

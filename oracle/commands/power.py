@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..catalogue import is_catalogue, load, operator_of, select
 from ..catalogue.case import HUGE, TIERS, Case
-from ..catalogue.loader import catalogues, default_files, load_default
+from ..catalogue.loader import catalogues, default_files, load_default, load_files
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
 from ..operators import OPERATORS
@@ -189,8 +189,7 @@ def _show_huge(args: argparse.Namespace) -> int:
         if value not in (None, False, "", []):
             raise OracleError(f"--tier huge and {option}: its kernels have a score of their own; leave one of them out")
     only = _only(args)
-    huge_cases = (case for path in args.files for case in load(path, None, HUGE) if not only or case.op in only)
-    cases = list(huge_cases) if args.files else load_default(only, None, HUGE)
+    cases = load_files(args.files, only, None, HUGE) if args.files else load_default(only, None, HUGE)
     settings = settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers, "oracle_soc": args.soc})
     result = huge.score(cases, settings, tell=lambda line: print(line, file=sys.stderr, flush=True))
     for case, reason in result.skipped.items():

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..backends import Backend
-from ..catalogue import load, select
+from ..catalogue import select
 from ..catalogue.case import Case
-from ..catalogue.loader import load_default
+from ..catalogue.loader import load_default, load_files
 from ..model.errors import OracleError
 from ..model.imported import attribute_of
 from ..model.platforms import DEFAULT_SOC, platform
@@ -129,7 +129,7 @@ def score(
     its name ``module:ATTRIBUTE``, run in ``jobs`` processes. ``soc``: of kernels that name none. ``only``: kernels
     whose name contains this. Raises OracleError for what is no kernel.
     """
-    cases = [case for file in files for case in load(Path(file))] if files else load_default()
+    cases = load_files(files) if files else load_default()
     planned = tuple(select(cases, tier=tier or ("full" if files else "standard")))
     return score_on(kernels, planned, settings or Settings(), soc=soc, jobs=jobs, only=only)
 
