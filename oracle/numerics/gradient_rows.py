@@ -74,8 +74,8 @@ class GradientRows(Rows):
         region.put_between(block, value - margin, value + margin, lambda where: value.reshape(-1)[where])
         if region.sink.judged:
             region.sink.value[block] = value
-            size, alike = self.magnitudes(self.g[rows], self.y[rows]) if rows != (Ellipsis,) else self.whole()
-            errors = self.scheme.error(g, y, total, size, alike, self.g.shape[-1], value)
+            size, lost = self.magnitudes(self.g[rows], self.y[rows]) if rows != (Ellipsis,) else self.whole()
+            errors = self.scheme.error(g, y, total, size, lost, self.g.shape[-1], value)
             region.sink.put_bound(block, value, *errors)
         release(value, error, slope)
 

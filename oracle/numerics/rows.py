@@ -21,9 +21,9 @@ from gmpy2 import mpq
 from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
+from . import additions
 from .blocks import Index, Lane, axis_last, block_size, blocks, piece_size, pool_for, region_size, run_blocks
 from .engine import is_compiled
-from .extremes import highest_of_rows, lowest_of_rows
 from .fractions64 import two_sum
 from .proof import U
 from .rounding import widen
@@ -39,7 +39,7 @@ class RowScheme:
     """A formula of g, y and a sum over the row: for :class:`Rows` linear in each, ``y * (g - sum of g * y)`` in any
     order; for GradientRows (:mod:`.gradient_rows`) any graph that is linear in the sum of g.
 
-    ``error``: what a right float32 kernel may lose, from (g, y, sum, sum of magnitudes, whether the terms are alike,
+    ``error``: what a right float32 kernel may lose, from (g, y, sum, sum of magnitudes, what their addition may lose,
     the row's length, the value): the error, the elements on which right kernels disagree, and those that are exact, or
     None. ``reach``: a finite y of a larger magnitude has the effect of one of this magnitude in every format.
     """
@@ -184,8 +184,8 @@ class Rows:
         if region.sink.judged:
             v = self.scheme.formula(g, y, total)
             region.sink.value[block] = v
-            size, alike = self.magnitudes(g, y) if self.g.shape[-1] <= CHUNK else self.whole()
-            errors = self.scheme.error(g, y, total, size, alike, self.g.shape[-1], v)
+            size, lost = self.magnitudes(g, y) if self.g.shape[-1] <= CHUNK else self.whole()
+            errors = self.scheme.error(g, y, total, size, lost, self.g.shape[-1], v)
             region.sink.put_bound(block, v, *errors)
 
     def slack(self, rows: Index) -> Array:
@@ -258,19 +258,21 @@ class Rows:
         return self.size[0]
 
     def magnitudes(self, g: Array, y: Array) -> tuple[Array, Array]:
-        """Return the sum of the terms' magnitudes per row, infinite ones not among them, and whether they are all alike
-        (their rounding errors then add up)."""
-        shape = (*g.shape[:-1], 1)
-        size, smallest, largest = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
+        """Return the sum of the terms' magnitudes per row, infinite ones not among them, and what adding the terms in
+        float32 may lose."""
+        size = np.zeros((*g.shape[:-1], 1))
+        for terms in self._finite_terms(g, y):
+            size += np.abs(terms).sum(axis=-1, keepdims=True)
+        return size, additions.lost(self._finite_terms(g, y), size, g.shape[-1])
+
+    def _finite_terms(self, g: Array, y: Array) -> Iterator[Array]:
+        """Yield what is summed over rows, so many columns at a time, 0 where that is not finite."""
         for start in range(0, g.shape[-1], CHUNK):
             part = (Ellipsis, slice(start, start + CHUNK))
-            p = np.ascontiguousarray(np.abs(self.terms(part, g, y)))  # a sum's order follows the layout
-            if not np.isfinite(p.sum()):
-                p[~np.isfinite(p)] = 0.0
-            size += p.sum(axis=-1, keepdims=True)
-            np.maximum(largest, highest_of_rows(p), out=largest)
-            np.minimum(smallest, lowest_of_rows(p), out=smallest)
-        return size, largest <= 2 * smallest
+            terms = np.ascontiguousarray(self.terms(part, g, y))  # a sum's order follows the layout
+            if not np.isfinite(np.abs(terms).sum()):
+                terms[~np.isfinite(terms)] = 0.0
+            yield terms
 
 
 def run_sum(values: Array) -> Array:

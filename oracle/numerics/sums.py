@@ -17,7 +17,7 @@ from gmpy2 import mpq
 from ..model.call import Array
 from ..model.dtypes import FORMATS, dtype_of
 from ..model.errors import OracleError
-from . import double_double, enclosures
+from . import additions, double_double, enclosures
 from .arithmetic import FLOAT32
 from .blocks import blocks
 from .envelopes import is_linear
@@ -27,7 +27,7 @@ from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_
 from .programs import program, simulate
 from .proof import U
 from .rationals import Undefined, numbers, rational
-from .rounding import widen
+from .rounding import quantize, widen
 from .rows import expanded, tree_sum
 from .sink import LARGEST, UNIT, Sink, classes_differ, half_ulp
 from .transcendence import rational_sum
@@ -117,8 +117,8 @@ class _Rows:
             lost += error.sum(axis=-1)
         self.total += np.sum(sums, axis=0)
         self.exact_terms = relative == 0 and absolute is ZERO
-        additions = min(self.shape[1], CHUNK) + len(sums)
-        self.slack = 1.01 * (self.size * (relative + U * additions) + lost * SECOND_ORDER)
+        count = min(self.shape[1], CHUNK) + len(sums)
+        self.slack = 1.01 * (self.size * (relative + U * count) + lost * SECOND_ORDER)
 
     def parts(self, rows: Any = slice(None)) -> Iterator[tuple[Operands, Shape]]:
         """Yield the operands of some terms of every row in float64, and their shape."""
@@ -238,7 +238,6 @@ class _Rows:
         lost = self.graphs.bound(FLOAT32)
         mean = 6 * UNIT if COUNT in self.operands else 0.0
         error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
-        smallest = np.full(self.shape[0], math.inf)
         for part, shape in self.parts():
             roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow, self.graphs.departure)
             value, running, underflow, apart = (np.broadcast_to(v, shape) for v in program(*roots)(part, shape))
@@ -248,18 +247,20 @@ class _Rows:
                 half_ulp(size + own, self.kernel), size + own
             )  # no rounding changes more than all of it
             error += (own * SECOND_ORDER + stored).sum(axis=-1)
-            smallest = np.minimum(smallest, size.min(axis=-1))
             finite = np.where(np.isfinite(size), size, 0.0)  # what is added to an infinite term may overflow itself
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
-        additions = np.where(
-            largest <= 2 * smallest, self.shape[1] - 1, min(self.shape[1] - 1, 2 * math.sqrt(self.shape[1]))
-        )
-        error += UNIT * (additions + 1) * self.size
+        error += UNIT * self.size + additions.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
         inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (ordinary < LARGEST * (1 - 2.0**-10))
         unspecified |= ~inside & ~np.isnan(self.total)
         known = np.isfinite(error)
         return np.where(known, error, 0.0), unspecified | (~known & np.isfinite(self.total))
+
+    def _stored(self) -> Iterator[Array]:
+        """Yield the terms as a kernel adds them, rounded to its type; 0 where they are not finite."""
+        for part, shape in self.parts():
+            terms = quantize(np.broadcast_to(self.value(part, shape), shape), self.kernel)
+            yield np.where(np.isfinite(terms), terms, 0.0)
 
     def _disputed(self, part: Operands, shape: Shape) -> Array:
         """Which rows hold a term that is not known of the SoC's kernel, or of which right orders make another special

@@ -83,16 +83,15 @@ GRAPH = trace(formula)
 
 
 def kernel_error(
-    g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array, *, flushing: frozenset[str]
+    g: Array, y: Array, total: Array, size: Array, added: Array, length: int, v: Array, *, flushing: frozenset[str]
 ) -> tuple[Array, Array, Array | None]:
     """What a right float32 kernel may lose, and the elements on which right kernels disagree (docs/bounds.md).
 
-    The sum's error is that of any order of additions; e^y has the device's accuracy, and may be 0 where it is subnormal
+    ``added``: what the row's additions may lose. e^y has the device's accuracy, and may be 0 where it is subnormal
     if the device is ``flushing``; the product and the difference are rounded once each. What cancels is bounded by what
     is subtracted, not by the result. Finite terms that overflow may do so to the other side than an infinite one.
     """
-    count = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
-    lost_row = UNIT * (count + 1) * size
+    lost_row = added + UNIT * size
     e = functions.exp(y)
     product = np.abs(e * total)
     least = SMALLEST if "exp" in flushing else QUANTUM

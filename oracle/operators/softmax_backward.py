@@ -67,19 +67,17 @@ def formula(g: Any, y: Any, total: Any) -> Any:
 
 
 def kernel_error(
-    g: Array, y: Array, total: Array, size: Array, alike: Array, length: int, v: Array
+    g: Array, y: Array, total: Array, size: Array, added: Array, length: int, v: Array
 ) -> tuple[Array, Array, Array | None]:
     """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md).
 
-    Finite terms that overflow may do so to the other side than an infinite one.
+    ``added``: what the row's additions may lose. Finite terms that overflow may do so to the other side than an
+    infinite one.
     """
-    terms = np.where(alike, length - 1, np.minimum(length - 1, 2 * np.sqrt(length)))
     g_size, y_size, limit = np.abs(g), np.abs(y), LARGEST * (1 - 2.0**-10)
-    error = g_size + np.abs(total)  # |y| (u ((terms + 4) size + 3 (|g| + |total|)) + q n) + 4 u |v| + 4 q
-    error *= 3
-    error += (terms + 4) * size
-    error *= UNIT
-    error += QUANTUM * length
+    error = g_size + np.abs(total)  # |y| (3 u (|g| + |total|) + 4 u size + added + q n) + 4 u |v| + 4 q
+    error *= 3 * UNIT
+    error += 4 * UNIT * size + added + QUANTUM * length
     error *= y_size
     error += 4 * UNIT * np.abs(v)
     error += 4 * QUANTUM

@@ -1,0 +1,55 @@
+"""What a float32 sum may lose, in whatever order it is made.
+
+A partial sum between two powers of two is a multiple of the spacing there, so what adding a term loses depends on the
+term alone: its distance from the nearest multiple. Terms that are equal, or lie close together, lose the same again and
+again, and small ones all of themselves; others make up for each other. So these distances are added up as the terms
+stand (docs/bounds.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..model.call import Array
+from .sink import UNIT
+
+SHORT = 256  # terms up to which the worst of any order hides nothing: together 2^-16 of their magnitudes
+BINADES = 4  # below the sum of magnitudes, where partial sums are: those of eight lanes are three below
+RUN = 128  # consecutive terms whose distances are looked at together
+DIGITS, LEAST = 24, -149  # of a float32 significand; the exponent of its smallest number
+
+
+def lost(parts: Iterable[Array], size: Array, length: int) -> Array:
+    """Return what a sum along the last axis may lose, absolute, in the shape of ``size``.
+
+    ``parts``: the terms in float64, finite, in one piece or in several along the axis. ``size``: the sums of their
+    magnitudes, the axis kept. ``length``: the number of terms.
+    """
+    worst = UNIT * max(0, length - 1) * size
+    if length <= SHORT:
+        return worst
+    return np.minimum(worst, UNIT * math.sqrt(length) * size + _repeated(parts, size))
+
+
+def _repeated(parts: Iterable[Array], size: Array) -> Array:
+    """What consecutive terms lose together at most, summed over the binades that partial sums go through."""
+    spacing = np.ldexp(1.0, np.maximum(np.frexp(size)[1] - DIGITS, LEAST))
+    reached, most, least = (np.zeros((BINADES, *size.shape)) for _ in range(3))
+    for terms in parts:
+        distance = terms / spacing
+        nearest = np.empty_like(distance)
+        for k in range(BINADES):
+            np.rint(distance, out=nearest)
+            distance -= nearest
+            runs = np.add.reduceat(distance, np.arange(0, distance.shape[-1], RUN), axis=-1)
+            path = np.cumsum(runs, axis=-1) + reached[k]
+            np.maximum(most[k], path.max(axis=-1, keepdims=True), out=most[k])
+            np.minimum(least[k], path.min(axis=-1, keepdims=True), out=least[k])
+            reached[k] = path[..., -1:]
+            distance *= 2  # in units of the next binade's spacing, which is half as wide
+    most -= least
+    most *= np.ldexp(1.0, -np.arange(BINADES)).reshape(-1, *[1] * size.ndim)
+    return np.asarray(most.sum(axis=0) * spacing)
