@@ -32,7 +32,7 @@ from .kernels import F, gathered, plain, public, row_sum, shaped
 from .summation import ORDERS, Sum, backwards, fma, fused_sum, sequential, tree
 
 D = np.float64
-TILE = 128  # terms of a sum that a kernel adds at once
+TILE = 128  # terms that a kernel adds one after the other: the official standard fails whole rows of them
 SOCS = ("ascend910b", "ascend950", "ascend910")  # infinities, another host, saturation: all that a verdict reads
 Found = Iterator[tuple[str, str, Kernel]]  # name, what, kernel
 

@@ -91,9 +91,6 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     ranges = ranges_of({name: _ends(part) for name, part in zip(names, given, strict=True)})
     if ranges is None or not stays_inside(graphs.orders, ranges):
         return None
-    relative, absolute = graphs.evaluation
-    slack = plus(times(constant(relative * WIDER), abs(graphs.value)), times(constant(SECOND_ORDER * WIDER), absolute))
-    slack = cheap(slack, graphs.value)  # without the C library's functions, whose calls no vectors make
     tables = tuple(np.empty(CHUNK) for _ in range(4))
     if smooth is not None:
         tables = ((table(smooth[2]) + lost.relative) * SECOND_ORDER, table(smooth[3]), *tables[2:])
@@ -102,7 +99,7 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     dtype, formats = dtype_of(region.target.dtype).name, tuple(fmt.name for fmt in sink.formats)
     loop = source(
         graphs,
-        slack,
+        _slack(graphs),
         running,
         names,
         formats,
@@ -114,6 +111,15 @@ def evaluate(graphs: Graphs, operands: Operands, device: Arithmetic, mean: float
     )
     target = region.target.reshape(-1).view(OUT[region.target.itemsize])
     return _run(loop, dtype, (given, tables, numbers, target, *(array.reshape(-1) for array in filled)))
+
+
+@functools.lru_cache(maxsize=256)
+def _slack(graphs: Graphs) -> Expression:
+    """What the formula's evaluation in float64 may lose; without the C library's functions, whose calls no vectors
+    make."""
+    relative, absolute = graphs.evaluation
+    slack = plus(times(constant(relative * WIDER), abs(graphs.value)), times(constant(SECOND_ORDER * WIDER), absolute))
+    return cheap(slack, graphs.value)
 
 
 def _run(loop: str, dtype: str, arguments: tuple[Any, ...]) -> Array | None:
