@@ -43,7 +43,8 @@ from .checks import (
     source_only,
     source_unless,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Arguments, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
 
 SMALLEST = 2.0**-126  # e^output below it is flushed to zero where the SoC's exp does so

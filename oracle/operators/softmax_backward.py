@@ -38,7 +38,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Arguments, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
 
 SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
