@@ -271,11 +271,11 @@ class _Rows:
         (reach,) = program(self.graphs.reach)(part, shape)
         special = [~np.isfinite(v) for v in part.values() if isinstance(v, np.ndarray)]
         most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - 2.0**-10)
-        odd = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
-        if odd.any():
-            few = cast(pick(part, odd), np.float32)
+        where = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
+        if where.any():
+            few = cast(pick(part, where), np.float32)
             answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
             if self.graphs.native is not None:
                 answers.append(self.graphs.natively(few, {}).astype(np.float32))
-            found[odd] |= classes_differ([np.broadcast_to(a, (odd.sum(), shape[1])) for a in answers]).any(axis=-1)
+            found[where] |= classes_differ([np.broadcast_to(a, (where.sum(), shape[1])) for a in answers]).any(axis=-1)
         return found

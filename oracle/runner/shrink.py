@@ -187,9 +187,10 @@ def _absent(state: State) -> Iterator[State]:
 def _plain_layouts(state: State) -> Iterator[State]:
     """All tensors contiguous ND, or one."""
     plans = state.plans()
-    odd = {n: p for n, p in plans.items() if (p.view, p.format, p.storage_shape) != ("contiguous", "ND", None)}
-    for names in [list(odd), *([name] for name in odd)] if odd else []:
-        yield state.with_plans({n: replace(odd[n], view="contiguous", format="ND", storage_shape=None) for n in names})
+    laid_out = {n: p for n, p in plans.items() if (p.view, p.format, p.storage_shape) != ("contiguous", "ND", None)}
+    plain = {n: replace(p, view="contiguous", format="ND", storage_shape=None) for n, p in laid_out.items()}
+    for names in [list(plain), *([name] for name in plain)] if plain else []:
+        yield state.with_plans({n: plain[n] for n in names})
 
 
 def _plain_attributes(state: State) -> Iterator[State]:
@@ -265,9 +266,9 @@ def _plainness(array: Array) -> int:
     wide = array.astype(np.float64).reshape(-1)
     finite = np.isfinite(wide)
     mantissa, _ = np.frexp(np.where(finite, np.abs(wide), 0))
-    odd = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = np.frexp((odd & -odd).astype(np.float64))[1]  # the place of the last significant bit
-    cost = np.where(odd == 0, 0, 3 + 54 - lowest)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.frexp((digits & -digits).astype(np.float64))[1]  # the place of the last significant bit
+    cost = np.where(digits == 0, 0, 3 + 54 - lowest)
     cost = np.where(wide == 1, 1, np.where(wide == 0.5, 2, cost))
     return int(np.where(finite, cost, 64).sum())
 
