@@ -8,24 +8,27 @@ where the formula is rational, by MPFR at growing precision where it is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
 from .blocks import convert, scratch
 from .codes import has_nan
+from .enclosures import Ends
 from .extremes import highest, lowest
 from .rounding import quantize, round_rational
 
 U = 2.0**-53  # float64's unit roundoff
-Exact = Callable[[tuple[int, ...]], Any]  # a float (exact zero), an mpq, or an iterator of enclosures
+ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, whose sign counts
+Exact = Callable[[tuple[int, ...]], ExactValue]  # of an element, by its index
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
 
 
-def round_enclosures(enclosures: Iterator[Any], fmt: FloatFormat) -> float:
-    """Round a number known by ever narrower enclosures (``Ends``); both ends of the last one round alike. A midpoint
+def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
+    """Round a number known by ever narrower enclosures; both ends of the last one round alike. A midpoint
     that the number is known to differ from counts as what lies beside it."""
     for low, high, above, below in enclosures:
         rounded = round_rational(low, fmt, above)

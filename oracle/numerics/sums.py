@@ -23,7 +23,7 @@ from .blocks import blocks
 from .envelopes import is_linear
 from .errorbounds import SECOND_ORDER
 from .expressions import ZERO
-from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
+from .graphs import Elementwise, Graphs, Operands, cast, changed, graphs_of, mean_loss, pick
 from .programs import program, simulate
 from .proof import U
 from .rationals import Undefined, numbers, rational
@@ -236,7 +236,7 @@ class _Rows:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
         rounded to the kernel's type before it is summed, in any order."""
         lost = self.graphs.bound(FLOAT32)
-        mean = 6 * UNIT if COUNT in self.operands else 0.0
+        mean = mean_loss(self.operands, 1)
         error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
         smallest = np.full(self.shape[0], math.inf)
         for part, shape in self.parts():
