@@ -213,6 +213,7 @@ def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
+    """Return what a repeated option of the form KEY=VALUE says. Raises OracleError for another form, or a key twice."""
     pairs = []
     for text in texts or ():
         key, equals, value = text.partition("=")

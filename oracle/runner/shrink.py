@@ -37,7 +37,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ShrunkCase:
-    """A case that fails as ``original`` does. ``rule``: what what both break."""
+    """A case that fails as ``original`` does. ``rule``: the one that both break."""
 
     original: Case
     case: Case
@@ -53,6 +53,12 @@ class State:
 
     case: Case
     arrays: Mapping[str, Array | None]
+
+    @classmethod
+    def of(cls, case: Case, seed: int) -> State:
+        """Make a case's data."""
+        inputs, _ = make_inputs(case, seed=seed)
+        return cls(case, {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()})
 
     def ready(self) -> Case:
         """Return the case with its data written out."""
@@ -86,10 +92,8 @@ def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUN
     key = _key(record)
     if record.ok or key is None:
         raise OracleError(f"{case.id} has nothing to reduce: it ended {record.status} ({record.reason or 'no reason'})")
-    inputs, _ = make_inputs(case, seed=settings.seed)
-    arrays = {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()}
+    state = State.of(case, settings.seed)
     search = _Search(run, key, runs - 1, time.monotonic() + SECONDS, record)
-    state = State(case, arrays)
     if not search.keeps(state):
         raise OracleError(
             f"{case.id}: run again it no longer fails: the device is not deterministic, or an earlier call left a state"
@@ -100,10 +104,8 @@ def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUN
 
 def whole(case: Case, record: CaseRecord, settings: Settings, *, runs: int) -> ShrunkCase:
     """Return a case as it is, with its data written out, in the place of a reduced one."""
-    inputs, _ = make_inputs(case, seed=settings.seed)
-    arrays = {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()}
-    key = _key(record)
-    return ShrunkCase(case, State(case, arrays).ready(), record, (key and key[1]) or record.status, runs, settings)
+    key, ready = _key(record), State.of(case, settings.seed).ready()
+    return ShrunkCase(case, ready, record, (key and key[1]) or record.status, runs, settings)
 
 
 def _key(record: CaseRecord) -> Key | None:
