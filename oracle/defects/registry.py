@@ -129,6 +129,3 @@ def _published(op: Operator) -> tuple[Entry, ...]:
     rows: Callable[[], Iterable[Entry]] = getattr(module, "rows", tuple)
     arguments: Mapping[str, str] = getattr(module, "ARGUMENTS", {})
     return (*rows(), *(Argument(name, why) for name, why in arguments.items()))
-
-
-__all__ = ["defects", "right_kernels"]
