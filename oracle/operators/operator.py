@@ -138,6 +138,7 @@ class Operator:
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:
+        """The parameters by their aclnn names."""
         return {p.name: p for p in self.parameters}
 
     def names(self, *kinds: str) -> tuple[str, ...]:
@@ -146,6 +147,7 @@ class Operator:
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, the first one first."""
         return self.names("output")
 
     @cached_property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -126,7 +126,7 @@ def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
     )
 
 
-def render_page(template: str, page: Bilingual, *, script: str, data: Any, **values: Any) -> str:
+def render_page(template: str, page: Bilingual, *, script: str, data: Callable[[], object], **values: Any) -> str:
     """Render a template with this project's style and script; ``data()`` is called last, for the script's block."""
     code = asset("common.js") + asset(script)
     environment = _environment()
