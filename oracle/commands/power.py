@@ -22,8 +22,9 @@ from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
 from ..power.render import aligned, html, markdown, text, text_of_kernels
 from ..power.summary import Summary, passed, summarise
 from ..power.supplied import score_on
+from ..record.types import LAYERS
 from ..reporting.save import save
-from ..runner.settings import LAYERS, Settings, settings_of
+from ..runner.settings import Settings, settings_of
 from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it

@@ -123,7 +123,7 @@ def _published(op: Operator) -> tuple[Entry, ...]:
     if op.published is not None:
         return tuple(op.published())
     place = f"oracle.operators.published.{op.slug}"
-    if op.origin != "aclnn-oracle" or find_spec(place) is None:
+    if not op.is_built_in or find_spec(place) is None:
         return ()
     module = importlib.import_module(place)
     rows: Callable[[], Iterable[Entry]] = getattr(module, "rows", tuple)

@@ -21,6 +21,7 @@ from .elsewhere import Aten, KernelName, MindSpore
 from .parameters import MAIN, MEAN, MUTUAL, Attributes, Parameter, Role, Shape
 from .promotion import promoted
 
+BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
 
 
@@ -127,7 +128,7 @@ class Operator:
     #: Returns the wrong and right kernels that stand with a page from outside; this package's are in ``published/``.
     published: Callable[[], Iterable[Any]] | None = None
     #: The package or option that brought the page.
-    origin: str = "aclnn-oracle"
+    origin: str = BUILT_IN
 
     # ---- names ----
 
@@ -135,6 +136,11 @@ class Operator:
     def slug(self) -> str:
         """The name in case ids and files: ``softmax_backward`` of ``aclnnSoftmaxBackward``."""
         return slug_of(self.name)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether its page is one of this package's."""
+        return self.origin == BUILT_IN
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:

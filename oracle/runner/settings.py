@@ -17,10 +17,10 @@ from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_ver
 from ..numerics.blocks import block_size, thread_count
 from ..numerics.engine import asked_for
 from ..operators.registry import operator_named, register
+from ..record.types import LAYERS
 from .options import OPTIONS, spell
 from .shards import Shard
 
-LAYERS = ("structure", "standard", "strict")
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
 OVERFLOW = ("inf_nan", "saturate")
 CASE_LIMIT = 120.0  # seconds per case in a child process, unless --timeout-per-case says otherwise
