@@ -178,11 +178,8 @@ def write(
         raise OracleError("no case is selected; there is nothing to write")
     _prepare(directory)
     counts = dict.fromkeys(("cases", "golden", "unwritten", "status", "refused", "files", "bytes"), 0)
-    entries, taken = [], dict[str, str]()
-    for case in cases:
-        folder = case_folder(case.id, layout)
-        if taken.setdefault(folder.lower(), case.id) != case.id:
-            raise OracleError(f"cases {taken[folder.lower()]} and {case.id} would share the folder {folder}")
+    _require_own_folders(cases, layout)
+    entries = []
     made = pool.in_order(partial(case_files, soc=soc, seed=seed, layout=layout), cases)
     for done, (case, files) in enumerate(zip(cases, made, strict=True)):
         folder = case_folder(case.id, layout)
@@ -209,6 +206,15 @@ def write(
     _store(directory / fixtures_readme.NAME, fixtures_readme.readme(layout))
     _store(directory / MANIFEST, manifest_bytes(head, entries))
     return counts
+
+
+def _require_own_folders(cases: Iterable[Case], layout: str) -> None:
+    """Refuse cases whose folders are one where small and capital letters are."""
+    taken: dict[str, str] = {}
+    for case in cases:
+        folder = case_folder(case.id, layout)
+        if taken.setdefault(folder.lower(), case.id) != case.id:
+            raise OracleError(f"cases {taken[folder.lower()]} and {case.id} would share the folder {folder}")
 
 
 def manifest_bytes(head: Mapping[str, object], entries: Iterable[Entry]) -> bytes:

@@ -1,6 +1,6 @@
 """MindSpore's gradient primitives, called directly with the case's tensors, on ``device=CPU`` or ``Ascend[:N]``.
 
-Which primitive an operator is stands with the operator (``MindSpore`` in ``oracle.operators.operator``). On an NPU it
+Which primitive an operator is stands with the operator (``MindSpore`` in ``oracle.operators.elsewhere``). On an NPU it
 is the same aclnn operator; its CPU has kernels for some of them, and composes others when it differentiates. A composed
 gradient is run as MindSpore composes it, and the record's device says so: ``CPU, composed gradient``. What MindSpore
 cannot do is skipped, with its own words.

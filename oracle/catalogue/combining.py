@@ -26,6 +26,7 @@ from .written import listed
 if TYPE_CHECKING:
     from .expand import Expander
 
+Planned = Callable[..., list[Case]]  # makes the cases of a row, with further keys of their layer
 STRENGTHS = {"pairs": 2, "accepted_pairs": 2, "triples": 3, **by_class.STRENGTHS}
 
 
@@ -46,12 +47,7 @@ def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> It
 
 def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
     """Yield few combinations in which all values of any two (or three) axes meet; variants hold no axes here."""
-    for layer in chain(*axes):
-        for key in ("dtype", "shape", "attrs"):
-            if key in layer.keys:
-                raise expander.error(
-                    f"family {expander.name}: with cover, {key} stands in the family alone", layer, (key,)
-                )
+    require_in_family(expander, axes, "dtype", "shape", "attrs")
     whole = family.over(expander.defaults)
     expander.require(whole, "dtype", "shape", "inputs")
     shown = [a for a in expander.attrs if a in family.keys.get("attrs", {})]
@@ -65,15 +61,7 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
     if expander.from_class:  # a row left out for one of its values would take the pairs of the others with it
         dtypes, shapes = expander.among_accepted(whole, dtypes, shapes)
     free: list[list[Any]] = [dtypes, shapes, *values, *axes]
-
-    def planned(row: tuple[int, ...], **keys: Any) -> list[Case]:
-        dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
-        chosen = dict(zip(shown, rest, strict=False))
-        layer = expander.merged(family, rest[len(shown) :])
-        attrs = {**layer.keys.get("attrs", {}), **chosen}
-        layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs, **keys})
-        return list(expander.cases(layer, shown))
-
+    planned = planning(expander, family, free, shown)
     if cover == "accepted_pairs":
         yield from covered_where_accepted(expander, free, axes, cache(planned))
         return
@@ -87,9 +75,30 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
         yield from planned(row)
 
 
-def covered_by_class(
-    expander: Expander, by: by_class.ByClass, family: Layer, planned: Callable[..., list[Case]]
-) -> Iterator[Case]:
+def require_in_family(expander: Expander, axes: list[list[Layer]], *keys: str) -> None:
+    """Refuse variants that have keys of their own whose values are to meet."""
+    for layer in chain(*axes):
+        for key in keys:
+            if key in layer.keys:
+                told = f"family {expander.name}: with cover, {key} stands in the family alone"
+                raise expander.error(told, layer, (key,))
+
+
+def planning(expander: Expander, family: Layer, free: list[list[Any]], shown: list[str]) -> Planned:
+    """Return what makes the cases of a row: it takes the row's values from ``free`` as that is when it is asked."""
+
+    def planned(row: tuple[int, ...], **keys: Any) -> list[Case]:
+        dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
+        chosen = dict(zip(shown, rest, strict=False))
+        layer = expander.merged(family, rest[len(shown) :])
+        attrs = {**layer.keys.get("attrs", {}), **chosen}
+        layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs, **keys})
+        return list(expander.cases(layer, shown))
+
+    return planned
+
+
+def covered_by_class(expander: Expander, by: by_class.ByClass, family: Layer, planned: Planned) -> Iterator[Case]:
     """Yield the cases of rows in which classes meet; those that ``each_dtype`` is written for in its tier."""
     rows = list(by.rows(planned, expander.from_class))
     if expander.from_class:

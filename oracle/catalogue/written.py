@@ -16,14 +16,17 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z|[-+]?\.?inf\Z|\.?
 
 
 def listed(value: Any) -> list[Any]:
+    """Return a value that stands for a list of one as that list."""
     return value if isinstance(value, list) else [value]
 
 
 def flat(values: list[Any]) -> list[Any]:
+    """Return the values of lists within lists one after the other."""
     return [x for value in values for x in (flat(value) if isinstance(value, list) else [value])]
 
 
 def word(word: str) -> Any:
+    """Return what a word of a shorthand stands for: a number, true or false, else itself."""
     if len(word) > limits.DIGITS or not _NUMBER.match(word):
         return {"true": True, "false": False}.get(word, word)
     if re.match(r"[-+]?\d+\Z", word):
@@ -37,6 +40,7 @@ def stand_in(value: Any) -> Any:
 
 
 def expectations(written: Any) -> dict[str, str]:
+    """Return the expected status by ``soc``, ``soc@version`` or ``default``. Raises OracleError for unknown ones."""
     expect = {"default": written} if isinstance(written, str) else dict(written or {})
     for key, status in expect.items():
         soc, separator, since = key.partition("@")
@@ -48,9 +52,11 @@ def expectations(written: Any) -> dict[str, str]:
 
 
 def platforms(written: Any) -> tuple[str, ...]:
+    """Return the SoCs that a name or a list of them says. Raises OracleError for one that is not known."""
     return tuple(platform(name).soc for name in listed(written))
 
 
 def check_format(name: str) -> None:
+    """Raise OracleError for a tensor's format that is not known."""
     if name not in FORMAT_ENUM:
         raise unknown("format", name, FORMAT_ENUM)

@@ -6,10 +6,11 @@ import argparse
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..emulator import build, environment
 from ..model.platforms import DEFAULT_SOC, platform
+from . import Subparsers
 
 if TYPE_CHECKING:
     from ..doctor import Finding
@@ -23,7 +24,7 @@ Otherwise 0, also on a machine without an NPU: a warning says so.
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Register ``doctor`` with argparse."""
     parser = subparsers.add_parser(
         "doctor",

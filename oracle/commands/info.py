@@ -139,7 +139,7 @@ def _operators() -> Iterator[str]:
             for what, found in (("no kernel name", op.kernel), ("no aten function", op.aten and op.aten.call))
             if found is None
         ]
-        origin = [] if op.origin == "aclnn-oracle" else [f"from {op.origin}"]
+        origin = [] if op.is_built_in else [f"from {op.origin}"]
         yield f"{op.name:<{width}}  {'; '.join([dtypes, socs, *lacks, *origin])}"
 
 

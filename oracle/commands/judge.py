@@ -112,16 +112,16 @@ def _typed(stored: Array, kind: OutputType, path: Path) -> Array:
         return stored
     if stored.dtype.kind in "uV" and stored.dtype.itemsize == kind.numpy.itemsize:
         typed = stored.view(kind.numpy)
-        odd = stored.reshape(-1)[:0] if kind.format else _no_values(stored.view(np.uint8), kind)
+        foreign = stored.reshape(-1)[:0] if kind.format else _no_values(stored.view(np.uint8), kind)
     elif stored.dtype == np.int8 and kind.name == "int4":
         typed = stored.astype(kind.numpy)
-        odd = stored[typed != stored]
+        foreign = stored[typed != stored]
     elif stored.dtype.kind == "V":
         raise OracleError(f"{path}: elements of {stored.dtype.itemsize} bytes cannot be {kind.name}")
     else:
         return stored
-    if len(odd):
-        raise OracleError(f"{path}: holds {int(odd[0])}, which is no {kind.name}")
+    if len(foreign):
+        raise OracleError(f"{path}: holds {int(foreign[0])}, which is no {kind.name}")
     return typed
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,10 +20,11 @@ from ..operators import OPERATORS
 from ..operators.registry import operator_named
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
 from ..power.render import aligned, html, markdown, text, text_of_kernels
-from ..power.summary import Data, passed, summarise
+from ..power.summary import Summary, passed, summarise
 from ..power.supplied import score_on
+from ..record.types import LAYERS
 from ..reporting.save import save
-from ..runner.settings import LAYERS, Settings, settings_of
+from ..runner.settings import Settings, settings_of
 from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
@@ -31,7 +32,7 @@ SEEDS = range(5)
 BUILT_IN = "built-in"  # the name of the whole catalogue
 PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # what the diagnosis and the shrinker must reach
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
-RENDERERS: dict[str, Callable[[Data], str]] = {
+RENDERERS: dict[str, Callable[[Summary], str]] = {
     ".json": lambda data: json.dumps(data, indent=1, ensure_ascii=False) + "\n",
     ".md": markdown,
     ".html": html,
@@ -266,7 +267,7 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     return 0 if matrix.precision >= PRECISION and matrix.recall >= RECALL else 1
 
 
-def _write_json(path: Path | None, data: Data) -> None:
+def _write_json(path: Path | None, data: Mapping[str, object]) -> None:
     if path is not None:
         save(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
         print(f"written: {path}")

@@ -9,12 +9,11 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..model.errors import OracleError
+from ..model.errors import OracleError, closest
 from ..runner.options import OPTIONS, Invocation, add_short, spell
 from . import Subparsers
 
@@ -293,7 +292,7 @@ def find_case(case_id: str, path: Path | None = None, volume: Volume | None = No
         if found is not None:
             return found
         cases += some
-    close = get_close_matches(case_id, [case.id for case in cases], 5, 0.5)
+    close = closest(case_id, (case.id for case in cases), 5, 0.5)
     hint = "\n".join(["; close:", *(f"  {c}" for c in close)]) if close else ""
     raise OracleError(f"no case {case_id!r} among the {len(cases)} of the catalogue{hint}")
 

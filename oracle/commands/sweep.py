@@ -7,9 +7,9 @@ import sys
 import time
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..backends import load
+from ..backends import Backend, load
 from ..model.errors import OracleError
 from . import Subparsers, add_cluster, at_least
 
@@ -112,7 +112,7 @@ def _pairs(op: str, dtype: str, soc: str, attributes: tuple[tuple[str, str], ...
 
 
 @lru_cache(maxsize=2)
-def _device(backend: str | None, options: tuple[tuple[str, str], ...]) -> Any:
+def _device(backend: str | None, options: tuple[tuple[str, str], ...]) -> Backend | None:
     """The device to judge, opened once in every process that takes part; None where the golden is proved."""
     return None if backend is None else load(backend, dict(options))
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.platforms import Platform
 from ..model.status import SUCCESS, Status, invalid
-from ..operators import operator, validate
+from ..operators import operator, validate, writes
 from ..operators.operator import Operator
 from .base import EVERY_SOC, Defect
 from .checks import names, without
@@ -124,7 +124,7 @@ def rows(op: Operator) -> Iterator[Defect]:
         ("A05", "API", "fails on empty tensors", right, {"check": _fails_on_empty}, "an empty tensor",
          "FlagGems #4096, op-plugin fd705983, ops-nn !1168/#707"),
         ("A06", "BIG", f"the checker's number of elements wraps at {WRAP} (2^32 in the original)", right,
-         {"check": _wrapped, "launch": lambda call: _launched_unless_wrapped(call) and _plain_launch(call)},
+         {"check": _wrapped, "launch": lambda call: _launched_unless_wrapped(call) and writes(call)},
          f"{WRAP // 2} and more elements", "ops-nn 71c7c6d8f, 3003d61b3/#4370"),
         ("A07", "LAY", f"rows beyond {TOKENS} are infinite", _buffer_overflow(op), {}, f"more than {TOKENS} rows",
          "vllm-ascend #11391"),
@@ -137,12 +137,6 @@ def rows(op: Operator) -> Iterator[Defect]:
             continue
         device = Device(name, kernel, **steps)
         yield Defect(f"{name}/{op.slug}", op.name, kind, what, device, needs, evidence, socs.get(name, EVERY_SOC))
-
-
-def _plain_launch(call: Call) -> bool:
-    from ..operators import writes
-
-    return writes(call)
 
 
 # ---- further misbehaviour --------------------------------------------------------------------------------------------
@@ -219,7 +213,7 @@ def misbehaviour(op: Operator) -> Iterator[Defect]:
 
 def _one_element_when_empty(call: Call) -> bool:
     """Launch as ever, and write one element where nothing may be written."""
-    if _plain_launch(call):
+    if writes(call):
         return True
     memory, start = storage_of(next(iter(call.outputs.values())))
     memory[start] = 0

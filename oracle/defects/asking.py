@@ -23,6 +23,7 @@ from ..operators.parameters import (
     ONE_VALUE,
     PER_CLASS,
     PER_SAMPLE,
+    REDUCTIONS,
     SAME,
     UNREAD,
     Parameter,
@@ -227,8 +228,13 @@ def has_rows(op: Operator) -> bool:
     return len(usual(op).outputs[op.output].shape) > 1
 
 
+def reductions(op: Operator) -> tuple[str, ...]:
+    """Return the words of an operator's reductions by their numbers; that of the first where it has no attribute."""
+    return REDUCTIONS if op.attribute("reduction") is not None else REDUCTIONS[:1]
+
+
 @cache
-def odd(op: Operator) -> bool:
+def may_be_odd(op: Operator) -> bool:
     """Whether a main operand may have an odd number of elements."""
     return any(validate(call_of(op, shape)).ok for shape in ((), (3,), (3, 5), (1, 3), (3, 3, 5, 7)))
 

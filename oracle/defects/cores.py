@@ -16,9 +16,9 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.platforms import Platform
 from ..operators.operator import Operator
-from ..operators.parameters import REDUCTIONS, Parameter
+from ..operators.parameters import Parameter
 from . import elementwise, rows, samples
-from .asking import has_rows, like_main, odd
+from .asking import has_rows, like_main, may_be_odd, reductions
 from .base import Defect
 from .device import Arguments, Device, Kernel
 from .kernels import Where, flat, plain, row_sum, shaped
@@ -95,7 +95,7 @@ def _lost_shares(op: Operator) -> Iterator[Defect]:
             ("one short", _one_short, "last where one of {} cores has one less", "{} that is one less than {}"),
         ):
             for axis, of_rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
-                even = not of_rows and cores % 2 == 0 and label.startswith("one") and not odd(op)
+                even = not of_rows and cores % 2 == 0 and label.startswith("one") and not may_be_odd(op)
                 if even or (of_rows and not has_rows(op)):
                     continue  # no output has such a number
                 yield Defect(
@@ -310,7 +310,7 @@ def _classes_lost(op: Operator, cores: int, tile: int, reduction: int) -> Kernel
 
 
 def _class_tiles(op: Operator) -> Iterator[Defect]:
-    for reduction, word in enumerate(REDUCTIONS if op.attribute("reduction") else REDUCTIONS[:1]):
+    for reduction, word in enumerate(reductions(op)):
         for cores in CHIPS:
             for tile in SHARED_TILES if reduction else CLASS_TILES:
                 yield Defect(

@@ -20,9 +20,9 @@ from ..numerics.expressions import Expression, text
 from ..numerics.graphs import COUNT
 from ..numerics.traversal import substitute, walk
 from ..operators.operator import Operator
-from ..operators.parameters import MEAN, REDUCTIONS, Parameter
+from ..operators.parameters import MEAN, Parameter
 from . import elementwise, rows, samples
-from .asking import index_types, kinds, ranks, socs_of
+from .asking import index_types, kinds, ranks, reductions, socs_of
 from .base import Defect
 from .device import Arguments, Device, Kernel, Mask
 from .kernels import F, Where, flat, plain, row_sum, shaped, spread
@@ -177,10 +177,6 @@ def _classes_lost(tile: int) -> Change:
     return change
 
 
-def _reductions(op: Operator) -> list[tuple[int, str]]:
-    return list(enumerate(REDUCTIONS if op.attribute("reduction") else REDUCTIONS[:1]))
-
-
 def _of_loss(op: Operator, reduction: int, index: str = "", kind: str = "") -> Callable[[Arguments], bool]:
     name = samples.index_of(op).name
 
@@ -201,18 +197,9 @@ def _longer(
     return lambda a: bool(a[op.main].ndim > 1 and size(op, a) > tile and holds(a))
 
 
-def _count_of_samples(op: Operator, a: Arguments) -> int:
-    classes = _count_of_classes(op, a)
-    return int(a[op.main].size // classes) if classes else 0
-
-
-def _count_of_classes(op: Operator, a: Arguments) -> int:
-    return int(a[op.main].shape[samples.class_axis(op, a)])
-
-
 def _losses(op: Operator) -> Iterator[Defect]:
     slug, name = op.slug, samples.index_of(op).name
-    for kind, (code, reduction), index in product(kinds(op), _reductions(op), index_types(op)):
+    for kind, (code, reduction), index in product(kinds(op), enumerate(reductions(op)), index_types(op)):
         template = f"{kind} {reduction} {index}"
         holds = _of_loss(op, code, index, kind)
         yield Defect(
@@ -220,16 +207,16 @@ def _losses(op: Operator) -> Iterator[Defect]:
             Device(template, _loss(op, holds, _never_ignored)), f"{template} with ignored rows",
             socs=socs_of(op, kind),
         )  # fmt: skip
-    for (code, reduction), index, tile in product(_reductions(op), index_types(op), TARGET_TILES):
+    for (code, reduction), index, tile in product(enumerate(reductions(op)), index_types(op), TARGET_TILES):
         template = f"{reduction} {index}"
-        holds = _longer(op, _of_loss(op, code, index), _count_of_samples, tile)
+        holds = _longer(op, _of_loss(op, code, index), samples.samples_of, tile)
         yield Defect(
             f"only/{slug}/{template} {name} repeats {tile}", op.name, "TAIL",
             f"{template}: from sample {tile} on, {name} is read from the first tile again",
             Device(template, _loss(op, holds, _index_repeats(tile))), f"{template} with more than {tile} samples",
         )  # fmt: skip
-    for (code, reduction), tile in product(_reductions(op), CLASS_TILES):
-        holds = _longer(op, _of_loss(op, code), _count_of_classes, tile)
+    for (code, reduction), tile in product(enumerate(reductions(op)), CLASS_TILES):
+        holds = _longer(op, _of_loss(op, code), samples.classes_of, tile)
         for label, change, what in (
             ("weight repeats", _class_operands_repeat(tile), "what is given per class is read from the first tile"),
             ("classes beyond", _classes_lost(tile), "classes stay zero"),
@@ -330,18 +317,18 @@ def _sample_wraps(p: Parameter | None) -> Change:
 def _loss_counters(op: Operator) -> Iterator[Defect]:
     slug = op.slug
     for several, shape in ((False, "(C)"), (True, "(N, C)"))[0 if 1 in ranks(op) else 1 :]:
-        for code, reduction in _reductions(op):
+        for code, reduction in enumerate(reductions(op)):
             kernel = _loss(op, _many_classes(op, several, code), _class_wraps)
             yield Defect(
                 f"counter/{slug}/{shape} {reduction} class", op.name, "BIG",
                 f"{reduction} of {shape}: a class wraps at 65536", Device("class", kernel),
                 f"{reduction} of a {op.main} {shape} with a target class of at least 65536",
             )  # fmt: skip
-    for code, reduction in _reductions(op):
+    for code, reduction in enumerate(reductions(op)):
         operands: list[tuple[Parameter | None, str]] = [(None, samples.index_of(op).name)]
         operands += [(p, p.name) for p in samples.per_sample(op)] if code == 0 else []
         for p, word in operands:
-            holds = _longer(op, _of_loss(op, code), _count_of_samples, HALF_WORD)
+            holds = _longer(op, _of_loss(op, code), samples.samples_of, HALF_WORD)
             yield Defect(
                 f"counter/{slug}/{reduction} {word} sample", op.name, "BIG",
                 f"{reduction}: the number of a {word}'s sample wraps at 65536",
@@ -351,7 +338,7 @@ def _loss_counters(op: Operator) -> Iterator[Defect]:
 
 def _many_classes(op: Operator, several: bool, code: int) -> Callable[[Arguments], bool]:
     holds = _of_loss(op, code)
-    return lambda a: (a[op.main].ndim > 1) is several and _count_of_classes(op, a) > HALF_WORD and holds(a)
+    return lambda a: (a[op.main].ndim > 1) is several and samples.classes_of(op, a) > HALF_WORD and holds(a)
 
 
 def _counters(op: Operator) -> Iterator[Defect]:

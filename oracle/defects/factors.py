@@ -91,6 +91,7 @@ def _dtype(array: Any) -> str:
 
 
 def type_of(name: str) -> str:
+    """Return what the factor of a tensor's dtype is called."""
     return f"{name}{TYPE}"
 
 

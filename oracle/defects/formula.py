@@ -88,17 +88,22 @@ def _means(op: Operator) -> Iterator[Defect]:
     reduction = op.attribute("reduction")
     if reduction is None:
         return
+    for under, words in _other_means():
+        yield _mutant(
+            op, f"mean under {words}", f"the mean's factor is applied under {words}", _mean_under(op, under),
+            "every reduction",
+        )  # fmt: skip
+
+
+def _other_means() -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield every set of reductions but the mean alone, as numbers and in words."""
     codes = range(len(REDUCTIONS))
-    for under in (set(c) for size in range(len(codes) + 1) for c in combinations(codes, size)):
-        if under != {MEAN}:
-            words = " and ".join(REDUCTIONS[c] for c in sorted(under)) or "no reduction"
-            yield _mutant(
-                op, f"mean under {words}", f"the mean's factor is applied under {words}", _mean_under(op, under),
-                "every reduction",
-            )  # fmt: skip
+    for under in (chosen for size in range(len(codes) + 1) for chosen in combinations(codes, size)):
+        if under != (MEAN,):
+            yield under, " and ".join(REDUCTIONS[c] for c in under) or "no reduction"
 
 
-def _mean_under(op: Operator, under: set[int]) -> Kernel:
+def _mean_under(op: Operator, under: tuple[int, ...]) -> Kernel:
     reduction = op.attribute("reduction")
     assert reduction is not None
     right = elementwise.plain(op)
@@ -182,12 +187,9 @@ def _of_samples(op: Operator) -> Iterator[Defect]:
     for change in changes(right.mean):
         kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, change.graph))
         yield _mutant(op, change.name, change.name, kernel)
-    codes = range(len(REDUCTIONS))
-    for under in (c for size in range(len(codes) + 1) for c in combinations(codes, size)):
-        if under != (MEAN,) and op.attribute("reduction") is not None:
-            words = " and ".join(REDUCTIONS[c] for c in under) or "no reduction"
-            kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, means=under))
-            yield _mutant(op, f"mean under {words}", f"the mean's divisor divides under {words}", kernel)
+    for under, words in _other_means() if op.attribute("reduction") is not None else ():
+        kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, means=under))
+        yield _mutant(op, f"mean under {words}", f"the mean's divisor divides under {words}", kernel)
     for word, counted in COUNTED.items():
         kernel = samples.changing(op, _if_counted(right, counted))
         yield _mutant(op, f"counted: {word}", f"samples count whose class {word} the ignored one", kernel)

@@ -75,27 +75,13 @@ def _nothing_counted(k: Samples, a: Arguments) -> Array | None:
     return np.full_like(k.out, np.nan) if empty and k.classes.size else None
 
 
-def _changes(op: Operator) -> Iterator[tuple[str, str, str, Change, str, tuple[str, ...]]]:
-    """Yield (name, class, what, change, needs, SoCs)."""
-    name, anywhere = samples.index_of(op).name, EVERY_SOC
-    ignored = op.attribute("ignore index")
+Row = tuple[str, str, str, Change, str, tuple[str, ...]]  # name, class, what, change, needs, SoCs
+
+
+def _changes(op: Operator) -> Iterator[Row]:
+    name, ignored = samples.index_of(op).name, op.attribute("ignore index")
     if op.attribute("reduction") is not None:
-        for what, told, values, needs in (
-            ("counted rows", "mean divides by the rows that count", lambda k: k.counts.sum(), "ignored rows"),
-            (
-                "recomputed",
-                "the sum of weights is made anew",
-                _counted_weights,
-                "another sum",
-            ),
-            ("all weights", "mean divides by all weights", _weights, "a sum of weights that is not all of them"),
-            ("batch", "mean divides by the number of samples", lambda k: k.classes.size, "another sum of weights"),
-        ):
-            yield what, "RED", told, _totals(values), f"mean with {needs}", anywhere
-        yield (
-            "nothing counted", "RED", "mean of rows that are all ignored is 0/0", _nothing_counted,
-            "mean with every row ignored and a sum of weights of 0", anywhere,
-        )  # fmt: skip
+        yield from _of_means()
     if "uint8" in index_types(op):
         yield (
             "uint8 as int8",
@@ -103,11 +89,28 @@ def _changes(op: Operator) -> Iterator[tuple[str, str, str, Change, str, tuple[s
             f"a uint8 {name} is read as int8",
             _signed_byte(name),
             "classes above 127",
-            anywhere,
+            EVERY_SOC,
         )
-    if ignored is None:
-        return
-    word = ignored.name
+    if ignored is not None:
+        yield from _of_the_ignored(op, name, ignored.name)
+
+
+def _of_means() -> Iterator[Row]:
+    for what, told, values, needs in (
+        ("counted rows", "mean divides by the rows that count", lambda k: k.counts.sum(), "ignored rows"),
+        ("recomputed", "the sum of weights is made anew", _counted_weights, "another sum"),
+        ("all weights", "mean divides by all weights", _weights, "a sum of weights that is not all of them"),
+        ("batch", "mean divides by the number of samples", lambda k: k.classes.size, "another sum of weights"),
+    ):
+        yield what, "RED", told, _totals(values), f"mean with {needs}", EVERY_SOC
+    yield (
+        "nothing counted", "RED", "mean of rows that are all ignored is 0/0", _nothing_counted,
+        "mean with every row ignored and a sum of weights of 0", EVERY_SOC,
+    )  # fmt: skip
+
+
+def _of_the_ignored(op: Operator, name: str, word: str) -> Iterator[Row]:
+    """Yield what is wrong with the ignored class, the attribute ``word``, beside the classes, the input ``name``."""
     for what, told, cast, needs in (
         (f"{word} as {name}", f"{word} is cast to {name}'s type", lambda i, k, kind: int(np.int64(i).astype(kind)),
          f"an {word} beyond the type of {name} whose low bits occur"),
@@ -118,10 +121,17 @@ def _changes(op: Operator) -> Iterator[tuple[str, str, str, Change, str, tuple[s
         (f"{word} never a class", f"an {word} that is a class is never honoured",
          lambda i, k, kind: NEVER if 0 <= i < k.count else i, f"an {word} that is a class and occurs"),
     ):  # fmt: skip
-        yield what, "IDX", told, _ignore(cast, name), needs, anywhere
+        yield what, "IDX", told, _ignore(cast, name), needs, EVERY_SOC
     if "uint8" in index_types(op):
         needs = f"a uint8 {name} and an {word} above 127 that is a class"
-        yield f"signed {word}", "IDX", f"a uint8 {name} beside a signed {word}", _ignore(_signed, name), needs, anywhere
+        yield (
+            f"signed {word}",
+            "IDX",
+            f"a uint8 {name} beside a signed {word}",
+            _ignore(_signed, name),
+            needs,
+            EVERY_SOC,
+        )
     # Before ascend950 the host itself casts the classes to int32.
     yield (
         f"{name}'s low bits", "IDX", f"an int64 {name} is cut to 32 bits", _low_bits,
@@ -131,14 +141,14 @@ def _changes(op: Operator) -> Iterator[tuple[str, str, str, Change, str, tuple[s
         zero = _unseen(name, kind, lambda k, a: a[word] == 0)
         yield (
             f"{kind} {word} 0 unset", "IDX", f"{kind} {name}: an {word} of 0 counts as none", zero,
-            f"an {word} of 0 that occurs, {name} {kind}", anywhere,
+            f"an {word} of 0 that occurs, {name} {kind}", EVERY_SOC,
         )  # fmt: skip
         if 1 not in ranks(op):
             continue
         vector = _unseen(name, kind, lambda k, a: a[op.main].ndim == 1)
         yield (
             f"{kind} {word} of a vector", "IDX", f"{kind} {name}: the {word} of a single sample is not checked",
-            vector, f"an ignored single sample, {name} {kind}", anywhere,
+            vector, f"an ignored single sample, {name} {kind}", EVERY_SOC,
         )  # fmt: skip
 
 

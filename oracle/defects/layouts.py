@@ -27,11 +27,16 @@ def storage_of(view: Array) -> tuple[Array, int]:
 def reread(view: Array, strides: tuple[int, ...], start: int) -> Array:
     """Read the memory of a view with other strides, in elements; beyond the memory its last element repeats."""
     flat, offset = storage_of(view)
-    index = np.full(view.shape, offset + start)
-    for axis, stride in enumerate(strides):
-        steps = np.arange(view.shape[axis]) * stride
-        index += steps.reshape((-1,) + (1,) * (view.ndim - axis - 1))
+    index = _places(view.shape, strides, offset + start)
     return np.asarray(flat[np.clip(index, 0, flat.size - 1)]) if flat.size else view
+
+
+def _places(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Array:
+    """Where in a storage the elements of a tensor lie."""
+    index = np.full(shape, start)
+    for axis, stride in enumerate(strides):
+        index += (np.arange(shape[axis]) * stride).reshape((-1,) + (1,) * (len(shape) - axis - 1))
+    return index
 
 
 def packed(view: Array) -> Array:
@@ -98,9 +103,7 @@ def _miswritten(change: Callable[[Strides, tuple[int, ...]], Strides], *, offset
         memory, start = storage_of(given)
         (name,) = call.outputs
         start -= 0 if offset else offset_of(call, name)
-        index = np.full(given.shape, start)
-        for axis, stride in enumerate(change(strides_of(given), given.shape)):
-            index += (np.arange(given.shape[axis]) * stride).reshape((-1,) + (1,) * (given.ndim - axis - 1))
+        index = _places(given.shape, change(strides_of(given), given.shape), start)
         memory[np.clip(index, 0, memory.size - 1)] = result
         return given
 

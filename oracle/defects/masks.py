@@ -16,9 +16,8 @@ from ..numerics.expressions import ONE, Expression, symbol, text
 from ..numerics.programs import simulate
 from ..numerics.traversal import names_of, substitute, walk
 from ..operators.operator import Operator
-from ..operators.parameters import REDUCTIONS
 from . import elementwise, rows, samples
-from .asking import takes_complex
+from .asking import reductions, takes_complex
 from .base import WITH_INFINITIES, Defect
 from .device import Arguments, Device, Kernel, Write, write_in_place
 from .formula import orders_of
@@ -88,8 +87,7 @@ def _of_samples(op: Operator, name: str, reduction: int) -> Zero:
 
 def _found(op: Operator) -> Iterator[tuple[str, Zero, str]]:
     if samples.fits(op):
-        words = REDUCTIONS if op.attribute("reduction") is not None else REDUCTIONS[:1]
-        for code, reduction in enumerate(words):
+        for code, reduction in enumerate(reductions(op)):
             for name, factor in ((n, f) for n, f in factors_of(op).items() if f.op == "symbol"):
                 needs = f"{reduction} with a {name} of 0 and another factor infinite or NaN"
                 yield f"{reduction} {name}", _of_samples(op, str(factor.value), code), needs

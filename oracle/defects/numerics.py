@@ -19,7 +19,7 @@ from .base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
 from .device import Arguments, Device, Kernel, Store
 from .kernels import F, plain, public, shaped
 from .mutations import is_mere_factor
-from .stores import NARROW, flushed, half_away, minus_zero_lost, of, off, replacing, through, truncated, upwards
+from .stores import NARROW, cut, flushed, half_away, minus_zero_lost, of, off, replacing, through, truncated, upwards
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
 
@@ -37,18 +37,12 @@ def _in(op: Operator, given: str, compute: Any) -> Kernel:
 
 
 def _few_digits(op: Operator, bits: int) -> Kernel:
-    """float32 operands cut to some fraction bits, as matrix units do."""
-    keep = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
+    """float32 operands cut to some fraction bits."""
     right = plain(op)
 
     def kernel(a: Arguments, target: Platform) -> Array:
-        cut = {
-            n: (np.ascontiguousarray(v).view(np.uint32) & keep).view(F).reshape(v.shape)
-            if isinstance(v, np.ndarray) and v.dtype == F
-            else v
-            for n, v in a.items()
-        }
-        return right(cut, target)
+        few = {n: cut(v, bits) if isinstance(v, np.ndarray) and v.dtype == F else v for n, v in a.items()}
+        return right(few, target)
 
     return kernel
 

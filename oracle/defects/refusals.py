@@ -112,10 +112,12 @@ def attribute(name: str, holds: Callable[[Any], bool]) -> Predicate:
 
 
 def has_dtype(name: str, dtype: str) -> Predicate:
+    """Whether a tensor is given and has a dtype."""
     return of(name, lambda spec: spec.dtype_name == dtype)
 
 
 def has_value(name: str, value: Any) -> Predicate:
+    """Whether an attribute has a value."""
     return attribute(name, lambda given: bool(given == value))
 
 

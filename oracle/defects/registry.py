@@ -123,12 +123,9 @@ def _published(op: Operator) -> tuple[Entry, ...]:
     if op.published is not None:
         return tuple(op.published())
     place = f"oracle.operators.published.{op.slug}"
-    if op.origin != "aclnn-oracle" or find_spec(place) is None:
+    if not op.is_built_in or find_spec(place) is None:
         return ()
     module = importlib.import_module(place)
     rows: Callable[[], Iterable[Entry]] = getattr(module, "rows", tuple)
     arguments: Mapping[str, str] = getattr(module, "ARGUMENTS", {})
     return (*rows(), *(Argument(name, why) for name, why in arguments.items()))
-
-
-__all__ = ["defects", "right_kernels"]

@@ -29,7 +29,7 @@ from . import elementwise, rows, samples
 from .base import Right
 from .device import Arguments, Kernel
 from .kernels import F, gathered, plain, public, row_sum, shaped
-from .summation import ORDERS, Sum, backwards, fma, fused_sum, sequential, tree
+from .summation import ORDERS, Sum, backwards, fused_sum, sequential, tree
 
 D = np.float64
 TILE = 128  # terms that a kernel adds one after the other: the official standard fails whole rows of them
@@ -292,6 +292,3 @@ def _torch(op: Operator) -> Kernel:
         return np.asarray(result.numpy()).reshape(op.output_shape(a))
 
     return kernel
-
-
-__all__ = ["SOCS", "fma", "generated"]

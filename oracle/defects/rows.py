@@ -41,6 +41,7 @@ def fits(op: Operator) -> bool:
 
 
 def declared(op: Operator) -> RowEvaluation:
+    """Return what an operator that :func:`fits` computes."""
     return cast(RowEvaluation, op.computes)
 
 

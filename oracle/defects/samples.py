@@ -40,6 +40,7 @@ def fits(op: Operator) -> bool:
 
 
 def declared(op: Operator) -> SampleEvaluation:
+    """Return what an operator that :func:`fits` computes."""
     return cast(SampleEvaluation, op.computes)
 
 

@@ -17,6 +17,12 @@ from .kernels import F
 NARROW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
 
+def cut(array: Array, bits: int) -> Array:
+    """Return float32 numbers with some fraction bits alone, as matrix units keep of an operand."""
+    keep = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
+    return np.asarray((np.ascontiguousarray(array).view(np.uint32) & keep).view(F).reshape(array.shape))
+
+
 def half_away(values: Array, dtype: str, target: Platform) -> Array:
     """A store to 16 bits that rounds ties away from zero."""
     right = store(values, dtype, target)

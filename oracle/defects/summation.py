@@ -29,16 +29,19 @@ def _last(function: Callable[[Array], Array]) -> Sum:
 
 @_last
 def sequential(p: Array) -> Array:
+    """Term by term."""
     return np.asarray(np.add.accumulate(p, axis=-1)[:, -1])
 
 
 @_last
 def backwards(p: Array) -> Array:
+    """Term by term, from the last on."""
     return np.asarray(np.add.accumulate(p[:, ::-1], axis=-1)[:, -1])
 
 
 @_last
 def tree(p: Array) -> Array:
+    """The second half added to the first, again and again."""
     while p.shape[-1] > 1:
         half = (p.shape[-1] + 1) // 2
         left = p[:, :half].copy()

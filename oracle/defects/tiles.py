@@ -185,36 +185,38 @@ def _summing(op: Operator, shows: Shows, total: rows.Total) -> Kernel:
     return Where(plain(op), holds, rows.with_sum(op, total))
 
 
-def _sum_without(op: Operator, lost: Lost, tile: int) -> Kernel:
-    def total(p: Array, dim: int, a: Arguments) -> Array:
-        terms = np.moveaxis(p, dim, -1)
-        part = lost(terms.shape[-1], tile)
-        left = terms.sum(axis=-1, keepdims=True) - terms[..., part].sum(axis=-1, keepdims=True)
-        return np.moveaxis(left.astype(p.dtype), -1, dim)
+def _adding(op: Operator, shows: Shows, add: Callable[[Array], Array]) -> Kernel:
+    """The same of another sum of terms (..., terms), which keeps their axis."""
 
-    return _summing(op, partial(_some, lost, tile), total)
+    def total(p: Array, dim: int, a: Arguments) -> Array:
+        return np.moveaxis(add(np.moveaxis(p, dim, -1)).astype(p.dtype), -1, dim)
+
+    return _summing(op, shows, total)
+
+
+def _sum(terms: Array) -> Array:
+    return np.asarray(terms.sum(axis=-1, keepdims=True))
+
+
+def _sum_without(op: Operator, lost: Lost, tile: int) -> Kernel:
+    def add(terms: Array) -> Array:
+        return _sum(terms) - _sum(terms[..., lost(terms.shape[-1], tile)])
+
+    return _adding(op, partial(_some, lost, tile), add)
 
 
 def _sum_of_the_last_tile(op: Operator, tile: int) -> Kernel:
     """The accumulator is overwritten by every tile."""
 
-    def total(p: Array, dim: int, a: Arguments) -> Array:
-        terms = np.moveaxis(p, dim, -1)
-        start = (max(terms.shape[-1], 1) - 1) // tile * tile
-        return np.moveaxis(terms[..., start:].sum(axis=-1, keepdims=True), -1, dim)
+    def add(terms: Array) -> Array:
+        return _sum(terms[..., (max(terms.shape[-1], 1) - 1) // tile * tile :])
 
-    return _summing(op, partial(_several, tile), total)
+    return _adding(op, partial(_several, tile), add)
 
 
 def _sum_with_double_edges(op: Operator, tile: int) -> Kernel:
     """Neighbouring tiles overlap by one term."""
-
-    def total(p: Array, dim: int, a: Arguments) -> Array:
-        terms = np.moveaxis(p, dim, -1)
-        twice = terms.sum(axis=-1, keepdims=True) + terms[..., tile::tile].sum(axis=-1, keepdims=True)
-        return np.moveaxis(twice.astype(p.dtype), -1, dim)
-
-    return _summing(op, partial(_several, tile), total)
+    return _adding(op, partial(_several, tile), lambda terms: _sum(terms) + _sum(terms[..., tile::tile]))
 
 
 def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
@@ -227,8 +229,7 @@ def _narrow_partial_sums(op: Operator, tile: int) -> Kernel:
             return row_sum(p, dim)
         sums = np.zeros((*terms.shape[:-1], 1), p.dtype)
         for start in range(0, terms.shape[-1], tile):
-            part = terms[..., start : start + tile].sum(axis=-1, keepdims=True)
-            sums = (sums + part).astype(kind).astype(p.dtype)
+            sums = (sums + _sum(terms[..., start : start + tile])).astype(kind).astype(p.dtype)
         return np.moveaxis(sums, -1, dim)
 
     return _summing(op, partial(_several, tile), total)
@@ -254,11 +255,7 @@ def _sum_mutants(op: Operator) -> Iterator[Defect]:
         for label, kernel, what in (
             ("last tile", _sum_of_the_last_tile(op, tile), f"only the last tile of {tile} is summed"),
             ("double edges", _sum_with_double_edges(op, tile), f"tiles of {tile} overlap by one term in the sum"),
-            (
-                "in 16 bits",
-                _narrow_partial_sums(op, tile),
-                f"sums of tiles of {tile} are kept in the inputs' type",
-            ),
+            ("in 16 bits", _narrow_partial_sums(op, tile), f"sums of tiles of {tile} are kept in the inputs' type"),
         ):
             yield Defect(
                 f"tile/{op.slug}/sum {label} {tile}", op.name, "TAIL", what, Device(label, kernel),

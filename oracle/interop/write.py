@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +20,7 @@ from ..catalogue.case import Case, TensorPlan
 from ..catalogue.layout import arrange
 from ..model.errors import unknown
 from ..model.platforms import PLATFORMS
+from ..model.strictjson import finite
 from ..operators import OPERATORS
 from ..operators.operator import Operator
 from ..operators.parameters import Parameter
@@ -203,7 +203,7 @@ def _atk(case: Case, op: Operator, number: int, ranges: list[Range]) -> dict[str
 
 def _atk_tensor(name: str, plan: TensorPlan | None, found: Range, optional: bool) -> dict[str, Any]:
     assert plan is not None  # a required tensor that is a null pointer is a case that must be refused
-    low, high = _word(found.low), _word(found.high)
+    low, high = finite(found.low), finite(found.high)
     values = low if found.low == found.high or found.low != found.low else [low, high]
     return _atk_item(
         name, "tensor", ATK_DTYPES.get(plan.dtype, plan.dtype), list(plan.shape), values, required=not optional
@@ -218,7 +218,7 @@ def _atk_attribute(parameter: Parameter, value: Any) -> dict[str, Any]:
     kind, dtype = "attr", _ATK_ATTRIBUTES.get(parameter.c, "")
     if parameter.c == "aclScalar":
         kind, dtype = "scalar", ATK_DTYPES.get(scalar_dtype(value), scalar_dtype(value))
-    shown = _word(value) if isinstance(value, float) else value
+    shown = finite(value) if isinstance(value, float) else value
     return _atk_item(parameter.name, kind, dtype, None, shown, required=not parameter.optional)
 
 
@@ -240,11 +240,6 @@ def _atk_item(
         "backward": False,
         "align_32B": None,
     }
-
-
-def _word(value: Number) -> Number | str:
-    """JSON has no NaN and no infinity."""
-    return value if math.isfinite(value) else str(float(value))
 
 
 def _atk_text(entries: list[Any]) -> str:

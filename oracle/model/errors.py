@@ -29,15 +29,21 @@ class DeviceFault(RuntimeError):
 def meant(value: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` with the closest of the known names, whatever the case of their letters; nothing
     where none is close."""
-    from difflib import get_close_matches  # for messages alone
     from os.path import commonprefix
 
     by_letters = {name.lower(): name for name in known}
     # "ascend" is no likeness of two SoCs
     begin = commonprefix([*by_letters]) if len(by_letters) > 1 else ""  # noqa: RUF071  letters, not paths
     by_ends = {letters[len(begin) :]: name for letters, name in by_letters.items()}
-    close = get_close_matches(str(value)[:_LONGEST_NAME].lower().removeprefix(begin), by_ends, 1)
+    close = closest(str(value)[:_LONGEST_NAME].lower().removeprefix(begin), by_ends)
     return f" (did you mean {by_ends[close[0]]!r}?)" if close else ""
+
+
+def closest(value: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> list[str]:
+    """Return at most so many of the known names that are like one, the likest first; ``likeness``: 1 is the same."""
+    from difflib import get_close_matches  # for messages alone
+
+    return get_close_matches(value, list(known), most, likeness)
 
 
 def unknown(kind: str, value: object, known: Iterable[object] | str) -> OracleError:

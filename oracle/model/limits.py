@@ -15,7 +15,6 @@ MIB = 1 << 20
 CATALOGUE_BYTES = 2 * MIB  # YAML is read at a megabyte a second
 FOREIGN_BYTES = 64 * MIB  # ATK JSON, TTK CSV
 MANIFEST_BYTES = 256 * MIB
-LINE_BYTES = 16 * MIB  # one line of a record or of a recording's index
 CASES = 20_000  # of one file, except where --volume asks for more
 RANK = 32  # NumPy's own, before 2.0
 ELEMENTS = 1 << 32  # of a tensor that has values

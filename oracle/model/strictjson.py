@@ -31,6 +31,11 @@ def guarded(read: Any, text: str | bytes, where: str, *, file: str = "") -> Any:
         raise OracleError(f"{where}: not JSON: {error}") from None
 
 
+def finite(value: int | float) -> int | float | str:
+    """Return a number as strict JSON has it: one that is not finite by its name, ``nan``, ``inf`` or ``-inf``."""
+    return value if math.isfinite(value) else str(float(value))
+
+
 def decoder(*, constants: bool = False) -> json.JSONDecoder:
     """Return the decoder; with ``constants`` it takes NaN and Infinity, which strict JSON does not have."""
     return json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=float if constants else _refuse)

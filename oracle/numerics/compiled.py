@@ -26,7 +26,7 @@ from .compiled_rounding import EXACTLY, OUT, encoder, quick, quick_near, quick_s
 from .compiled_source import CHUNK, NEAR, SINGLE, Slacks, source
 from .errorbounds import SECOND_ORDER, losses, plus, times
 from .expressions import ZERO, Expression, constant
-from .graphs import KEPT
+from .graphs import KEPT, Graphs
 from .held import held_from
 from .machine_code import keep
 from .proof import U
@@ -50,12 +50,9 @@ Formats = tuple[tuple[str, str], ...]  # of the operands that are arrays, by sym
 MANY = 16  # a pass that leaves more than one in so many elements proves nothing worth having
 
 
-def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Array | None:
+def elementwise(graphs: Graphs, operands: Mapping[str, Any], target: Array) -> Array | None:
     """Fill a contiguous target with a formula's value; return the flat indices of what is not proved, None where that
-    is much.
-
-    ``graphs``: whose ``value`` is evaluated; operands: arrays of the target's shape, or numbers, by symbol.
-    """
+    is much. ``operands``: arrays of the target's shape, or numbers, by symbol."""
     names = tuple(sorted(operands))
     dtype = dtype_of(target.dtype).name
     given, codes = operand_codes(operands, names), target.reshape(-1).view(OUT[target.itemsize])
@@ -69,7 +66,7 @@ def elementwise(graphs: Any, operands: Mapping[str, Any], target: Array) -> Arra
 
 
 @functools.lru_cache(maxsize=KEPT)
-def _slacks(graphs: Any, formats: Formats, dtype: str) -> Slacks:
+def _slacks(graphs: Graphs, formats: Formats, dtype: str) -> Slacks:
     """What the loops' value may be off."""
     value, arrays = graphs.value, tuple(name for name, _ in formats)
     wide, close, operations = (
@@ -90,7 +87,7 @@ def _slacks(graphs: Any, formats: Formats, dtype: str) -> Slacks:
     return known._replace(first=SINGLE, inside=cheap(_slack(graphs, COMPILED_FLOAT32, formats), value))
 
 
-def _slack(graphs: Any, arithmetic: Arithmetic, formats: Formats = ()) -> Expression:
+def _slack(graphs: Graphs, arithmetic: Arithmetic, formats: Formats = ()) -> Expression:
     """What a value may be off, the rounding of an interval's ends (2u) included; in float32 those enclose it."""
     (lost,) = losses([graphs.value], arithmetic, graphs.facts_of(formats))
     if lost.is_zero and arithmetic is not COMPILED_FLOAT32:

@@ -194,11 +194,11 @@ def source(
     are of."""
     symbols = {name: f"p{k}" for k, name in enumerate(names)}
     unknown = [] if graphs.unspecified is None else [graphs.unspecified]
-    lines, (v, lost, more, apart, *odd) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
+    lines, (v, lost, more, apart, *rare) = statements(symbols, graphs.value, slack, running, graphs.departure, *unknown)
     low, high, reaches_zero = ends(graphs.value, slack)
     gradient = None if smooth is None else symbols[smooth[0]]
     error, unusual = _error(graphs, None if running is ZERO else more, apart, gradient, underflows, flushes)
-    odd += [reaches_zero, *unusual, *_ties(formats if ties else ())]
+    rare += [reaches_zero, *unusual, *_ties(formats if ties else ())]
     every = [f"p{k} = load(a{k}, i)" for k in range(len(names))]
     value = [
         *lines,
@@ -217,10 +217,10 @@ def source(
         again = [] if smooth is None else [every[names.index(smooth[0])]]
         loops = [
             [*every, *value, "left[i] = unsure"],
-            [*again, "v = values[i]", *bound, f"left[i] |= {' | '.join(odd)}"],
+            [*again, "v = values[i]", *bound, f"left[i] |= {' | '.join(rare)}"],
         ]  # two short loops: more elements are under way at a time
     else:
-        loops = [[*every, *value, *bound, f"left[i] = unsure | {' | '.join(odd)}"]]
+        loops = [[*every, *value, *bound, f"left[i] = unsure | {' | '.join(rare)}"]]
     return _by_chunks(loops, names, formats, smooth)
 
 
@@ -253,35 +253,35 @@ def _indented(lines: list[str]) -> list[str]:
 def _error(
     graphs: Graphs, more: str | None, apart: str, gradient: str | None, underflows: bool, flushes: bool
 ) -> tuple[list[str], list[str]]:
-    """Statements for what a right kernel may lose, and where an element is none of the common kind. ``more``,
+    """Statements for what a right kernel may lose, and conditions of the rare elements that are left. ``more``,
     ``apart``: the running bound and the departure; ``gradient``: where tables hold the bound per unit of it."""
-    odd = ["(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
+    rare = ["(not (reach < overflow))", f"(not (error < {NO_BOUND / 2!r}))"]
     if gradient is not None:
         lines = ["error = abs(v) * one[i]", f"error = error + other[i] * abs({gradient})"]
     else:
         lines = ["error = abs(v) * factor", *([] if more is None else [f"error = error + {more}"])]
     if underflows:
         lines += [f"enough = most <= error * {VANISHING!r}", f"error = error * {1 + VANISHING!r}"]
-        odd.append("(not enough)")
+        rare.append("(not enough)")
     if flushes:
         lines.append(f"flushed = (abs(v) >= tiny) & (error > abs(v) * {DEPARTURE!r})")
-        odd.append("flushed")
+        rare.append("flushed")
     if graphs.departing is not None:
         lines.append(f"error = error + {apart}")
-        odd.append(f"({apart} > abs(v) * {DEPARTURE!r})")
+        rare.append(f"({apart} > abs(v) * {DEPARTURE!r})")
     if any(node.op in ("min", "max") for node in walk(graphs.value)):
-        odd.append("(v == 0.0)")  # which zero the smaller of two is, is the processor's
-    return lines, odd
+        rare.append("(v == 0.0)")  # which zero the smaller of two is, is the processor's
+    return lines, rare
 
 
 def _ties(formats: tuple[str, ...]) -> list[str]:
     """Conditions that a value may be a tie of a 16-bit type, or lies among its subnormals."""
-    odd = []
+    rare = []
     for fmt in [FORMATS[name] for name in formats if FORMATS[name].mant < FORMATS["float32"].mant]:
         dropped = 52 - fmt.mant
-        odd.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
-        odd.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
-    return odd
+        rare.append(f"((f64(v).view(i64) & i64({(1 << dropped) - 1})) == i64({1 << (dropped - 1)}))")
+        rare.append(f"((abs(v) < {fmt.tiny!r}) & (v != 0.0))")
+    return rare
 
 
 def _looked_up(smooth: tuple[str, str] | None, names: tuple[str, ...]) -> list[str]:

@@ -23,12 +23,12 @@ from .engine import is_compiled
 from .errorbounds import SECOND_ORDER
 from .expressions import ZERO, Expression
 from .extremes import highest, lowest
-from .graphs import COUNT, Elementwise, Graphs, Operands, changed, graphs_of, pick
+from .graphs import Elementwise, Graphs, Operands, changed, graphs_of, mean_loss, pick
 from .programs import Values, loaded, program, release
-from .proof import settle
+from .proof import ExactValue, settle
 from .rationals import Undefined
 from .rounding import widen
-from .sink import UNIT, Region, Sink
+from .sink import Region, Sink
 from .strictbound import StrictBound
 from .traversal import is_rational
 
@@ -52,7 +52,7 @@ def evaluate(
     is judged. ``flushes``: operations of the device that may answer 0 for subnormal results."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     compiles = not graphs.is_fragile and is_compiled(sink)
-    mean = (4 + 2 * rank) * UNIT if COUNT in operands else 0.0
+    mean = mean_loss(operands, rank)
     work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
     wide = compiles or sink.judged or graphs.is_fragile
     plan = None if wide else singles.plan_of(graphs, operands, sink.kernel, sink.out.size)
@@ -157,7 +157,7 @@ class _Work:
         release(error)
         return np.asarray(value), slack
 
-    def exact(self, index: tuple[int, ...]) -> Any:
+    def exact(self, index: tuple[int, ...]) -> ExactValue:
         """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
         given = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
         if not all(map(math.isfinite, given.values())):

@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gmpy2
+from gmpy2 import context as Context
 from gmpy2 import mpfr, mpq
 
 from ..model.dtypes import FORMATS
@@ -60,8 +61,11 @@ class Ends(NamedTuple):
     below: bool = False
 
 
-def exact(root: Expression, operands: Mapping[str, float]) -> Any:
-    """Return the value: an mpq, or an iterator of enclosures (:class:`Ends`) that shrink forever.
+Operation = Callable[[list[Interval], Context, Context], Interval]  # by the contexts that round down and up
+
+
+def exact(root: Expression, operands: Mapping[str, float]) -> mpq | Iterator[Ends]:
+    """Return the value, or enclosures of it that shrink forever.
 
     An operand that is infinite or NaN may only decide comparisons, or vanish (x / inf). Raises :class:`Undefined` where
     the formula has no value.
@@ -114,12 +118,12 @@ def _rational(end: mpfr, *, upwards: bool) -> mpq:
 
 
 @functools.lru_cache(maxsize=16)
-def _contexts(precision: int) -> tuple[Any, Any]:
+def _contexts(precision: int) -> tuple[Context, Context]:
     """The contexts that round down and up."""
     wide = {"emax": gmpy2.get_emax_max(), "emin": gmpy2.get_emin_min()}
     return (
-        gmpy2.context(precision=precision, round=gmpy2.RoundDown, **wide),
-        gmpy2.context(precision=precision, round=gmpy2.RoundUp, **wide),
+        Context(precision=precision, round=gmpy2.RoundDown, **wide),
+        Context(precision=precision, round=gmpy2.RoundUp, **wide),
     )
 
 
@@ -208,15 +212,15 @@ def _between(low: mpfr, high: mpfr, above: bool = False, below: bool = False) ->
     return Interval(low, high, above or low.rc != 0, below or high.rc != 0)
 
 
-def _round(value: mpq, context: Any) -> mpfr:
+def _round(value: mpq, context: Context) -> mpfr:
     with gmpy2.context(context):
         return mpfr(value)
 
 
-def _corners(operation: str) -> Callable[[list[Interval], Any, Any], Interval]:
+def _corners(operation: str) -> Operation:
     """The hull of an operation on all four corners; of finite operands without zero, on the two where it lies."""
 
-    def apply(args: list[Interval], down: Any, up: Any) -> Interval:
+    def apply(args: list[Interval], down: Context, up: Context) -> Interval:
         a, b = args
         if a.has_sign and b.has_sign:
             (near, one), (far, other) = _turned(a, b.low < 0)
@@ -245,7 +249,7 @@ def _known(result: mpfr, operation: str, end: str) -> mpfr:
     return result
 
 
-def _divide(args: list[Interval], down: Any, up: Any) -> Interval:
+def _divide(args: list[Interval], down: Context, up: Context) -> Interval:
     a, b = args
     if b.low <= 0 <= b.high:
         if b.is_point or (a.is_point and a.low == 0):
@@ -254,7 +258,7 @@ def _divide(args: list[Interval], down: Any, up: Any) -> Interval:
     return _corners("div")(args, down, up)
 
 
-def _square(a: Interval, down: Any, up: Any) -> Interval:
+def _square(a: Interval, down: Context, up: Context) -> Interval:
     if a.low >= 0:
         return _between(down.mul(a.low, a.low), up.mul(a.high, a.high), a.above, a.below)
     if a.high <= 0:
@@ -263,10 +267,10 @@ def _square(a: Interval, down: Any, up: Any) -> Interval:
     return Interval(mpfr(0), up.mul(largest, largest))
 
 
-def _rising(function: str) -> Callable[[list[Interval], Any, Any], Interval]:
+def _rising(function: str) -> Operation:
     """An increasing function."""
 
-    def apply(args: list[Interval], down: Any, up: Any) -> Interval:
+    def apply(args: list[Interval], down: Context, up: Context) -> Interval:
         (a,) = args
         low, high = getattr(down, function)(a.low), getattr(up, function)(a.high)
         if gmpy2.is_nan(low) or gmpy2.is_nan(high):
@@ -276,11 +280,11 @@ def _rising(function: str) -> Callable[[list[Interval], Any, Any], Interval]:
     return apply
 
 
-def _logarithm(function: str, end: int) -> Callable[[list[Interval], Any, Any], Interval]:
+def _logarithm(function: str, end: int) -> Operation:
     """A logarithm, which has no value where its argument is the end of its domain and nothing else."""
     rising = _rising(function)
 
-    def apply(args: list[Interval], down: Any, up: Any) -> Interval:
+    def apply(args: list[Interval], down: Context, up: Context) -> Interval:
         (a,) = args
         if a.is_point and a.low == end:
             raise Undefined(f"{function} of {end}")
@@ -289,12 +293,12 @@ def _logarithm(function: str, end: int) -> Callable[[list[Interval], Any, Any], 
     return apply
 
 
-def _negative(a: Interval, down: Any, up: Any) -> Interval:
+def _negative(a: Interval, down: Context, up: Context) -> Interval:
     """Without loss: Python's own minus would round to the precision of the context that is current."""
     return _between(down.minus(a.high), up.minus(a.low), a.below, a.above)
 
 
-def _absolute(args: list[Interval], down: Any, up: Any) -> Interval:
+def _absolute(args: list[Interval], down: Context, up: Context) -> Interval:
     (a,) = args
     if a.low >= 0:
         return a
@@ -302,22 +306,22 @@ def _absolute(args: list[Interval], down: Any, up: Any) -> Interval:
     return negative if a.high <= 0 else Interval(mpfr(0), max(negative.high, a.high))
 
 
-def _sign(args: list[Interval], down: Any, up: Any) -> Interval:
+def _sign(args: list[Interval], down: Context, up: Context) -> Interval:
     (a,) = args
     return Interval(mpfr((a.low > 0) - (a.low < 0)), mpfr((a.high > 0) - (a.high < 0)))
 
 
-def _add(args: list[Interval], down: Any, up: Any) -> Interval:
+def _add(args: list[Interval], down: Context, up: Context) -> Interval:
     a, b = args
     return _between(down.add(a.low, b.low), up.add(a.high, b.high), a.above or b.above, a.below or b.below)
 
 
-def _subtract(args: list[Interval], down: Any, up: Any) -> Interval:
+def _subtract(args: list[Interval], down: Context, up: Context) -> Interval:
     a, b = args
     return _between(down.sub(a.low, b.high), up.sub(a.high, b.low), a.above or b.below, a.below or b.above)
 
 
-OPERATIONS: dict[str, Callable[[list[Interval], Any, Any], Interval]] = {
+OPERATIONS: dict[str, Operation] = {
     "+": _add,
     "-": _subtract,
     "*": _corners("mul"),

@@ -119,7 +119,7 @@ class State:
     error_call: Any
     buffer: int
     decimal: decimal.Context
-    gmpy2: Any
+    gmpy2: gmpy2.context
     locale: str
 
     @classmethod

@@ -122,8 +122,8 @@ def _log(x: Array) -> Array:
         return log_of_positive(x)
     found = log_of_positive(np.where((x > 0) & (x < np.inf), x, 1.0))
     found[x == 0] = -np.inf
-    odd = ~(x < np.inf) | (x < 0)
-    found[odd] = np.where(x[odd] > 0, np.inf, np.nan)
+    special = ~(x < np.inf) | (x < 0)
+    found[special] = np.where(x[special] > 0, np.inf, np.nan)
     return found
 
 

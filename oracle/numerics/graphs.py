@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..model.dtypes import FORMATS
 from ..model.errors import OracleError
 from ..model.platforms import CANN, PLATFORMS
 from . import double_double, tables
-from .arithmetic import FLOAT64, NARROW, UNDERFLOWING, Arithmetic
+from .arithmetic import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from .envelopes import is_away_from_zero, is_linear, is_negligible
 from .errorbounds import Loss, larger, losses, plus
 from .expressions import COMPARISONS, ONE, ZERO, Expression, Formula, maximum, place_of, symbol, symbols_of, trace
@@ -24,6 +24,7 @@ from .programs import Values, simulate
 from .traversal import has_rational_way, is_rational, names_of, substitute, walk
 from .widening import castable
 
+T = TypeVar("T")
 Operands = Mapping[str, Values]  # arrays of the output's shape, or numbers, by symbol
 COUNT = "n"  # the symbol of the mean's divisor
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
@@ -315,7 +316,7 @@ def _curved(node: Expression) -> bool:
     return any(n.op == "*" and all(names_of(a) for a in n.args) for n in walk(node))
 
 
-def _of_type(conditions: Mapping[str, Any], dtype: str) -> dict[str, Any]:
+def _of_type(conditions: Mapping[str, Formula], dtype: str) -> dict[str, Formula]:
     """Return the conditions of one dtype by the names of their kernels."""
     split = {name.rpartition(" "): condition for name, condition in conditions.items()}
     return {kernel: condition for (kernel, apart, kind), condition in split.items() if apart and kind == dtype}
@@ -327,7 +328,7 @@ def is_public(name: str) -> bool:
     return any(p.kernel == kernel or p.kernel.startswith(f"{kernel}_") for p in PLATFORMS.values())
 
 
-def named(forms: Mapping[str, Any], kernel: str) -> Any:
+def named(forms: Mapping[str, T], kernel: str) -> T | None:
     """Return what belongs to a SoC's kernel, of a version of CANN where it has one (``950@9.1``): by its name, its
     family's (``tbe_a2_a3``, ``tbe_a2``, ``tbe``), or none; None if there is nothing. ``950@9.1`` counts up to 9.1."""
     name, _, cann = kernel.partition("@")
@@ -353,6 +354,12 @@ def graphs_of(scheme: Elementwise, operands: Operands, soc: str = "", dtype: str
 def changed(operands: Operands, change: Callable[[Array], Array]) -> Operands:
     """Change the operands that are arrays."""
     return {n: change(o) if isinstance(o, np.ndarray) else o for n, o in operands.items()}
+
+
+def mean_loss(operands: Operands, rank: int) -> float:
+    """Return what a mean's divisor may cost a right kernel, relative; 0 without a mean. The divisor may be made of a
+    division per dimension, each off by 2u; 4u are for what else makes a factor of it (docs/bounds.md)."""
+    return (4 + 2 * rank) * FLOAT32.unit if COUNT in operands else 0.0
 
 
 def pick(operands: Operands, index: Any) -> Operands:

@@ -8,24 +8,27 @@ where the formula is rational, by MPFR at growing precision where it is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat, dtype_of
 from .blocks import convert, scratch
 from .codes import has_nan
+from .enclosures import Ends
 from .extremes import highest, lowest
 from .rounding import quantize, round_rational
 
 U = 2.0**-53  # float64's unit roundoff
-Exact = Callable[[tuple[int, ...]], Any]  # a float (exact zero), an mpq, or an iterator of enclosures
+ExactValue: TypeAlias = float | mpq | Iterator[Ends]  # a float: a zero, whose sign counts
+Exact = Callable[[tuple[int, ...]], ExactValue]  # of an element, by its index
 Refine = Callable[[tuple[Array, ...]], tuple[Array, Array, Array]]
 
 
-def round_enclosures(enclosures: Iterator[Any], fmt: FloatFormat) -> float:
-    """Round a number known by ever narrower enclosures (``Ends``); both ends of the last one round alike. A midpoint
+def round_enclosures(enclosures: Iterator[Ends], fmt: FloatFormat) -> float:
+    """Round a number known by ever narrower enclosures; both ends of the last one round alike. A midpoint
     that the number is known to differ from counts as what lies beside it."""
     for low, high, above, below in enclosures:
         rounded = round_rational(low, fmt, above)
@@ -72,10 +75,10 @@ def store_close(value: Array, relative: float, target: Array) -> Array:
         np.copyto(bits, value.view(np.int64), casting="unsafe")  # the last 32 bits: half the bytes
         np.add(bits, np.uint32((band - (1 << 28)) % (1 << 32)), out=bits)
         np.bitwise_and(bits, np.uint32((1 << 29) - 1), out=bits)
-        odd = np.less_equal(bits, np.uint32(2 * band), out=scratch("odd", value.shape, np.bool_))
+        unproven = np.less_equal(bits, np.uint32(2 * band), out=scratch("unproven", value.shape, np.bool_))
         if not lowest(magnitude) > TINY:  # subnormals, and what rounds up from them, drop more bits; exact zeros none
-            odd |= (magnitude <= TINY) & (value != 0)
-        return np.asarray(odd.reshape(-1).nonzero()[0])
+            unproven |= (magnitude <= TINY) & (value != 0)
+        return np.asarray(unproven.reshape(-1).nonzero()[0])
 
 
 def store_between(low: Array, high: Array, target: Array) -> Array:
@@ -106,32 +109,32 @@ def narrow(single: Array, target: Array, band: int = 1) -> Array:
     work = scratch("work", single.shape, np.uint32)
     np.subtract(bits, np.uint32((1 << (spare - 1)) - band), out=work)
     np.bitwise_and(work, np.uint32((1 << spare) - 1), out=work)
-    odd: Array = np.less_equal(work, np.uint32(2 * band), out=scratch("odd", single.shape, np.bool_))
+    unproven: Array = np.less_equal(work, np.uint32(2 * band), out=scratch("unproven", single.shape, np.bool_))
     if half:
-        _narrow_half(single, code, odd, work, band)
+        _narrow_half(single, code, unproven, work, band)
     else:
         np.add(bits, np.uint32(0x8000), out=work)
         np.right_shift(work, np.uint32(16), out=work)
         np.copyto(code, work, casting="same_kind")
         if has_nan(single):
-            odd |= np.isnan(single)
-    return odd
+            unproven |= np.isnan(single)
+    return unproven
 
 
-def _narrow_half(single: Array, code: Array, odd: Array, work: Array, band: int) -> None:
+def _narrow_half(single: Array, code: Array, unproven: Array, work: Array, band: int) -> None:
     bits = single.view(np.uint32)
     magnitude = np.bitwise_and(bits, np.uint32(0x7FFFFFFF), out=work)
     smallest, largest = lowest(magnitude), highest(magnitude)
     small = np.flatnonzero(magnitude < np.uint32(113 << 23)) if smallest < 113 << 23 else None
     if largest >= 143 << 23:  # 65536 and above, infinities, NaN
-        odd |= magnitude >= np.uint32(143 << 23)
+        unproven |= magnitude >= np.uint32(143 << 23)
     np.subtract(magnitude, np.uint32((112 << 23) - 0x1000), out=magnitude)
     np.right_shift(magnitude, np.uint32(13), out=magnitude)
     if small is not None:  # subnormals are multiples of 2^-24; an ULP of float32 is below 2^-13 of that
         scaled = np.abs(single.reshape(-1)[small]) * np.float32(2.0**24)
         whole = np.rint(scaled)
         magnitude.reshape(-1)[small] = whole
-        odd.reshape(-1)[small] = np.abs(scaled - whole) > np.float32(0.5 - band * 2.0**-12)
+        unproven.reshape(-1)[small] = np.abs(scaled - whole) > np.float32(0.5 - band * 2.0**-12)
     sign = np.right_shift(bits, np.uint32(16), out=scratch("sign", single.shape, np.uint32))
     np.bitwise_and(sign, np.uint32(0x8000), out=sign)
     np.bitwise_or(sign, magnitude, out=sign)

@@ -5,23 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from gmpy2 import mpfr, mpq
 
 from .expressions import Expression
+
+Number: TypeAlias = mpq | mpfr  # mpfr: infinite or NaN
 
 
 class Undefined(ArithmeticError):
     """The formula has no real value: a division by zero, a logarithm of a negative number."""
 
 
-def numbers(operands: Mapping[str, float]) -> dict[str, Any]:
+def numbers(operands: Mapping[str, float]) -> dict[str, Number]:
     """Return operands as rationals, infinite and NaN ones as what compares like them."""
     return {name: mpq(value) if math.isfinite(value) else mpfr(value) for name, value in operands.items()}
 
 
-_RATIONAL: dict[str, Callable[..., Any]] = {
+_RATIONAL: dict[str, Callable[..., Number | bool]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -40,9 +42,10 @@ _RATIONAL: dict[str, Callable[..., Any]] = {
 }
 
 
-def rational(root: Expression, operands: Mapping[str, Any]) -> Any:
-    """Return the exact value of a rational graph as an mpq. Raises Undefined for a division by zero."""
-    values: dict[int, Any] = {}
+def rational(root: Expression, operands: Mapping[str, Number]) -> Any:
+    """Return the exact value of a rational graph: a Number, or of a condition whether it holds. Raises Undefined for a
+    division by zero."""
+    values: dict[int, Number | bool] = {}
 
     def value(node: Expression) -> Any:
         """Only the branch that is chosen is looked at: the other one may divide by zero."""

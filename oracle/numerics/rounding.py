@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from gmpy2 import mpq
 
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
@@ -148,7 +149,7 @@ def widen(values: Array) -> Array:
         return np.asarray(values.astype(np.float64))
 
 
-def round_rational(exact: Any, fmt: FloatFormat, beyond: int = 0) -> float:
+def round_rational(exact: mpq, fmt: FloatFormat, beyond: int = 0) -> float:
     """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0. ``beyond``:
     1 and -1 for a number that is larger or smaller than the rational by less than any other: no tie."""
     if exact == 0:

@@ -23,7 +23,7 @@ from .blocks import blocks
 from .envelopes import is_linear
 from .errorbounds import SECOND_ORDER
 from .expressions import ZERO
-from .graphs import COUNT, Elementwise, Graphs, Operands, cast, changed, graphs_of, pick
+from .graphs import Elementwise, Graphs, Operands, cast, changed, graphs_of, mean_loss, pick
 from .programs import program, simulate
 from .proof import U
 from .rationals import Undefined, numbers, rational
@@ -236,7 +236,7 @@ class _Rows:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
         rounded to the kernel's type before it is summed, in any order."""
         lost = self.graphs.bound(FLOAT32)
-        mean = 6 * UNIT if COUNT in self.operands else 0.0
+        mean = mean_loss(self.operands, 1)
         error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
         for part, shape in self.parts():
             roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow, self.graphs.departure)
@@ -272,11 +272,11 @@ class _Rows:
         (reach,) = program(self.graphs.reach)(part, shape)
         special = [~np.isfinite(v) for v in part.values() if isinstance(v, np.ndarray)]
         most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - 2.0**-10)
-        odd = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
-        if odd.any():
-            few = cast(pick(part, odd), np.float32)
+        where = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
+        if where.any():
+            few = cast(pick(part, where), np.float32)
             answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
             if self.graphs.native is not None:
                 answers.append(self.graphs.natively(few, {}).astype(np.float32))
-            found[odd] |= classes_differ([np.broadcast_to(a, (odd.sum(), shape[1])) for a in answers]).any(axis=-1)
+            found[where] |= classes_differ([np.broadcast_to(a, (where.sum(), shape[1])) for a in answers]).any(axis=-1)
         return found

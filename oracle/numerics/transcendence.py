@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gmpy2 import mpq
 
 from .expressions import ARITHMETIC, Expression
-from .rationals import Undefined, numbers, rational
+from .rationals import Number, Undefined, numbers, rational
 from .traversal import is_rational
 
 _Rational = type(mpq())
 _ONE = {mpq(0): mpq(1)}
 BITS = 1250  # of numerators and denominators before powers of e that are compared by their exponents alone
 FAR = 5000  # an exponent so far above another that e to it is larger, whatever numbers of BITS stand before them
-Sum = dict[Any, Any]  # numbers, none of them 0, by the q of their e^q
+Sum = dict[mpq, mpq]  # numbers, none of them 0, by the q of their e^q
 
 
 class _Otherwise(Exception):
@@ -35,7 +35,7 @@ class _Fraction(NamedTuple):
     below: Sum
 
 
-def nearest(root: Expression, given: Mapping[str, float]) -> tuple[Any, int] | None:
+def nearest(root: Expression, given: Mapping[str, float]) -> tuple[mpq, int] | None:
     """Return the rational that the value of a formula is, and 0; or that it lies next to, closer than any format tells,
     and on which side: 1 above, -1 below. None: there is no such, or the formula is made otherwise than by + - * / of
     rationals and of e^x, expm1 or tanh of rationals."""
@@ -54,10 +54,10 @@ def nearest(root: Expression, given: Mapping[str, float]) -> tuple[Any, int] | N
     return value, 1 if (rest[near] > 0) is (below[q] > 0) else -1
 
 
-def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> Any | None:
-    """Return the sum of a formula's values at many operands as an mpq where it is rational. None: it is irrational, or
+def rational_sum(root: Expression, terms: Iterable[Mapping[str, float]]) -> mpq | None:
+    """Return the sum of a formula's values at many operands where it is rational. None: it is irrational, or
     its terms are made otherwise or with a denominator that is a sum."""
-    total: Counter[Any] = Counter()
+    total: Counter[mpq] = Counter()
     try:
         for given in terms:
             above, below = _fraction(root, numbers(given), {})
@@ -76,14 +76,14 @@ def _is_ruled(total: Sum) -> bool:
     return max(sizes) < BITS and all(q - other > FAR for other in others)
 
 
-def _fraction(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Fraction]) -> _Fraction:
+def _fraction(node: Expression, known: Mapping[str, Number], made: dict[Expression, _Fraction]) -> _Fraction:
     """The value of a node, on the way that its conditions take."""
     if node not in made:
         made[node] = _of(node, known, made)
     return made[node]
 
 
-def _of(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Fraction]) -> _Fraction:
+def _of(node: Expression, known: Mapping[str, Number], made: dict[Expression, _Fraction]) -> _Fraction:
     if is_rational(node):
         return _Fraction(_added({}, {mpq(0): _number(node, known)}), _ONE)
     if node.op == "where" and is_rational(node.args[0]):
@@ -104,14 +104,14 @@ def _of(node: Expression, known: Mapping[str, Any], made: dict[Expression, _Frac
     return _reduced(_added(_multiplied(a, d), _multiplied(c, b), factor), _multiplied(b, d))
 
 
-def _number(node: Expression, known: Mapping[str, Any]) -> Any:
+def _number(node: Expression, known: Mapping[str, Number]) -> mpq:
     value = rational(node, known)
     if not isinstance(value, _Rational):  # infinite, NaN
         raise _Otherwise
     return value
 
 
-def _power(node: Expression, known: Mapping[str, Any]) -> _Fraction:
+def _power(node: Expression, known: Mapping[str, Number]) -> _Fraction:
     """e^q, e^q - 1, or (e^2q - 1) / (e^2q + 1)."""
     if not is_rational(node.args[0]):
         raise _Otherwise
@@ -133,7 +133,7 @@ def _reduced(above: Sum, below: Sum) -> _Fraction:
     return _Fraction(_multiplied(above, {-q: 1 / number}), _ONE)
 
 
-def _added(a: Sum, b: Sum, factor: Any = 1) -> Sum:
+def _added(a: Sum, b: Sum, factor: mpq | int = 1) -> Sum:
     """a + factor b."""
     total = Counter(a)
     for q, number in b.items():
@@ -142,7 +142,7 @@ def _added(a: Sum, b: Sum, factor: Any = 1) -> Sum:
 
 
 def _multiplied(a: Sum, b: Sum) -> Sum:
-    total: Counter[Any] = Counter()
+    total: Counter[mpq] = Counter()
     for p, one in a.items():
         for q, other in b.items():
             total[p + q] += one * other

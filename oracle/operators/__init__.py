@@ -6,7 +6,8 @@ import sys
 from types import ModuleType
 
 from .api import bind, compute, golden, operator, operators, reference, references, validate, writes
-from .operator import Aten, KernelName, Operator, Result
+from .elsewhere import Aten, KernelName
+from .operator import Operator, Result
 from .reference import Reference
 from .registry import OPERATORS
 

@@ -39,7 +39,8 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator
 from .parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
 from .promotion import promoted_type
 

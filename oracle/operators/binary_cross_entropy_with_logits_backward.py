@@ -39,7 +39,8 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, torch_npu
+from .elsewhere import Aten, KernelName, MindSpore, torch_npu
+from .operator import Operator
 from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, output, reduction, tensor
 from .promotion import promoted_type
 

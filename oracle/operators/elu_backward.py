@@ -31,7 +31,8 @@ from .checks import (
     same_shape,
     scalar_casts,
 )
-from .operator import Arguments, Aten, KernelName, Operator, float32
+from .elsewhere import Aten, KernelName
+from .operator import Arguments, Operator, float32
 from .parameters import MAIN, SAME, flag, number, output, tensor
 
 SCALARS = ("alpha", "scale", "inputScale")

@@ -29,7 +29,8 @@ from .checks import (
     same_format,
     same_shape,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, torch_npu
+from .elsewhere import Aten, KernelName, MindSpore, torch_npu
+from .operator import Operator
 from .parameters import MAIN, SAME, output, tensor
 
 SLOPE = ratio(1702, 1000)

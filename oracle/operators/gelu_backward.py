@@ -33,7 +33,8 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator
 from .parameters import MAIN, MUTUAL, output, tensor
 from .promotion import promoted_type
 

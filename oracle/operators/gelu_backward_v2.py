@@ -26,8 +26,9 @@ from ..numerics.expressions import PI, Expression, erf, erfc, exp, maximum, mini
 from ..numerics.graphs import Elementwise, Form
 from . import gelu_backward
 from .checks import Args, Checks, broadcast_together, check, ends_if_empty, max_rank, not_null, promotes
+from .elsewhere import Aten, KernelName, MindSpore, differentiated, torch_npu
 from .gelu_backward import INPUTS, TYPES
-from .operator import Aten, KernelName, MindSpore, Operator, differentiated, torch_npu
+from .operator import Operator
 from .parameters import MAIN, MUTUAL, choice, output, tensor
 from .promotion import promoted, promoted_type
 

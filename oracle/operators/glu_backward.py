@@ -39,7 +39,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator
+from .elsewhere import Aten, KernelName
+from .operator import Arguments, Operator
 from .parameters import HALF, MAIN, axis, output, tensor
 
 

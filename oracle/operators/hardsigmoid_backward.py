@@ -28,7 +28,8 @@ from .checks import (
     not_null,
     same_shape,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator
 from .parameters import MAIN, SAME, output, tensor
 from .promotion import promoted_type
 

@@ -19,7 +19,8 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, equal, is_nan, ratio, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
-from .operator import Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator
 from .parameters import MAIN, SAME, output, tensor
 
 

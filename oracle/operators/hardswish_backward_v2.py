@@ -27,8 +27,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
+from .elsewhere import Aten, KernelName
 from .hardswish_backward import middle
-from .operator import Aten, KernelName, Operator
+from .operator import Operator
 from .parameters import MAIN, SAME, output, tensor
 
 

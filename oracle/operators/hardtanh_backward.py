@@ -31,7 +31,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
+from .elsewhere import Aten, KernelName, MindSpore, differentiated
+from .operator import Arguments, Operator
 from .parameters import MAIN, SAME, number, output, tensor
 
 

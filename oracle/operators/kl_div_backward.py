@@ -41,7 +41,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, Operator, torch_npu
+from .elsewhere import Aten, KernelName, torch_npu
+from .operator import Arguments, Operator
 from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, flag, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")

@@ -33,7 +33,8 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, common_size, torch_npu
+from .elsewhere import Aten, KernelName, MindSpore, common_size, torch_npu
+from .operator import Operator
 from .parameters import MAIN, MEAN, MUTUAL, REDUCTIONS, output, reduction, tensor
 from .promotion import promoted_type
 

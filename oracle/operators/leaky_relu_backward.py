@@ -31,7 +31,8 @@ from .checks import (
     scalar_in,
     source_only,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, differentiated
+from .elsewhere import Aten, KernelName, MindSpore, differentiated
+from .operator import Operator
 from .parameters import MAIN, MUTUAL, flag, number, output, tensor
 from .promotion import promoted_type
 

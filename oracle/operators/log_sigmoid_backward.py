@@ -28,7 +28,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, differentiated
+from .elsewhere import Aten, KernelName, MindSpore, differentiated
+from .operator import Operator
 from .parameters import MAIN, SAME, UNREAD, output, tensor
 
 

@@ -43,7 +43,8 @@ from .checks import (
     source_only,
     source_unless,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Arguments, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
 
 SMALLEST = 2.0**-126  # e^output below it is flushed to zero where the SoC's exp does so
@@ -98,18 +99,18 @@ def kernel_error(
     lost_product = (FLOAT32.accuracy["exp"] + 2) * UNIT * product + least * np.abs(total)
     error = e * lost_row * (1 + 2.0**-10) + lost_product + UNIT * np.abs(v) + QUANTUM
     largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + product, e))
-    odd = ~((largest < LARGEST * (1 - 2.0**-10)) & np.isfinite(total))
+    extreme = ~((largest < LARGEST * (1 - 2.0**-10)) & np.isfinite(total))
     unspecified = np.zeros(v.shape, bool)
-    if odd.any():
-        error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
+    if extreme.any():
+        error[extreme] = np.where(np.isfinite(error[extreme]), error[extreme], 0)
         single = {"g": g, "y": y, "total": total}
-        few = {name: np.broadcast_to(t, v.shape)[odd].astype(np.float32) for name, t in single.items()}
+        few = {name: np.broadcast_to(t, v.shape)[extreme].astype(np.float32) for name, t in single.items()}
         forms = [
             simulate(GRAPH, few, np.float32, flushing=mode, same_bits=True) for mode in {frozenset[str](), flushing}
         ]
         unclear = (~np.isnan(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
-        unclear = np.broadcast_to(unclear, v.shape)[odd]
-        unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | unclear
+        unclear = np.broadcast_to(unclear, v.shape)[extreme]
+        unspecified[extreme] = classes_differ([*forms, v[extreme].astype(np.float32)]) | unclear
     return error, unspecified, None
 
 

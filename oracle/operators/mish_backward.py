@@ -33,7 +33,8 @@ from .checks import (
     not_null,
     source_only,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, differentiated
+from .elsewhere import Aten, KernelName, MindSpore, differentiated
+from .operator import Operator
 from .parameters import MAIN, MUTUAL, output, tensor
 from .promotion import promoted_type
 

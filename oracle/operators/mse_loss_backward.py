@@ -30,7 +30,8 @@ from .checks import (
     same_dtype,
     source_only,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, common_room
+from .elsewhere import Aten, KernelName, MindSpore, common_room
+from .operator import Operator
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")

@@ -136,17 +136,17 @@ def kernel_error(g: Array, w: Array, total: Any, v: Array, flushes: bool = False
     error = np.abs(v) * (4 * UNIT) + QUANTUM * (np.abs(w) + 1 + least)
     finite = np.isfinite(v) & np.isfinite(error)
     steps = np.maximum(np.maximum(scale, weighed), np.abs(g * w))
-    odd = (steps >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
-    odd |= np.isinf(w) & (scale < TINY)  # infinity times a quotient that may underflow to zero
-    odd |= np.isinf(g) & (weighed > 0) & (weighed < TINY) & (total is not ONE)
+    unspecified = (steps >= LARGEST) & (np.abs(v) < 2 * LARGEST) & finite
+    unspecified |= np.isinf(w) & (scale < TINY)  # infinity times a quotient that may underflow to zero
+    unspecified |= np.isinf(g) & (weighed > 0) & (weighed < TINY) & (total is not ONE)
     error[~finite] = 0
     exact = single(scale) & single(weighed) & single(g * w) & single(v)
     if flushes and total is not ONE:  # a quotient, or an operand of it, that is subnormal is 0
         small = (scale < TINY) | (np.abs(g) < TINY)
         error, exact = error + np.where(small & np.isfinite(v), np.abs(v), 0), exact & ~small
-        odd |= (0 < np.abs(total) < TINY) | (small & np.isinf(w))
+        unspecified |= (0 < np.abs(total) < TINY) | (small & np.isinf(w))
     exact &= np.abs(np.frexp(np.float64(total))[0]) == 0.5
-    return error, odd, exact
+    return error, unspecified, exact
 
 
 TINY = 2.0**-125  # below it a float32 quotient may lose more than its rounding

@@ -33,8 +33,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
+from .elsewhere import Aten, KernelName
 from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
-from .operator import Aten, KernelName, Operator
+from .operator import Operator
 from .parameters import (
     CLASS_INDEX,
     MAIN,

@@ -31,8 +31,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
+from .elsewhere import Aten, KernelName, MindSpore
 from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
-from .operator import Aten, KernelName, MindSpore, Operator
+from .operator import Operator
 from .parameters import (
     CLASS_INDEX,
     MAIN,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,9 +17,11 @@ from ..numerics.graphs import Elementwise
 from ..numerics.sink import Sink
 from ..numerics.traversal import names_of
 from .checks import Args, Checks, broadcast_shape
+from .elsewhere import Aten, KernelName, MindSpore
 from .parameters import MAIN, MEAN, MUTUAL, Attributes, Parameter, Role, Shape
 from .promotion import promoted
 
+BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
 Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
 
 
@@ -45,92 +46,8 @@ class Evaluation(Protocol):
 
 
 @dataclass(frozen=True)
-class KernelName:
-    """The kernel behind an operator, as ATK and TTK name it.
-
-    ``inputs``: aclnn names in the kernel's order. ``attributes``: the aclnn attribute behind each of the kernel's, and
-    its value where it is left out.
-    """
-
-    name: str
-    inputs: tuple[str, ...]
-    attributes: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Aten:
-    """PyTorch's function for an operator.
-
-    ``call``: called with ``torch.ops.aten`` and the call's tensors and attributes by aclnn name; None where only
-    torch_npu has a function. ``expanded``: inputs that aten wants in the main operand's shape. ``index_types``: dtypes
-    of class indices it takes. ``npu``: the call for torch_npu where that differs. ``mixed``: whether it takes inputs of
-    different float types. ``departs``: on the CPU PyTorch's float32 loses more than a right kernel may, or answers
-    otherwise at special values and limits (cases/expectations/torch.yaml says where).
-    """
-
-    call: Callable[[Any, Mapping[str, Any]], Any] | None
-    expanded: tuple[str, ...] = ()
-    index_types: tuple[str, ...] = ("int64", "uint8")
-    npu: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    mixed: bool = False
-    departs: bool = False
-
-
-@dataclass(frozen=True)
-class MindSpore:
-    """MindSpore's function for an operator.
-
-    ``primitive``: called with the module of its generated primitives and the call's tensors and attributes by aclnn
-    name; None where it has no such gradient primitive. ``composed``: called with the package ``mindspore`` where the
-    device has no kernel for that primitive: how MindSpore's own differentiation goes there. Both get inputs that
-    broadcast in the output's shape: a CPU kernel reads past the end of a smaller one. ``index_types``: dtypes of class
-    indices it takes. ``mixed``: whether it takes inputs of different float types. ``scalar_gradient``: whether it
-    reads one value of the gradient under a reduction. ``ranks``: those of the main operand that a CPU's kernel knows;
-    None: all.
-    """
-
-    primitive: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    composed: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    index_types: tuple[str, ...] = ("int32", "int64")
-    mixed: bool = False
-    scalar_gradient: bool = False
-    ranks: tuple[int, ...] | None = None
-
-
-def differentiated(ms: Any, function: Callable[[Any], Any], x: Any, gradient: Any) -> Any:
-    """Return what MindSpore's own differentiation of a function makes of a gradient, at x."""
-    return ms.vjp(function, x)[1](gradient)[0]
-
-
-def common_shape(a: Mapping[str, Any], names: Iterable[str]) -> Shape:
-    """Return the shape that some tensors broadcast to."""
-    return np.broadcast_shapes(*(tuple(a[name].shape) for name in names))
-
-
-def common_size(a: Mapping[str, Any], names: Iterable[str]) -> int:
-    """Return the number of elements of that shape."""
-    return math.prod(common_shape(a, names))
-
-
-def common_room(a: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return a result for aten to fill, of the shape that some tensors broadcast to: aten's own has the shape of self,
-    and is resized with a warning to standard error per call."""
-    return a["self"].new_empty(common_shape(a, names))
-
-
-def torch_npu(name: str) -> Any:
-    """Return one of torch_npu's own operators, which aten does not have."""
-    import torch
-
-    return getattr(torch.ops.npu, name)
-
-
-@dataclass(frozen=True)
 class Result:
-    """What is its own of an output beside the first.
-
-    ``shape``: its shape, of inputs that have one. ``computes``, ``terms``, ``kept``: as the operator's.
-    """
+    """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first."""
 
     shape: Callable[[Arguments], Shape]
     computes: Elementwise | Evaluation
@@ -142,46 +59,76 @@ class Result:
 class Operator:
     """One aclnn operator: everything that is particular to it.
 
-    ``parameters``: in the order of GetWorkspaceSize. ``documented``: SoCs the documents list. ``checks``: those of
-    GetWorkspaceSize. ``empty``: the inputs whose emptiness ends a call that passed them, nothing written.
-    ``computes``: an :class:`Elementwise` formula with its kernels' orders, or an :class:`Evaluation`. ``kernel_type``:
-    what the host rounds a result to before the cast to the output; the main operand's dtype unless it says otherwise.
-    ``points``: operand values, by symbol, near which the formula or a kernel changes its way. ``mean``: what a mean
-    divides by; the number of the main operand's elements unless it says otherwise. ``scalars``: numbers that the host
-    makes of the attributes for the kernel, by symbol. ``like``: the input whose dtype the output has unless a call says
-    otherwise. ``terms``: the shape of the formula's values, where those that share an element of the output are summed;
-    ``kept``: the output's shape in their axes, 1 along those that are summed, if it is not simply aligned at the right.
-    ``further``: the outputs beside the first, by name. ``undefined``: why what a call does that passes the checks is
-    not known; its output is a TensorSpec. ``changed``: the versions of CANN since which a check answers otherwise.
-    ``demands``: what the document demands and the host does not check. ``source``: the file of the host's checks.
+    What its functions get of a call are tensors (arrays, or descriptions of them) and attributes, by aclnn name.
     """
 
+    #: The aclnn name, as ``aclnnSoftmaxBackward``.
     name: str
+    #: In the order of GetWorkspaceSize.
     parameters: tuple[Parameter, ...]
+    #: The SoCs that the documents list.
     documented: tuple[str, ...]
+    #: The checks of GetWorkspaceSize in the source's order.
     checks: Callable[[Args, Platform], Checks]
+    #: The inputs whose emptiness ends a call that passed the checks, nothing written.
     empty: tuple[str, ...]
+    #: The first output's formula with its kernels' orders, or an :class:`Evaluation` of what is not elementwise.
     computes: Elementwise | Evaluation
-    kernel_type: Callable[[Arguments, Platform], str] | None = None
-    points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    mean: Callable[[Arguments], int] | None = None
-    scalars: Callable[[Arguments], Mapping[str, float]] | None = None
-    like: str = ""
-    undefined: Callable[[Arguments], str | None] | None = None
-    terms: Callable[[Arguments], Shape] | None = None
-    kept: Callable[[Arguments], Shape] | None = None
-    further: Mapping[str, Result] = field(default_factory=dict)
-    shape: Callable[[Arguments], Shape] | None = None  # of the output, where it is not the main operand's
-    whole: Operator | None = None  # of what this is one output alone,
-    written: str = ""  # and which; the first where it is empty
-    changed: tuple[str, ...] = ()
+
+    # Further rules of the host.
+
+    #: What the document demands and the host does not check.
     demands: Callable[[Args, Platform], Checks] | None = None
+    #: Why nobody knows what a call does that passes the checks, else None. It gets the output's TensorSpec too.
+    undefined: Callable[[Arguments], str | None] | None = None
+    #: The versions of CANN since which a check answers otherwise.
+    changed: tuple[str, ...] = ()
+    #: The file of the host's checks.
     source: str = ""
+
+    # The first output, where it is not of the main operand's shape and dtype (or of the common ones of MUTUAL inputs).
+
+    #: Its shape.
+    shape: Callable[[Arguments], Shape] | None = None
+    #: The input whose dtype it has unless a call says otherwise.
+    like: str = ""
+    #: The dtype that the host rounds a result to before the cast to the output; without it the main operand's.
+    kernel_type: Callable[[Arguments, Platform], str] | None = None
+
+    # What goes into the formula beside the operands, and where it changes.
+
+    #: What a mean divides by; without it the number of the main operand's elements.
+    mean: Callable[[Arguments], int] | None = None
+    #: Numbers that the host makes of the attributes for the kernel, by symbol.
+    scalars: Callable[[Arguments], Mapping[str, float]] | None = None
+    #: Operand values, by symbol, near which the formula or a kernel changes its way; cases visit them.
+    points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    # Sums: the formula gives more values than the output has elements.
+
+    #: The shape of the formula's values, where those that share an element of the output are summed.
+    terms: Callable[[Arguments], Shape] | None = None
+    #: The output's shape in their axes, 1 along those that are summed; without it the output lies at the right.
+    kept: Callable[[Arguments], Shape] | None = None
+
+    # Several outputs.
+
+    #: The outputs beside the first, by name.
+    further: Mapping[str, Result] = field(default_factory=dict)
+    #: The operator that has all outputs, where this one stands for one of them alone (see ``each``).
+    whole: Operator | None = None
+    #: The output that this one stands for. Empty: the first.
+    written: str = ""
+
+    # What it is elsewhere, and where the page comes from.
+
     kernel: KernelName | None = None
     aten: Aten | None = None
     mindspore: MindSpore | None = None
+    #: Returns the wrong and right kernels that stand with a page from outside; this package's are in ``published/``.
     published: Callable[[], Iterable[Any]] | None = None
-    origin: str = "aclnn-oracle"  # which package it comes from
+    #: The package or option that brought the page.
+    origin: str = BUILT_IN
 
     # ---- names ----
 
@@ -190,8 +137,14 @@ class Operator:
         """The name in case ids and files: ``softmax_backward`` of ``aclnnSoftmaxBackward``."""
         return slug_of(self.name)
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether its page is one of this package's."""
+        return self.origin == BUILT_IN
+
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:
+        """The parameters by their aclnn names."""
         return {p.name: p for p in self.parameters}
 
     def names(self, *kinds: str) -> tuple[str, ...]:
@@ -200,6 +153,7 @@ class Operator:
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, the first one first."""
         return self.names("output")
 
     @cached_property

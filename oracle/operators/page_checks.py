@@ -18,7 +18,8 @@ from ..model.platforms import CANN, PLATFORMS
 from ..numerics.expressions import Formula, place_of, symbols_of, trace
 from ..numerics.graphs import COUNT, Elementwise, Form, is_public
 from ..numerics.traversal import names_of
-from .operator import Aten, KernelName, MindSpore, Operator, Result
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator, Result
 from .page_functions import guarded, try_out
 from .parameters import MAIN, Parameter, Role
 

@@ -39,7 +39,8 @@ from .checks import (
     same_shape,
     source_unless,
 )
-from .operator import Aten, Operator, Result
+from .elsewhere import Aten
+from .operator import Operator, Result
 from .parameters import BROADCAST, MAIN, PER_CHANNEL, Shape, output, tensor
 
 INPUTS = ("gradOutput", "self", "weight")

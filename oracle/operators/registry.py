@@ -95,7 +95,7 @@ class Registry(Mapping[str, Operator]):
         found = _imported(text, origin)
         module = sys.modules[text.partition(":")[0]]
         known = self._found.get(found.name)
-        if known is not None and known.origin != "aclnn-oracle" and self._folders.get(found.name) == _folder(module):
+        if known is not None and not known.is_built_in and self._folders.get(found.name) == _folder(module):
             return known  # named twice
         from .page_checks import accepted  # the pages of this package need none of it
 

@@ -33,7 +33,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator
 from .parameters import MAIN, SAME, output, tensor
 
 SCALE = Fraction("1.0507009873554804934193349852946")

@@ -30,7 +30,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator
 from .parameters import MAIN, MUTUAL, output, tensor
 from .promotion import promoted_type
 

@@ -33,7 +33,8 @@ from .checks import (
     not_null,
     promotes,
 )
-from .operator import Aten, KernelName, Operator, common_room, float32
+from .elsewhere import Aten, KernelName, common_room
+from .operator import Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, reduction, tensor
 from .promotion import promoted_type
 

@@ -21,7 +21,8 @@ from ..model.platforms import Platform
 from ..numerics.expressions import Expression, exp, is_finite, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import Args, Checks, broadcast_together, dtype_in, ends_if_empty, float_types, max_rank, not_null
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, common_size
+from .elsewhere import Aten, KernelName, MindSpore, common_size
+from .operator import Arguments, Operator
 from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
 from .promotion import promoted_type
 

@@ -38,7 +38,8 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Arguments, Operator
 from .parameters import MAIN, SAME, axis, output, tensor
 
 SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
@@ -85,12 +86,12 @@ def kernel_error(
     most, finite = highest(size), np.isfinite(total)
     if not (highest(g_size) + most < limit and most * highest(y_size) < limit and finite.all()):
         largest = np.maximum.reduce(np.broadcast_arrays(size, g_size + size, size * y_size))
-        odd = ~((largest < limit) & finite)
-        error[odd] = np.where(np.isfinite(error[odd]), error[odd], 0)
-        single = [np.broadcast_to(t, v.shape)[odd].astype(np.float32) for t in (g, y, total)]
+        extreme = ~((largest < limit) & finite)
+        error[extreme] = np.where(np.isfinite(error[extreme]), error[extreme], 0)
+        single = [np.broadcast_to(t, v.shape)[extreme].astype(np.float32) for t in (g, y, total)]
         forms = [form(*single) for form in FORMS.values()]
-        overflow = np.broadcast_to(~np.isnan(total) & (size >= LARGEST), v.shape)[odd]
-        unspecified[odd] = classes_differ([*forms, v[odd].astype(np.float32)]) | overflow
+        overflow = np.broadcast_to(~np.isnan(total) & (size >= LARGEST), v.shape)[extreme]
+        unspecified[extreme] = classes_differ([*forms, v[extreme].astype(np.float32)]) | overflow
     return error, unspecified, exactly(g, y, size) if length <= SHORT else None
 
 

@@ -29,7 +29,8 @@ from .checks import (
     same_shape,
     source_unless,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, differentiated
+from .elsewhere import Aten, KernelName, MindSpore, differentiated
+from .operator import Arguments, Operator
 from .parameters import MAIN, SAME, number, output, tensor
 
 TENSORS = ("gradOutput", "self", "gradInput")

@@ -29,7 +29,8 @@ from .checks import (
     not_null,
     same_dtype,
 )
-from .operator import Arguments, Aten, KernelName, MindSpore, Operator, float32
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Arguments, Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("gradOutput", "self")

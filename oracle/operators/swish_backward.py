@@ -29,7 +29,8 @@ from .checks import (
     same_shape,
     scalar_casts,
 )
-from .operator import KernelName, Operator
+from .elsewhere import KernelName
+from .operator import Operator
 from .parameters import MAIN, SAME, number, output, tensor
 
 TYPES = ("float16", "float32", "bfloat16")

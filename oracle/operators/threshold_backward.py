@@ -32,7 +32,8 @@ from .checks import (
     same_dtype,
     source_unless,
 )
-from .operator import Aten, KernelName, MindSpore, Operator, float32
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator, float32
 from .parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("self", "gradOutput")

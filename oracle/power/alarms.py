@@ -47,7 +47,7 @@ def run_right(share: Share, answer: Answer) -> None:
 def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
     """Judge one case. A reference depends on the SoC by kernel type and by what is flushed, and is made once."""
     inputs, specs = make_inputs(case, seed=share.settings.seed)
-    made: dict[Any, Mapping[str, Reference]] = {}
+    made: dict[tuple[str, frozenset[str]], Mapping[str, Reference]] = {}
     computed: dict[str, Computed] = {}
     for soc in (s for s in share.socs if not case.soc or s in case.soc):
         settings = replace(share.settings, soc=soc)

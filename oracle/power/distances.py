@@ -7,7 +7,7 @@ or clamped: their difference over the larger of them. The places are read from t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -185,7 +185,7 @@ def _values(places: Array, dtype: str) -> Array:
         return np.asarray(bits.astype(f"u{kind.itemsize}").view(kind).astype(np.float64))
 
 
-def _equal(measure: Any, grid: Array) -> Array:
+def _equal(measure: Callable[[Array], Array], grid: Array) -> Array:
     """Return the places next to which a measure changes its sign."""
     values = measure(grid)
     change = np.flatnonzero((values[:-1] < 0) & (values[1:] > 0) | (values[:-1] > 0) & (values[1:] < 0))

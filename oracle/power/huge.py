@@ -26,8 +26,8 @@ from ..runner.settings import Settings
 
 @dataclass
 class Score:
-    """``noticed``: the first case that notices each kernel, and why. ``flagged``: why a right answer fails a case.
-    ``skipped``: why a case was not run."""
+    """What the kernels that were ``tried`` came to. ``noticed``: the first case that notices each, and why.
+    ``flagged``: why a right answer fails a case. ``skipped``: why a case was not run."""
 
     tried: list[Wrapping] = field(default_factory=list)
     noticed: dict[str, tuple[str, str]] = field(default_factory=dict)  # by the kernel's operator and name

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import Any
 
 from ..reporting.markdown import code, table
 from ..reporting.markdown import escape as plain
+from .summary import Noticed, OfClass, Summary
 from .supplied import Finding, Result
 
-Data = dict[str, Any]
 Table = tuple[list[str], list[list[str]]]  # head and rows
 SHOWN = 40  # survivors and alarms shown; the JSON has all
 
 
-def percent(share: Data) -> str:
+def percent(share: Noticed | OfClass) -> str:
     """``12 / 13 (92.3 %)``."""
     if not share["all"]:
         return "-"
@@ -28,7 +27,7 @@ def _percent(part: int, whole: int) -> str:
     return f"{value:.0f} %" if part in (0, whole) else f"{min(max(value, 0.1), 99.9):.1f} %"
 
 
-def sentence(data: Data) -> str:
+def sentence(data: Summary) -> str:
     """The score in one sentence."""
     total, published = data["total"], data["published"]
     state = "" if data["complete"] else f" Interrupted: {data['unfinished']} parts were not finished."
@@ -49,7 +48,7 @@ def sentence(data: Data) -> str:
     )
 
 
-def _operators(data: Data) -> Table:
+def _operators(data: Summary) -> Table:
     head = ["operator", "cases", "kernels of published defects", "generated mutants", "equivalent", "false alarms"]
     rows = [
         [
@@ -65,17 +64,17 @@ def _operators(data: Data) -> Table:
     return head, rows
 
 
-def _classes(data: Data) -> Table:
+def _classes(data: Summary) -> Table:
     return ["class", "what", "noticed"], [[c["class"], c["what"], percent(c)] for c in data["classes"]]
 
 
-def _layers(data: Data) -> Table:
+def _layers(data: Summary) -> Table:
     at = "by any case" if data["full_matrix"] else "by the first case that notices"
     head = ["layer", f"notices, {at}", "alone"]
     return head, [[x["layer"], str(x["noticed"]), str(x["alone"])] for x in data["layer_detections"]]
 
 
-def _families(data: Data) -> Table:
+def _families(data: Summary) -> Table:
     earned = data["earned"]
     what = "notices" if earned["complete"] else "first to notice"
     rows = [
@@ -92,7 +91,7 @@ def _families(data: Data) -> Table:
     return ["family", "cases", what, "in a smallest set", "only here"], rows
 
 
-def _survivors(data: Data) -> list[str]:
+def _survivors(data: Summary) -> list[str]:
     return [
         f"{s['id']}: {s['what']}; needs {s['needs']}"
         + (f"; {s['would_notice']} notices" if "would_notice" in s else "")
@@ -100,7 +99,7 @@ def _survivors(data: Data) -> list[str]:
     ]
 
 
-def _alarms(data: Data) -> list[str]:
+def _alarms(data: Summary) -> list[str]:
     flagged = [
         f"{f['id']} is equivalent ({f['equivalent']}) and was flagged by {f['case']}: {f['reason']}"
         for f in data["flagged_equivalents"]
@@ -111,11 +110,11 @@ def _alarms(data: Data) -> list[str]:
     ]
 
 
-def _missing(data: Data) -> list[str]:
+def _missing(data: Summary) -> list[str]:
     return [f"{m['family']} ({m['notices']})" for m in data["missing_families"]]
 
 
-def _unusable(data: Data) -> list[str]:
+def _unusable(data: Summary) -> list[str]:
     return [f"{case}: {why}" for case, why in data["unusable"].items()]
 
 
@@ -127,12 +126,12 @@ SECTIONS = (
 )
 
 
-def _tables(data: Data) -> tuple[Callable[[Data], Table], ...]:
+def _tables(data: Summary) -> tuple[Callable[[Summary], Table], ...]:
     """The tables that have something to say: without wrong kernels only the operators'."""
     return (_operators, _classes, _layers) if data["total"]["all"] else (_operators,)
 
 
-def text(data: Data) -> str:
+def text(data: Summary) -> str:
     """The score for a terminal."""
     parts = [
         f"{', '.join(data['catalogue'])}, tier {data['tier']}: {sentence(data)}",
@@ -145,7 +144,7 @@ def text(data: Data) -> str:
     return "\n\n".join(parts)
 
 
-def _time(data: Data) -> str:
+def _time(data: Summary) -> str:
     return f"{data['duration_s']:.0f} s, {data['cpu_s']:.0f} s of CPU"
 
 
@@ -163,7 +162,7 @@ def aligned(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def markdown(data: Data) -> str:
+def markdown(data: Summary) -> str:
     """The score for a pull request."""
     names = ", ".join(data["catalogue"])
     parts = [
@@ -215,7 +214,7 @@ STYLE = (
 )
 
 
-def html(data: Data) -> str:
+def html(data: Summary) -> str:
     """The score as one section of HTML, to stand in a page or by itself."""
     good = not data["survivors"] and not data["false_alarms"] and not data["flagged_equivalents"] and data["complete"]
     parts = [

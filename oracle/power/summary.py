@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import Any
+from collections.abc import Collection
+from typing import TypedDict
 
 from ..catalogue.case import Case
 from ..defects.base import CLASSES, Defect
@@ -13,10 +14,119 @@ from ..operators import operator
 from .measure import Score
 
 SCHEMA = 1
-Data = dict[str, Any]
+
+# ---- what is told ----------------------------------------------------------------------------------------------------
 
 
-def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Data:
+class Noticed(TypedDict):
+    noticed: int
+    all: int
+
+
+class OfOperator(TypedDict):
+    op: str
+    cases: int
+    published: Noticed
+    generated: Noticed
+    equivalent: int
+    false_alarms: int
+
+
+OfClass = TypedDict("OfClass", {"class": str, "what": str, "noticed": int, "all": int})
+
+
+class OfLayer(TypedDict):
+    layer: str
+    noticed: int
+    alone: int  # that no other layer notices
+
+
+_OfKernel = TypedDict("_OfKernel", {"id": str, "op": str, "class": str, "what": str, "evidence": str,
+                                    "soc": str | None, "needs": str, "status": str})  # fmt: skip
+
+
+class OfKernel(_OfKernel, total=False):
+    equivalent: str  # why it is
+    case: str  # that noticed it
+    layers: list[str]
+    reason: str
+    would_notice: str  # the case that did so elsewhere
+
+
+class Missing(TypedDict):
+    family: str
+    notices: int  # of the survivors
+
+
+class RightKernels(TypedDict):
+    kernels: list[dict[str, str]]
+    verdicts: int
+    operators: list[str]
+
+
+class Alarm(TypedDict):
+    kernel: str
+    op: str
+    soc: str
+    seed: int
+    case: str
+    layers: list[str]
+    reason: str
+
+
+class OfFamily(TypedDict):
+    family: str
+    cases: int
+    notices: int
+    essential: int
+    unique: int  # that no case of another family notices
+
+
+class Earned(TypedDict):
+    complete: bool  # every case has met every kernel
+    essential: list[str]
+    unique: dict[str, int]
+    families: list[OfFamily]
+
+
+class Summary(TypedDict):
+    type: str
+    schema: int
+    catalogue: list[str]
+    tier: str
+    soc: str
+    standard: str
+    layers: list[str]
+    sample: int | None
+    seeds: int
+    first_seed: int
+    full_matrix: bool
+    command: str
+    complete: bool
+    unfinished: int
+    duration_s: float
+    cpu_s: float
+    cases: int
+    total: Noticed
+    interval: tuple[float, float]
+    published: Noticed
+    operators: list[OfOperator]
+    classes: list[OfClass]
+    layer_detections: list[OfLayer]
+    survivors: list[OfKernel]
+    missing_families: list[Missing]
+    flagged_equivalents: list[OfKernel]
+    right_kernels: RightKernels
+    false_alarms: list[Alarm]
+    earned: Earned
+    unusable: dict[str, str]
+    defects: list[OfKernel]
+
+
+# ---- made of a score -------------------------------------------------------------------------------------------------
+
+
+def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Summary:
     """Return everything a score says. ``names``: the files it is about, or ``built-in``."""
     plan = score.plan
     tried, first = score.tried, score.first
@@ -67,7 +177,7 @@ def summarise(score: Score, *, names: list[str], tier: str, command: str) -> Dat
     }  # fmt: skip
 
 
-def passed(data: Data, require: float) -> bool:
+def passed(data: Summary, require: float) -> bool:
     """Whether a score meets a requirement in percent, is complete, and flagged no right kernel."""
     total = data["total"]
     enough = 100 * total["noticed"] >= require * total["all"]
@@ -86,11 +196,11 @@ def wilson(noticed: int, all: int) -> tuple[float, float]:
     return round(100 * max(low, 0.0), 2), round(100 * min(high, 1.0), 2)
 
 
-def _share(wrong: list[Defect], first: Any) -> dict[str, int]:
+def _share(wrong: list[Defect], first: Collection[str]) -> Noticed:
     return {"noticed": sum(d.id in first for d in wrong), "all": len(wrong)}
 
 
-def _rows(counted: list[Defect], first: Any) -> dict[str, int]:
+def _rows(counted: list[Defect], first: Collection[str]) -> Noticed:
     """A published row counts as noticed when all its imitations are, on every operator of the catalogue."""
     rows: dict[str, bool] = {}
     for defect in counted:
@@ -99,7 +209,7 @@ def _rows(counted: list[Defect], first: Any) -> dict[str, int]:
     return {"noticed": sum(rows.values()), "all": len(rows)}
 
 
-def _operator(op: str, score: Score) -> Data:
+def _operator(op: str, score: Score) -> OfOperator:
     tried, first = [d for d in score.tried if d.op == op], score.first
     counted = [d for d in tried if not d.equivalent]
     return {
@@ -112,7 +222,7 @@ def _operator(op: str, score: Score) -> Data:
     }
 
 
-def _layers(score: Score) -> list[Data]:
+def _layers(score: Score) -> list[OfLayer]:
     """By which layers wrong kernels are noticed: at the first case, or with the full matrix at any."""
     layers: dict[str, set[str]] = defaultdict(set)
     equivalent = {d.id for d in score.tried if d.equivalent}
@@ -130,18 +240,18 @@ def _layers(score: Score) -> list[Data]:
     ]
 
 
-def _told(defect: Defect, score: Score) -> Data:
+def _told(defect: Defect, score: Score) -> OfKernel:
     hit = score.first.get(defect.id)
     elsewhere = score.elsewhere.get(defect.id)
     status = "noticed" if hit else "equivalent" if defect.equivalent else "survived"
-    told: Data = {
+    told: OfKernel = {
         "id": defect.id, "op": defect.op, "class": defect.kind, "what": defect.what, "evidence": defect.evidence,
         "soc": defect.soc(score.plan.soc), "needs": defect.needs, "status": status,
     }  # fmt: skip
     if defect.equivalent:
         told["equivalent"] = defect.equivalent
     if hit is not None:
-        told |= {"case": hit.case, "layers": list(hit.layers), "reason": hit.reason}
+        told["case"], told["layers"], told["reason"] = hit.case, list(hit.layers), hit.reason
     if elsewhere is not None:
         told["would_notice"] = elsewhere.case
     return told
@@ -152,26 +262,26 @@ def family_of(case_id: str) -> str:
     return case_id.partition("[")[0]
 
 
-def _missing(score: Score) -> list[Data]:
+def _missing(score: Score) -> list[Missing]:
     """The built-in families that notice the survivors, the ones that notice most first."""
     families = Counter(family_of(hit.case) for hit in score.elsewhere.values())
     return [{"family": family, "notices": n} for family, n in families.most_common()]
 
 
-def _right(score: Score) -> Data:
+def _right(score: Score) -> RightKernels:
     verdicts = sum(a.judged for a in score.answers if not a.share.ids)
     kernels = [{"id": r.id, "op": op, "what": r.what} for op in score.plan.operators for r in right_kernels(op)]
     return {"kernels": kernels, "verdicts": verdicts, "operators": [operator(o).slug for o in score.plan.operators]}
 
 
-def _earned(score: Score) -> Data:
+def _earned(score: Score) -> Earned:
     """Which cases earn their place: first detections, or with the full matrix unique ones and what is redundant."""
     hits = score.hits_by_case()
     essential, unique = score.essential(), score.unique()
     by_family: dict[str, list[Case]] = defaultdict(list)
     for case in score.plan.cases:
         by_family[family_of(case.id)].append(case)
-    families = [
+    families: list[OfFamily] = [
         {
             "family": family,
             "cases": len(cases),
@@ -185,5 +295,5 @@ def _earned(score: Score) -> Data:
         "complete": score.plan.full_matrix,
         "essential": essential,
         "unique": dict(unique.most_common()) if score.plan.full_matrix else {},
-        "families": sorted(families, key=lambda f: (-int(str(f["notices"])), str(f["family"]))),
+        "families": sorted(families, key=lambda f: (-f["notices"], f["family"])),
     }

@@ -300,5 +300,5 @@ def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
             if reason := unsupported(backend, prepared.again().memory.call):
                 return Outcome("skip", reason)
         except DeviceError as error:
-            return outcome_of_error(error.__cause__ or error)
+            return outcome_of_error(error.raised)
     return outcome_on(prepared, backend)

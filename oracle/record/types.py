@@ -42,6 +42,8 @@ CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
 LAYERS = ("structure", "standard", "strict")  # in the order they are judged
+# The keys of a histogram of how many numbers of its type lie between an element and its golden; the last: one is NaN.
+ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")
 _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
 
 

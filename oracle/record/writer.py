@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import OracleError
+from ..model.strictjson import finite
 from .appending import Appending, require_unlocked
 from .codec import from_json
 from .fields import parse_object
@@ -32,9 +32,7 @@ def plain(value: Any) -> Any:
         return value
     if hasattr(value, "item"):  # a NumPy scalar
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
+    return finite(value) if isinstance(value, float) else value
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode

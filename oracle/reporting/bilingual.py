@@ -6,7 +6,7 @@ language to the other is gathered while the page is rendered, so it holds exactl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -67,7 +67,8 @@ class Bilingual:
         words = {text.message: CHINESE.say(text) for text in texts}
         return {"base": self.base.code, "swap": self.swap, "words": words, "phrases": self.phrases}
 
-    def functions(self) -> dict[str, Any]:
+    def functions(self) -> dict[str, Callable[..., Markup]]:
+        """Return what templates call, by name."""
         return {"t": self.t, "tn": self.tn, "p": self.p, "ta": self.ta}
 
 

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..model.strictjson import finite
 from ..record.fields import Number
 from ..record.reader import CaseRecord, split_id
 from ..record.types import LAYERS, STATUSES
 from . import words
-from .layers import known, objections, share
+from .layers import known, objections
 from .replay import suffix
 from .summary import Summary
 
@@ -83,7 +84,7 @@ class CaseTable:
                 row = (
                     number[case.status],
                     three(case.budget_used),
-                    three(share(case)),
+                    three(case.kernel_share),
                     three(None if case.duration_s is None else 1000 * case.duration_s),
                     reasons(words.clip(case.reason, REASON)) if case.reason else -1,
                     cluster_of.get(case_id, 0),
@@ -101,6 +102,6 @@ def three(value: Number | None) -> Number | str | None:
     if value is None:
         return None
     if not math.isfinite(value):
-        return str(float(value))
+        return finite(value)
     short = float(f"{value:.3g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short

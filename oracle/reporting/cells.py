@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..record.fields import Number
 from ..record.reader import CaseRecord
 from ..record.types import GOOD
-from .layers import known, objections, share
+from .layers import known, objections
 from .words import ORDER
 
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
@@ -62,8 +62,8 @@ def cell(cases: Iterable[CaseRecord]) -> Cell:
         objecting.update(objections(case))
         if case.status == "xfail":
             continue
-        if (own := share(case)) is not None:
-            shares.append(ranked(own))
+        if case.kernel_share is not None:
+            shares.append(ranked(case.kernel_share))
         if case.budget_used is not None and ranked(case.budget_used) > worst:
             worst, worst_id = ranked(case.budget_used), case.id
     told = {name: objecting[name] for name in known(objecting)}
@@ -84,6 +84,12 @@ def merge(cells: Sequence[Cell]) -> Cell:
     told = {name: objecting[name] for name in known(objecting)}
     where = (None, "") if worst is None else (worst.worst, worst.worst_id)
     return Cell(dict(counts), *where, max(shares, default=None), told)
+
+
+def sum_of(cells: Mapping[str, Cell], names: Iterable[str]) -> Cell | None:
+    """The sum of the cells that have some names, None where there are none."""
+    found = [cells[name] for name in names if name in cells]
+    return merge(found) if found else None
 
 
 def ranked(value: Number) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..model.strictjson import finite
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
 from .language import ENGLISH, Language, Listing, Phrase, Text, _
@@ -258,8 +259,8 @@ def to_json(diff: Difference) -> str:
                 "old": c.before,
                 "new": c.after,
                 "reason": c.reason,
-                "old_budget": _json_number(c.budget_before),
-                "new_budget": _json_number(c.budget_after),
+                "old_budget": _or_null(c.budget_before),
+                "new_budget": _or_null(c.budget_after),
             }
             for c in found
         ]
@@ -278,5 +279,5 @@ def to_json(diff: Difference) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _json_number(value: Number | None) -> Number | str | None:
-    return value if value is None or math.isfinite(value) else str(float(value))
+def _or_null(value: Number | None) -> Number | str | None:
+    return None if value is None else finite(value)

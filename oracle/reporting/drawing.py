@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..record.fields import Number
-from ..record.reader import CaseRecord
+from ..record.types import ErrorGrid
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,7 @@ def map_parts(values: Sequence[Number]) -> list[MapPart]:
     return parts
 
 
-@dataclass(frozen=True)
-class Grid:
-    """An error map of rows by columns: the worst error of each block of a matrix of that size."""
-
-    rows: int
-    columns: int
-    width: int
-    height: int
-    values: Sequence[Number]
-
-
-def grid_of(case: CaseRecord) -> Grid | None:
-    """The two-dimensional error map of a case, where its record has one."""
-    found = getattr(case.detail, "error_grid", None)
-    return Grid(found.rows, found.columns, found.width, found.height, found.values) if found else None
-
-
-def grid_paths(grid: Grid) -> Iterator[tuple[int, str]]:
+def grid_paths(grid: ErrorGrid) -> Iterator[tuple[int, str]]:
     """One path per level, a rectangle for every stretch of blocks of a row that have it; level 0 is the ground."""
     paths: dict[int, list[str]] = {}
     for row in range(grid.height):

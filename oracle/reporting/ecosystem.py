@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..model.strictjson import finite
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
 from .exchange import NOT_RECORDED, csv_text, missing_sentence
@@ -97,7 +98,7 @@ def _ttk(case: CaseRecord, record: Record) -> dict[str, object]:
         "eager_precision": "" if matched is None or not math.isfinite(matched) else f"{100 * matched:.6g}%",
         "eager_device_perf_us": _microseconds(case.backend_s),
         "eager_cpu_perf_us": _microseconds(case.duration_s),
-        "precision_metrics": json.dumps({name: _plain(value) for name, value in case.metrics.items()}),
+        "precision_metrics": json.dumps({name: finite(value) for name, value in case.metrics.items()}),
     }
 
 
@@ -111,10 +112,6 @@ def _tensors(case: CaseRecord) -> tuple[tuple[tuple[int, ...], ...], tuple[str, 
 
 def _microseconds(value: Number | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{1e6 * value:.3f}"
-
-
-def _plain(value: Number) -> Number | str:
-    return value if math.isfinite(value) else str(float(value))
 
 
 def to_msprobe(records: Sequence[Record]) -> str:
@@ -132,7 +129,7 @@ def _msprobe(case: CaseRecord) -> dict[str, object]:
     row: dict[str, Any] = dict.fromkeys(MSPROBE_COLUMNS, BLANK)
     metrics = {**case.metrics, **_ulps(case)}
     for column, names in MSPROBE_METRICS.items():
-        row[column] = next((_plain(metrics[name]) for name in names if name in metrics), BLANK)
+        row[column] = next((finite(metrics[name]) for name in names if name in metrics), BLANK)
     shapes, _ = _tensors(case)
     message = remark(case).replace("\n", " ") or BLANK
     return row | {

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from ..model.strictjson import finite
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .layers import objections, scores, share
+from .layers import objections, scores
 from .replay import command_for
 from .words import DID, equation, figure, index, verdict
 
@@ -71,7 +72,7 @@ def to_csv(records: Sequence[Record]) -> str:
 
 def _row(case: CaseRecord, record: Record) -> dict[str, object]:
     row: dict[str, object] = {name: getattr(case, name) for name in _OF_CASE}
-    row |= {"layer": " ".join(objections(case)), "kernel_share": share(case)}
+    row |= {"layer": " ".join(objections(case)), "kernel_share": case.kernel_share}
     if case.detail is not None:
         row |= {name: getattr(case.detail, name) for name in _OF_DETAIL}
     if not case.ok:
@@ -238,7 +239,6 @@ def _environment(record: Record) -> dict[str, Any]:
 
 
 def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
-    used = case.budget_used
     test: dict[str, Any] = {
         "name": case.id,
         "status": CTRF.get(case.status, "failed"),
@@ -251,10 +251,8 @@ def _test(case: CaseRecord, record: Record) -> dict[str, Any]:
         test["message"] = case.reason
     if not case.ok:
         test["trace"] = account(case, record)
-    extra: dict[str, Any] = {}
-    for name, ratio in (("budget_used", used), ("kernel_share", share(case))):
-        if ratio is not None:
-            extra[name] = ratio if math.isfinite(ratio) else str(float(ratio))
+    ratios = {"budget_used": case.budget_used, "kernel_share": case.kernel_share}
+    extra = {name: finite(ratio) for name, ratio in ratios.items() if ratio is not None}
     if extra := {**extra, **_layer_properties(case)}:
         test["extra"] = extra
     return test

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -27,10 +27,9 @@ from ..record.reader import CaseRecord, Record, read, split_id
 from . import diff, drawing, words
 from .bilingual import Bilingual
 from .case_table import CaseTable
-from .cells import Cell, merge
+from .cells import sum_of
 from .clusters import Cluster
 from .language import ENGLISH, LANGUAGES, Language, Text, _, _n
-from .layers import share
 from .pictures import pictures
 from .replay import command_for
 from .save import save
@@ -119,7 +118,7 @@ def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
         operators=list(dict.fromkeys(op for run in runs for op in run.summary.matrix)),
         differences=[(run, diff.Difference(records[0], run.record)) for run in runs[1:]],
         pictures=pictures(runs[-1].summary),
-        shares_known=any(share(case) is not None for record in records for case in record.cases),
+        shares_known=any(case.kernel_share is not None for record in records for case in record.cases),
         row_of=table.row_of,
         clusters_shown=CLUSTERS,
         members_shown=MEMBERS,
@@ -127,7 +126,7 @@ def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
     )
 
 
-def render_page(template: str, page: Bilingual, *, script: str, data: Any, **values: Any) -> str:
+def render_page(template: str, page: Bilingual, *, script: str, data: Callable[[], object], **values: Any) -> str:
     """Render a template with this project's style and script; ``data()`` is called last, for the script's block."""
     code = asset("common.js") + asset(script)
     environment = _environment()
@@ -198,12 +197,6 @@ def syllables(name: str) -> Markup:
     return Markup("<wbr>").join(escape(part) for part in parts)
 
 
-def sum_of(cells: dict[str, Cell], dtypes: Sequence[str]) -> Cell | None:
-    """The sum of a row's cells of some dtypes."""
-    found = [cells[dtype] for dtype in dtypes if dtype in cells]
-    return merge(found) if found else None
-
-
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("oracle.reporting"),
@@ -218,8 +211,8 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.globals.update(
         name=words.NAME, meaning=words.MEANING, order=words.ORDER, query=query, atom=atom, kinds=kinds, label=LABEL,
-        bars=drawing.bars, map_parts=drawing.map_parts, grid_of=drawing.grid_of, grid_paths=drawing.grid_paths,
-        split_id=split_id, command_for=command_for, share=share, sum_of=sum_of, group_name=diff.NAME,
+        bars=drawing.bars, map_parts=drawing.map_parts, grid_paths=drawing.grid_paths,
+        split_id=split_id, command_for=command_for, sum_of=sum_of, group_name=diff.NAME,
     )  # fmt: skip
     return environment
 

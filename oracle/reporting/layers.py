@@ -1,11 +1,10 @@
-"""What the layers (structure, standard, strict) and the score beside them say of a case, as reports tell it."""
+"""What the layers (structure, standard, strict) say of a case, as reports tell it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ..record.fields import Number
 from ..record.reader import CaseRecord
 from ..record.types import LAYERS
 
@@ -20,11 +19,6 @@ def known(names: Iterable[str]) -> list[str]:
     """Layers in the order they are judged; names this version does not know come last."""
     rank = {name: place for place, name in enumerate(LAYERS)}
     return sorted(set(names), key=lambda name: (rank.get(name, len(rank)), name))
-
-
-def share(case: CaseRecord) -> Number | None:
-    """The kernel's own share of the error, where the record has it: 0 correctly rounded, 1 all a right kernel loses."""
-    return case.kernel_share
 
 
 def scores(cases: Sequence[CaseRecord]) -> dict[str, tuple[int, int]]:

@@ -15,9 +15,9 @@ from statistics import median
 
 from ..record.fields import Number
 from ..record.reader import CaseRecord
-from .cells import dtype_order
+from ..record.types import ULPS
+from .cells import dtype_order, ranked
 from .language import Text, _
-from .layers import share
 from .summary import Summary
 from .words import percent, seconds
 
@@ -26,7 +26,6 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 180, 74, 4, 12
 BINS = 10  # below the bound
 EDGES = (1.0, 2.0, 10.0)
 _SHAPE = re.compile(r"(?<=[\[-])\d+(?:x\d+)*(?=[-\]])")
-ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")
 ERRORS = _(
     "One bar for every tenth of the bound, then to 2 times, to 10 times and beyond, and what is not finite; the worst "
     "element of each case; heights are logarithmic."
@@ -69,7 +68,7 @@ def pictures(summary: Summary) -> list[Picture]:
     groups = _groups(summary)
     found = [
         _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), ERRORS, _error),
-        _spread(groups, share, _("The kernel's own share of the error"), SHARES, _own),
+        _spread(groups, lambda case: case.kernel_share, _("The kernel's own share of the error"), SHARES, _own),
         _ulps(groups),
         _against(groups, "reduced", _("Error against the length of the reduced axis"), _reduced),
         _against(groups, "magnitude", _("Error against the magnitude of the data"), _magnitude),
@@ -112,16 +111,12 @@ def _spread(groups: Groups, figure: Callable[[CaseRecord], Number | None], title
             told: Callable[[Sequence[float]], Text]) -> Picture:  # fmt: skip
     panels = []
     for (op, dtype), cases in groups.items():
-        values = [_worst(value) for case in cases if (value := figure(case)) is not None]
+        values = [ranked(value) for case in cases if (value := figure(case)) is not None]
         if values:
             counts = Counter(_bin(value) for value in values)
             bars = [counts[place] for place in range(BINS + len(EDGES) + 2)]
             panels.append(Panel(op, dtype, _bars(bars, BINS + 1, ("0", "1")), told(values)))
     return Picture(title, note, panels[:PANELS])
-
-
-def _worst(value: Number) -> float:
-    return math.inf if math.isnan(value) else float(value)
 
 
 def _bin(value: float) -> int:
@@ -194,7 +189,7 @@ def _against(groups: Groups, field: str, title: Text, told: Callable[[str, str, 
     """Worst and median error by a figure of the case, in powers of two; only where it varies."""
     panels = []
     for (op, dtype), cases in groups.items():
-        points = [(x, _worst(case.budget_used)) for case in cases
+        points = [(x, ranked(case.budget_used)) for case in cases
                   if (x := getattr(case, field, None)) and x > 0 and case.budget_used is not None]  # fmt: skip
         binned = _binned(points)
         if len(binned) < 3:

@@ -12,10 +12,10 @@ from functools import cached_property
 from ..model.platforms import PLATFORMS
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .cells import DTYPE_ORDER, Cell, cell, dtype_order, group, merge, ranked
+from .cells import DTYPE_ORDER, Cell, cell, dtype_order, group, ranked, sum_of
 from .clusters import Cluster, clusters, shared_text
 from .language import Text, _, shape
-from .layers import scores, share
+from .layers import scores
 from .words import seconds, verdict
 
 # Where the reason of an expected failure stops being the expectation's and becomes the verdict's.
@@ -45,9 +45,9 @@ class Excused:
         return dict(Counter(case.op for case in self.cases).most_common())
 
     @cached_property
-    def objections(self) -> dict[str, int]:
+    def objections(self) -> Mapping[str, int]:
         """How many of the cases each layer rejects, only layers that reject any."""
-        return cell(self.cases).objections  # type: ignore[return-value]
+        return cell(self.cases).objections
 
     @cached_property
     def worst(self) -> Number | None:
@@ -94,9 +94,7 @@ class Summary:
 
     def cell_of(self, op: str, dtypes: Sequence[str]) -> Cell | None:
         """The sum of an operator's cells of some dtypes, None where it has none."""
-        found = self.matrix.get(op, {})
-        cells = [found[dtype] for dtype in dtypes if dtype in found]
-        return merge(cells) if cells else None
+        return sum_of(self.matrix.get(op, {}), dtypes)
 
     @cached_property
     def _by_cell(self) -> Mapping[tuple[str, str], list[CaseRecord]]:
@@ -152,7 +150,7 @@ class Summary:
         """Passing cases whose kernel's own share is the largest; those that use most of their error budget where the
         record has no shares."""
         passing = [case for case in self.record.cases if case.status == "pass" and case.budget_used]
-        return sorted(passing, key=lambda case: (-_finite(share(case)), -_finite(case.budget_used)))[:n]
+        return sorted(passing, key=lambda case: (-_finite(case.kernel_share), -_finite(case.budget_used)))[:n]
 
     @cached_property
     def time(self) -> dict[str, float]:

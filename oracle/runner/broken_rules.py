@@ -6,11 +6,10 @@ from ..defects.layouts import MISTAKES, offset_of, reread
 from ..model.call import Array, Call
 from ..model.dtypes import FORMATS
 from ..model.storage import row_major, strides_of
-from . import pattern
+from . import pattern, rules
 from .findings import LARGEST, near
 
-UNWRITTEN = "every element written"
-OF_MEMORY = ("guards untouched", UNWRITTEN)  # rules broken by writing elsewhere
+OF_MEMORY = (rules.GUARDS, rules.WRITTEN)  # rules broken by writing elsewhere
 NOT_WRITTEN = ("elements are not written", "nothing at all is written")  # how a claim of that begins
 
 
@@ -31,9 +30,9 @@ def written_otherwise(call: Call, name: str, view: Array, golden: Array) -> str:
 
 def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, others_right: bool = True) -> str:
     """Return what would explain a broken rule of structure, or "". ``others_right``: all that was written is right."""
-    if rule == "inputs unchanged":
+    if rule == rules.INPUTS:
         return "an input is written to: it is taken for scratch memory"
-    if rule == UNWRITTEN and bad is not None:
+    if rule == rules.WRITTEN and bad is not None:
         places = pattern.describe(bad)
         if not others_right:
             return "elements are not written, or are written elsewhere: the output's strides are not honoured"
@@ -42,11 +41,11 @@ def cause_of_structure(rule: str, reason: str, bad: Array | None = None, *, othe
         if places.startswith("scattered"):  # no tile leaves such behind
             return f"elements are not written ({places})"
         return f"elements are not written: a tile, a tail or a core's share of the work is lost ({places})"
-    if rule in ("dtype", "shape", "output is an array"):
+    if rule in rules.OF_ARRAY:
         return "another array is handed back in the place of the output"
-    if rule == "guards untouched":
+    if rule == rules.GUARDS:
         return "memory beyond the output is overwritten: a block is stored whole, or gaps are filled"
-    if rule == "status code":
+    if rule == rules.STATUS:
         return _cause_of_status(reason)
     return ""
 

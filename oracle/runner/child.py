@@ -44,8 +44,7 @@ class About(NamedTuple):
                     tuple(map(readable, changed)),
                 )
         except DeviceError as error:
-            cause = error.__cause__ or error
-            raise OracleError(f"a backend that does not say what it is: {reason_of(cause)}") from cause
+            raise OracleError(f"a backend that does not say what it is: {reason_of(error.raised)}") from error.raised
 
 
 def serve() -> None:

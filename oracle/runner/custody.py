@@ -21,7 +21,12 @@ UNREADABLE = "(a text that cannot be read)"
 
 
 class DeviceError(Exception):
-    """The backend raised; ``__cause__`` is what it raised."""
+    """The backend raised."""
+
+    @property
+    def raised(self) -> BaseException:
+        """What it raised."""
+        return self.__cause__ or self
 
 
 class Left(Exception):

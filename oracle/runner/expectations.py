@@ -168,8 +168,8 @@ def load_expectations(path: Path) -> Expectations:
     import jsonschema  # here, because most runs expect nothing and it takes a tenth of their start
 
     document = read(path)
-    error = jsonschema.Draft202012Validator(SCHEMA)
-    for problem in sorted(error.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    for problem in sorted(validator.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
         raise document.error(problem.message, tuple(problem.absolute_path))
     found = (_entries(document, i, entry) for i, entry in enumerate(document.data))
     return Expectations(tuple(chain.from_iterable(found)))

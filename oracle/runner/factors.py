@@ -42,11 +42,8 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
         return ""
     op = OPERATORS[call.op]
     given = {**call.inputs, **call.attrs}
-    if (
-        op.reduction is None
-        or call.attrs.get(op.reduction.name) != MEAN
-        or not isinstance(call.inputs[op.main], np.ndarray)
-    ):
+    is_mean = op.reduction is not None and call.attrs.get(op.reduction.name) == MEAN
+    if not is_mean or not isinstance(call.inputs[op.main], np.ndarray):
         return ""
     right = call.inputs[op.main].size if op.mean is None else op.mean(given)
     for count, what in _counts(call, right).items():

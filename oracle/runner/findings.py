@@ -12,8 +12,7 @@ from ..operators import Reference
 
 LARGEST = 1 << 18  # elements of an output beyond which operands are not read again
 NEAR = 4  # units in the last place within which two values are the same
-
-SELDOM = 0.05  # of the right elements
+SELDOM = 0.05  # share of the right elements whose operand may have a value that an operand of wrong ones has
 
 
 @dataclass(frozen=True)

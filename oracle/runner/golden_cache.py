@@ -162,4 +162,4 @@ def cache_of(case: Case, settings: Settings) -> GoldenCache | None:
     """Return where a case is kept: nowhere without --golden-cache, or if what computes it is not known."""
     if settings.golden_cache is None or not case.computes(settings.soc, settings.cann):
         return None
-    return cache_in(settings.golden_cache) if OPERATORS[case.op].origin == "aclnn-oracle" else None
+    return cache_in(settings.golden_cache) if OPERATORS[case.op].is_built_in else None

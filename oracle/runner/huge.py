@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
 from .. import verdict
 from ..backends import Backend
 from ..catalogue.case import Case
@@ -22,10 +20,11 @@ from ..model.status import Status
 from ..operators import Reference, references
 from ..record.types import Detail
 from ..verdict import Judgement
+from . import rules
 from .execute import Device, Stopwatch, answer, unsupported
 from .huge_memory import HugeMemory, bytes_of
 from .huge_verdict import Judged, judge_output
-from .outcome import Outcome
+from .outcome import Outcome, first_failed, outside_the_gate
 from .settings import Settings
 
 _GIB = 1 << 30
@@ -57,7 +56,7 @@ def outcome_of_answer(
     """Judge what a device answered and left in the memory."""
     problems = list(_problems(memory, status, memory.case.expected(settings.soc, settings.cann)))
     judged = {}
-    if status.ok and not any(problem.rule in ("output is an array", "dtype", "shape") for problem in problems):
+    if status.ok and not any(problem.rule in rules.OF_ARRAY for problem in problems):
         judged = {name: judge_output(memory, name, reference, settings) for name, reference in references.items()}
     return _outcome(memory, settings, problems, judged)
 
@@ -87,23 +86,13 @@ def _alone() -> Iterator[None]:
 
 def _problems(memory: HugeMemory, status: Status, expected: str) -> Iterator[Judgement]:
     """Yield what is wrong with everything that is not a value."""
-    if status.name != expected:
-        why = f" ({status.reason})" if status.reason else ""
-        yield Judgement(False, f"expected {expected}, the device answered {status.name}{why}", "status code")
-    if changed := memory.changed_inputs():
-        yield Judgement(False, f"the device modified {', '.join(changed)}", "inputs unchanged")
+    yield from rules.of_call(status, expected, memory.changed_inputs())
     for name, output in memory.outputs.items():
-        found, wanted = memory.call.outputs.get(name), output.view
-        if not isinstance(found, np.ndarray):
-            yield Judgement(
-                False, f"{name} is {type(found).__name__}, not a NumPy array", "output is an array", output=name
-            )
-        elif (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
-            rule = "dtype" if found.dtype != wanted.dtype else "shape"
-            told = f"{name} has {rule} {getattr(found, rule)}, expected {getattr(wanted, rule)}"
-            yield Judgement(False, told, rule, output=name)
-        elif damaged := memory.damaged(name):
-            yield Judgement(False, f"{damaged} elements outside {name} were written", "guards untouched", output=name)
+        problem = next(rules.of_array(name, memory.call.outputs.get(name), output.view), None)
+        if problem is not None:
+            yield problem
+        else:
+            yield from rules.of_guards(name, memory.damaged(name))
 
 
 def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], judged: dict[str, Judged]) -> Outcome:
@@ -123,12 +112,10 @@ def _outcome(memory: HugeMemory, settings: Settings, problems: list[Judgement], 
     shares = [each.kernel_share for each in judged.values() if each.kernel_share is not None]
     elements = max(output.view.size for output in memory.outputs.values())
     measures = {"elements": elements, "kernel_share": max(shares, default=None)}
-    failed = [(name, layer) for name, layer in layers.items() if not layer.passed]
-    deciding = next(((name, layer) for name, layer in failed if name in settings.gate), None)
+    deciding = first_failed(layers, settings)
     if deciding is None:
-        told = "; ".join(f"{name}: {layer.reason}" for name, layer in failed)
-        return Outcome("pass", f"outside the gate: {told}" if told else "", layers, budget, measures=measures)
-    name, layer = deciding
-    blamed = judged.get(layer.output)
-    detail = Detail(rule=layer.rule) if blamed is None or blamed.failed is None else blamed.detail(layer.rule)
-    return Outcome("fail", f"{name}: {layer.reason}", layers, budget, detail, measures)
+        return Outcome("pass", outside_the_gate(layers), layers, budget, measures=measures)
+    name, failing = deciding
+    blamed = judged.get(failing.output)
+    detail = Detail(rule=failing.rule) if blamed is None or blamed.failed is None else blamed.detail(failing.rule)
+    return Outcome("fail", f"{name}: {failing.reason}", layers, budget, detail, measures)

@@ -18,9 +18,8 @@ from . import failure
 from .huge_memory import POISON, HugeMemory, along
 from .judge import judge_values
 from .memory import holding
+from .rules import WRITTEN
 from .settings import Settings
-
-UNWRITTEN = "every element written"
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,12 @@ class Block:
 
 @dataclass
 class Judged:
-    """An output of a case in sum. ``counts``: of the elements, of the standard layer the blocks, that a layer rejects;
-    ``first``: the flat index of the first wrong element; ``failed``: the first block that a layer rejects, where it
-    begins along the cut, and its reference."""
+    """An output of a case in sum.
+
+    ``counts``: how many elements each layer rejects; of the standard layer, how many blocks. ``first``: the flat index
+    of the first wrong element. ``told``: what each layer says of the first block that it rejects, or else of the first.
+    ``failed``: the first block that any layer rejects, where it begins along the cut, and its reference.
+    """
 
     memory: HugeMemory
     name: str
@@ -53,9 +55,7 @@ class Judged:
     first: int | None = None
     bad: int = 0
     counts: dict[str, int] = field(default_factory=dict)
-    told: dict[str, Judgement] = field(
-        default_factory=dict
-    )  # of each layer, the first block it rejects, else the first
+    told: dict[str, Judgement] = field(default_factory=dict)
     failed: tuple[Block, int, Reference] | None = None
 
     def add(self, block: Block, start: int, reference: Reference) -> None:
@@ -111,7 +111,7 @@ class Judged:
         count, where = self.counts[name], "" if self.first is None else f"; the first is element {self.first:,}"
         if name == "structure" and self.unwritten:
             reason = f"{self.unwritten:,} of {self.size:,} elements of {self.name} were not written{where}"
-            return Judgement(False, reason, UNWRITTEN, layer.metrics, output=self.name)
+            return Judgement(False, reason, WRITTEN, layer.metrics, output=self.name)
         if name == "structure":
             reason = f"{layer.rule}: {count:,} of {self.size:,} elements not so{where}"
         elif name == "strict":

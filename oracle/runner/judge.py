@@ -12,6 +12,7 @@ from ..model.call import Array
 from ..model.status import SUCCESS
 from ..operators import Reference
 from ..verdict import Comparison, Judgement
+from . import rules
 from .execute import Execution
 from .memory import Output
 from .prepare import Prepared
@@ -129,42 +130,27 @@ def _as_expected(prepared: Prepared, execution: Execution) -> bool:
 
 def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
     """Yield what is wrong with everything that is not a value."""
-    status = execution.status
-    if status.name != prepared.expected:
-        why = f" ({status.reason})" if status.reason else ""
-        yield _problem("status code", f"expected {prepared.expected}, the device answered {status.name}{why}")
-    if execution.changed:
-        yield _problem("inputs unchanged", f"the device modified {', '.join(execution.changed)}")
+    yield from rules.of_call(execution.status, prepared.expected, execution.changed)
     for name, output in execution.memory.outputs.items():
         found = execution.memory.call.outputs.get(name)
         if not prepared.values:
             if not output.untouched() or found is not output.view:
                 why = "an empty input" if prepared.expected == SUCCESS.name else "a refused call"
-                yield _problem(f"{why} leaves the output untouched", f"{name} was written")
-        elif status.ok:
-            for problem in _output(name, output, found, execution.unwritten.get(name)):
-                yield problem.of(name)
+                yield Judgement(False, f"{name} was written", f"{why} leaves the output untouched")
+        elif execution.status.ok:
+            yield from _output(name, output, found, execution.unwritten.get(name))
 
 
 def _output(name: str, given: Output, found: object, unwritten: Array | None) -> Iterator[Judgement]:
     """Yield what is wrong with a written output's type, shape, guards and coverage."""
+    yield from rules.of_array(name, found, given.view)
     if not isinstance(found, np.ndarray):
-        yield _problem("output is an array", f"{name} is {type(found).__name__}, not a NumPy array")
         return
-    if found.dtype != given.view.dtype:
-        yield _problem("dtype", f"{name} has dtype {found.dtype}, expected {given.view.dtype}")
-    if found.shape != given.view.shape:
-        yield _problem("shape", f"{name} has shape {found.shape}, expected {given.view.shape}")
-    if damaged := given.damaged():
-        yield _problem("guards untouched", f"{damaged} elements outside {name} were written")
+    yield from rules.of_guards(name, given.damaged())
     if unwritten is not None:
         count = int(np.count_nonzero(unwritten))
         reason = f"{count} of {unwritten.size} elements of {name} were not written"
-        yield Judgement(False, reason, "every element written", bad=unwritten)
-
-
-def _problem(rule: str, reason: str) -> Judgement:
-    return Judgement(False, reason, rule)
+        yield Judgement(False, reason, rules.WRITTEN, bad=unwritten, output=name)
 
 
 def _in_sum(problems: list[Judgement], values: Judgement | None) -> Judgement:

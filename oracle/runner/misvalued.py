@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..defects.numbers import NUMBERS
+from ..defects.stores import cut
 from ..model.call import Array, Call
 from ..model.dtypes import DTYPES, FLOATS, FORMATS
 from ..operators import OPERATORS
@@ -60,8 +61,8 @@ def _changes(call: Call, op: Operator) -> Iterator[tuple[str, str, Call]]:
             yield f"the attribute {p.name}", f"is read as {value!r}", other
     wide = {n: v for n, v in floats.items() if v.dtype == F}
     for bits in FRACTIONS if wide else ():
-        cut = but(call, **{n: _cut(v, bits) for n, v in wide.items()})
-        yield "", f"float32 operands are cut to {bits} fraction bits: digits are lost", cut
+        few = but(call, **{n: cut(v, bits) for n, v in wide.items()})
+        yield "", f"float32 operands are cut to {bits} fraction bits: digits are lost", few
 
 
 def _values(array: Array) -> Iterator[tuple[str, Array]]:
@@ -73,11 +74,6 @@ def _values(array: Array) -> Iterator[tuple[str, Array]]:
         other = "bfloat16" if array.dtype == np.float16 else "float16"
         taken = np.ascontiguousarray(array).view(DTYPES[other].numpy).reshape(array.shape)
         yield f"has its bits taken for those of {other}", taken.astype(array.dtype)
-
-
-def _cut(array: Array, bits: int) -> Array:
-    keep = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
-    return np.asarray((np.ascontiguousarray(array).view(np.uint32) & keep).view(F).reshape(array.shape))
 
 
 def _others(p: Parameter, value: Any, rank: int) -> list[Any]:

@@ -45,10 +45,10 @@ def _is_foretold(found: Findings, foretold: Array) -> bool:
 
 
 def errors_as_in(found: Findings) -> Iterator[str]:
-    """Errors of the size that such a kernel makes, about as many, of both signs and without order: it may compute in
-    another order. How many there are tells it from a kernel whose errors are that of the last rounding alone; nothing
-    tells it from a kernel in float32 whose exponential or reciprocal is right to as many digits, unless one rounding of
-    a step foretells the numbers."""
+    """The errors look like those of a kernel with every intermediate in a 16-bit type, which may compute in another
+    order: they are of that size, about as many, of both signs and without order. By their number it is told from a
+    kernel that rounds its result alone. Nothing tells it from a float32 kernel whose exponential or reciprocal is right
+    to as many digits, unless one rounding of a step foretells the numbers."""
     if found.actual.dtype == np.float32 or np.count_nonzero(found.bad) < FEW or found.bad.mean() < SHARE:
         return
     for kind, foretold in _foretold(found):

@@ -32,7 +32,7 @@ def run_case(case: Case, backend: Backend, settings: Settings) -> CaseRecord:
             with custody:
                 outcome = _steps(case, backend, settings, watch, custody.device)
     except DeviceError as error:
-        outcome = outcome_of_error(error.__cause__ or error)
+        outcome = outcome_of_error(error.raised)
     except OracleError as error:
         outcome = Outcome("error", f"oracle: {error}")
     except Exception as error:  # a bug of this package: it says so, and the case is not lost
@@ -82,4 +82,4 @@ def outcome_on(prepared: Prepared, backend: Backend) -> Outcome:
     try:
         return outcome_of_layers(judge(again, execute(again, backend, Stopwatch())).layers)
     except DeviceError as error:
-        return outcome_of_error(error.__cause__ or error)
+        return outcome_of_error(error.raised)

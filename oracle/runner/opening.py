@@ -19,10 +19,10 @@ def load_backend(settings: Settings, changed: list[str] | None = None) -> Backen
         with loading([] if changed is None else changed):
             return _load(settings)
     except DeviceError as error:
-        cause = error.__cause__ or error
-        if isinstance(cause, OracleError):
-            raise cause from None
-        raise OracleError(f"backend {settings.backend} could not be opened: {reason_of(cause)}") from cause
+        if isinstance(error.raised, OracleError):
+            raise error.raised from None
+        told = f"backend {settings.backend} could not be opened: {reason_of(error.raised)}"
+        raise OracleError(told) from error.raised
 
 
 def _load(settings: Settings) -> Backend:
@@ -74,8 +74,7 @@ def release(backend: Backend) -> None:
         with loading([]):
             close()
     except DeviceError as error:
-        cause = error.__cause__ or error
-        raise OracleError(f"backend {backend.name} could not be closed: {reason_of(cause)}") from cause
+        raise OracleError(f"backend {backend.name} could not be closed: {reason_of(error.raised)}") from error.raised
 
 
 def _check_devices(backend: Backend, settings: Settings) -> None:

@@ -67,17 +67,26 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
     layers reject passes, and its reason says so."""
     if not judged.layers:
         return Outcome("skip", "nothing to judge: a call without values, and the structure layer is off")
-    failed = [(name, layer) for name, layer in judged.layers.items() if not layer.passed]
-    deciding = next(((name, layer) for name, layer in failed if name in prepared.settings.gate), None)
+    deciding = first_failed(judged.layers, prepared.settings)
     if deciding is None:
-        told = "; ".join(f"{name}: {layer.reason}" for name, layer in failed)
-        reason = f"outside the gate: {told}" if told else ""
-        return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures_of(prepared, judged))
+        reason, measures = outside_the_gate(judged.layers), measures_of(prepared, judged)
+        return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures)
     name, layer = deciding
     detail = _detail(prepared, judged, name, layer)
     reason = f"{name}: {layer.reason}"
     measures = measures_of(prepared, judged, layer.output)
     return Outcome("fail", reason, judged.layers, judged.budget_used, detail, measures)
+
+
+def first_failed(layers: Mapping[str, Judgement], settings: Settings) -> tuple[str, Judgement] | None:
+    """Return the first layer of the gate that fails a case, with its name; None where all of them pass."""
+    return next(((n, layer) for n, layer in layers.items() if n in settings.gate and not layer.passed), None)
+
+
+def outside_the_gate(layers: Mapping[str, Judgement]) -> str:
+    """Say which layers reject a case that the gate lets pass; "" if none does."""
+    told = "; ".join(f"{name}: {layer.reason}" for name, layer in layers.items() if not layer.passed)
+    return f"outside the gate: {told}" if told else ""
 
 
 def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> Detail:
@@ -89,9 +98,8 @@ def _detail(prepared: Prepared, judged: Judged, name: str, layer: Judgement) -> 
     if output not in judged.values:
         return Detail(rule=layer.rule, cause=cause)
     reference, values = prepared.references[output], judged.values[output]
-    call = replace(
-        prepared.memory.call, inputs=dict(prepared.memory.inputs)
-    )  # as it was, whatever the device put there
+    as_given = dict(prepared.memory.inputs)  # whatever the device put in their places
+    call = replace(prepared.memory.call, inputs=as_given)
     bad = values.outside if layer.bad is None and name == "standard" else layer.bad
     if name == "structure" and bad is None:
         bad = np.zeros(values.actual.shape, bool)  # no element is to blame: an input was modified, a guard written

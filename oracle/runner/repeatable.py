@@ -18,7 +18,7 @@ import numpy as np
 from ..backends import Backend
 from ..model.call import Array
 from ..record.types import CaseRecord
-from .broken_rules import NOT_WRITTEN, UNWRITTEN
+from .broken_rules import NOT_WRITTEN
 from .custody import DeviceError
 from .diagnosis import KEPT, family_of
 from .execute import Device, Execution, Stopwatch, execute
@@ -26,6 +26,7 @@ from .judge import judge
 from .outcome import Outcome, outcome_of, outcome_of_layers
 from .poisons import ZERO
 from .prepare import Prepared
+from .rules import WRITTEN
 
 Rerun = Callable[..., tuple[Prepared, Execution]]  # of one case on one device, beside a poison if one is given
 
@@ -40,7 +41,7 @@ def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend, hold
     whatever it is given: what only a rerun could tell is not claimed of it."""
     cause = outcome.detail.cause
     held = [output.held for output in prepared.memory.outputs.values()]
-    of_memory = cause == KEPT or (outcome.detail.rule == UNWRITTEN and cause.startswith(NOT_WRITTEN))
+    of_memory = cause == KEPT or (outcome.detail.rule == WRITTEN and cause.startswith(NOT_WRITTEN))
     of_memory |= family_of(cause) == "special" and not np.isfinite(held).all()
     if outcome.status != "fail" or (cause and not of_memory):
         return outcome

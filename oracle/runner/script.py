@@ -22,11 +22,11 @@ from ..operators import Reference
 from ..operators import references as references_of
 from .memory import Memory
 from .poisons import PATTERN, word
+from .rules import WRITTEN
 from .settings import Settings
 from .shrink import ShrunkCase
 
 _INLINE = 4096  # numbers; more are written packed
-UNWRITTEN = "every element written"  # a broken rule
 _DETERMINISM = "bitwise equal"  # the rule of --determinism begins so
 
 
@@ -74,11 +74,10 @@ def _references(shrunk: ShrunkCase, memory: Memory) -> dict[str, Reference | Non
 
 
 def _output(name: str, plan: TensorPlan | None, memory: Memory, expected: dict[str, str], shrunk: ShrunkCase) -> str:
-    made = (
-        _poisoned(plan, memory, shrunk.rule)
-        if name in memory.outputs
-        else f"(None, {None if plan is None else 'described'!r})"
-    )
+    if name in memory.outputs:
+        made = _poisoned(plan, memory, shrunk.rule)
+    else:
+        made = f"(None, {None if plan is None else 'described'!r})"
     fields = {**expected, "largest": repr(_largest(plan) if shrunk.settings.saturates else None)}
     told = "".join(f"        {field}={value},\n" for field, value in fields.items())
     return f"    {name!r}: Output(\n        lambda: {made},\n{told}    ),\n"
@@ -115,11 +114,9 @@ def _poisoned(plan: TensorPlan | None, memory: Memory, rule: str) -> str:
     not written is seen by the pattern, which is no result."""
     assert plan is not None
     layout = arrange(plan.shape, plan.view)
-    held = (
-        ""
-        if memory.poison == PATTERN or rule == UNWRITTEN
-        else f", held={word(memory.poison, DTYPES[plan.dtype].numpy)!r}"
-    )
+    held = ""
+    if memory.poison != PATTERN and rule != WRITTEN:
+        held = f", held={word(memory.poison, DTYPES[plan.dtype].numpy)!r}"
     return f"tensor({plan.shape!r}, {plan.dtype!r}, {layout.strides!r}, {layout.offset}, {layout.span}{held})"
 
 

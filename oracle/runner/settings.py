@@ -17,10 +17,10 @@ from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_ver
 from ..numerics.blocks import block_size, thread_count
 from ..numerics.engine import asked_for
 from ..operators.registry import operator_named, register
+from ..record.types import LAYERS
 from .options import OPTIONS, spell
 from .shards import Shard
 
-LAYERS = ("structure", "standard", "strict")
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
 OVERFLOW = ("inf_nan", "saturate")
 CASE_LIMIT = 120.0  # seconds per case in a child process, unless --timeout-per-case says otherwise
@@ -213,6 +213,7 @@ def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
 
 
 def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
+    """Return what a repeated option of the form KEY=VALUE says. Raises OracleError for another form, or a key twice."""
     pairs = []
     for text in texts or ():
         key, equals, value = text.partition("=")

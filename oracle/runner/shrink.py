@@ -37,7 +37,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ShrunkCase:
-    """A case that fails as ``original`` does. ``rule``: what what both break."""
+    """A case that fails as ``original`` does. ``rule``: the one that both break."""
 
     original: Case
     case: Case
@@ -53,6 +53,12 @@ class State:
 
     case: Case
     arrays: Mapping[str, Array | None]
+
+    @classmethod
+    def of(cls, case: Case, seed: int) -> State:
+        """Make a case's data."""
+        inputs, _ = make_inputs(case, seed=seed)
+        return cls(case, {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()})
 
     def ready(self) -> Case:
         """Return the case with its data written out."""
@@ -86,10 +92,8 @@ def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUN
     key = _key(record)
     if record.ok or key is None:
         raise OracleError(f"{case.id} has nothing to reduce: it ended {record.status} ({record.reason or 'no reason'})")
-    inputs, _ = make_inputs(case, seed=settings.seed)
-    arrays = {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()}
+    state = State.of(case, settings.seed)
     search = _Search(run, key, runs - 1, time.monotonic() + SECONDS, record)
-    state = State(case, arrays)
     if not search.keeps(state):
         raise OracleError(
             f"{case.id}: run again it no longer fails: the device is not deterministic, or an earlier call left a state"
@@ -100,10 +104,8 @@ def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUN
 
 def whole(case: Case, record: CaseRecord, settings: Settings, *, runs: int) -> ShrunkCase:
     """Return a case as it is, with its data written out, in the place of a reduced one."""
-    inputs, _ = make_inputs(case, seed=settings.seed)
-    arrays = {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()}
-    key = _key(record)
-    return ShrunkCase(case, State(case, arrays).ready(), record, (key and key[1]) or record.status, runs, settings)
+    key, ready = _key(record), State.of(case, settings.seed).ready()
+    return ShrunkCase(case, ready, record, (key and key[1]) or record.status, runs, settings)
 
 
 def _key(record: CaseRecord) -> Key | None:
@@ -187,9 +189,10 @@ def _absent(state: State) -> Iterator[State]:
 def _plain_layouts(state: State) -> Iterator[State]:
     """All tensors contiguous ND, or one."""
     plans = state.plans()
-    odd = {n: p for n, p in plans.items() if (p.view, p.format, p.storage_shape) != ("contiguous", "ND", None)}
-    for names in [list(odd), *([name] for name in odd)] if odd else []:
-        yield state.with_plans({n: replace(odd[n], view="contiguous", format="ND", storage_shape=None) for n in names})
+    laid_out = {n: p for n, p in plans.items() if (p.view, p.format, p.storage_shape) != ("contiguous", "ND", None)}
+    plain = {n: replace(p, view="contiguous", format="ND", storage_shape=None) for n, p in laid_out.items()}
+    for names in [list(plain), *([name] for name in plain)] if plain else []:
+        yield state.with_plans({n: plain[n] for n in names})
 
 
 def _plain_attributes(state: State) -> Iterator[State]:
@@ -265,9 +268,9 @@ def _plainness(array: Array) -> int:
     wide = array.astype(np.float64).reshape(-1)
     finite = np.isfinite(wide)
     mantissa, _ = np.frexp(np.where(finite, np.abs(wide), 0))
-    odd = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = np.frexp((odd & -odd).astype(np.float64))[1]  # the place of the last significant bit
-    cost = np.where(odd == 0, 0, 3 + 54 - lowest)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.frexp((digits & -digits).astype(np.float64))[1]  # the place of the last significant bit
+    cost = np.where(digits == 0, 0, 3 + 54 - lowest)
     cost = np.where(wide == 1, 1, np.where(wide == 0.5, 2, cost))
     return int(np.where(finite, cost, 64).sum())
 

@@ -23,8 +23,11 @@ MANY = 16  # elements of each kind that a pattern must have
 
 @dataclass(frozen=True)
 class Explanation:
-    """A claim that fits: what is told of an operand or an attribute (of none: ""). ``sure``: numbers prove it against
-    what else the values may look like. ``proof``: without it the claim only stands against others."""
+    """A claim that fits: ``told`` is what is told ``of`` an operand or an attribute (of none: "").
+
+    ``sure``: it foretells so much that nothing is claimed of how the values look. ``proof``: whether it may be told; a
+    claim without proof only keeps one of another family from being told.
+    """
 
     of: str
     told: str

@@ -13,10 +13,9 @@ from ..model.dtypes import find
 from ..numerics.codes import code, codes, has_nan, sizes
 from ..numerics.extremes import highest, lowest, some
 from ..operators.reference import Reference
+from ..record.types import ULPS
 
-BUCKETS = ((0, "0"), (1, "1"), (2, "2"), (4, "3-4"), (16, "5-16"), (64, "17-64"), (256, "65-256"), (4096, "257-4096"),
-           (65536, "4097-65536"))  # fmt: skip
-BEYOND = ">65536"
+LARGEST = (0, 1, 2, 4, 16, 64, 256, 4096, 65536)  # distance in each bucket of ULPS but the last two
 BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
 
 
@@ -45,14 +44,12 @@ def ulp_distance(actual: Array, golden: Array) -> Array:
 
 def histogram(distance: Array) -> dict[str, int]:
     """Count ULP distances in the buckets 0, 1, 2, 3-4, 5-16 ...; NaN against a number has its own."""
-    edges = np.asarray([0, *(edge + 1 for edge, _ in BUCKETS)], np.uint64)
+    edges = np.asarray([0, *(n + 1 for n in LARGEST)], np.uint64)
     nan = int(np.count_nonzero(distance == np.iinfo(np.uint64).max))
     counts = np.bincount(np.searchsorted(edges, distance, side="right") - 1, minlength=len(edges))
-    names = [name for _, name in BUCKETS]
-    found = {name: int(n) for name, n in zip(names, counts, strict=False)}
-    found[BEYOND] = int(counts[len(names)]) - nan
-    found["nan"] = nan
-    return {name: n for name, n in found.items() if n or name in ("0", "1", "2")}
+    *near, far = counts.tolist()
+    found = dict(zip(ULPS, (*near, far - nan, nan), strict=True))
+    return {name: n for name, n in found.items() if n or name in ULPS[:3]}
 
 
 def spread(actual: Array, reference: Reference) -> dict[str, int]:

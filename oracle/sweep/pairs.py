@@ -82,8 +82,8 @@ class Pairs:
         call = self.call(np.zeros(1, np.int64))
         given = self.operator.formula_operands({**call.inputs, **call.attrs})
         numbers = {name: value for name, value in given.items() if not isinstance(value, np.ndarray)}
-        if odd := [name for name, value in numbers.items() if not np.isfinite(value)]:
-            raise OracleError(f"sweep: {self.op}: {', '.join(odd)} is not finite, and the formula has no exact value")
+        if wrong := [name for name, value in numbers.items() if not np.isfinite(value)]:
+            raise OracleError(f"sweep: {self.op}: {', '.join(wrong)} is not finite, and the formula has no exact value")
         two = {p.symbol: self.wide for p in (self.first, self.second)}
         graph = graphs_of(scheme, {**numbers, **two}).value
         return Grid(graph, self.first.symbol, self.second.symbol, self.wide, numbers)
