@@ -17,7 +17,7 @@ def save(path: Path, text: str, made_of: Iterable[Path] = ()) -> None:
     require_other(path, made_of)
     try:
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
-            path.write_text(text, encoding="utf-8", newline="")
+            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
         else:
             replace(path, text)
     except OSError as error:
