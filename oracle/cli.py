@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import os
 import sys
 import warnings
@@ -96,16 +98,29 @@ def _status_of(words: list[str]) -> int:
         print("aclnn-oracle: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of a pipe went away: `aclnn-oracle info | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 141
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        _give_up_output()  # to a file on a disk that is full
+        print(f"aclnn-oracle: standard output: {error.strerror}; the command has not said all", file=sys.stderr)
+        return 1
+
+
+def _give_up_output() -> None:
+    """Let what is left to be written to standard output vanish, at the end of the program too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_streams() -> None:
     """Give a program that was started with closed streams (``>&-``) others: pytest needs them, and the next file that
-    is opened would be taken for standard output."""
+    is opened would be taken for standard output. What standard output's encoding lacks is written as an escape."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for good
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

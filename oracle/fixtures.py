@@ -290,7 +290,7 @@ def verify(directory: str | Path, *, progress: Progress | None = None, pool: Wor
         partial(_recomputed, soc=manifest["soc"], seed=manifest["seed"], layout=manifest["layout"]), entries
     )
     for done, (entry, computed) in enumerate(zip(entries, made, strict=True)):
-        found += _differences(directory, entry, computed)
+        found += [*_told_otherwise(entry, computed, manifest["soc"]), *_differences(directory, entry, computed)]
         if progress:
             progress(done + 1, len(entries))
     return found
@@ -352,6 +352,14 @@ def _recomputed(entry: Entry, *, soc: str, seed: int, layout: str) -> dict[str, 
         raise OracleError(f"{MANIFEST}: case {case.id}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:  # edited by hand
         raise OracleError(f"{MANIFEST}: case {case.id} is not a call of {case.op} ({error!r})") from None
+
+
+def _told_otherwise(entry: Entry, computed: Mapping[str, bytes], soc: str) -> Iterator[str]:
+    """Say what the manifest tells of a case beside its files that is not so."""
+    case = case_from_json(entry["id"], entry["case"], MANIFEST)
+    for name, now in (("kind", _kind(case, computed, soc)), ("expected", case.expected(soc))):
+        if entry.get(name) != now:
+            yield f"{MANIFEST}: {case.id}: {name} is {entry.get(name)!r}, this version says {now!r}"
 
 
 def _differences(directory: Path, entry: Entry, computed: Mapping[str, bytes]) -> Iterator[str]:

@@ -111,7 +111,9 @@ class CatalogueFile(pytest.File):
         except OracleError as error:
             raise self.CollectError(str(error)) from None
         for case in cases:
-            item = CaseItem.from_parent(self, name=case.id, case=case)
+            # read as pytest reads it from its cache: by itself it takes the brackets for a part of the name, and --lf
+            # and --stepwise find no case again
+            item = CaseItem.from_parent(self, name=case.id, nodeid=f"{self.nodeid}::{case.id}", case=case)
             for mark in case.marks:
                 item.add_marker(_known_marker(self.config, mark))
             yield item

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from synthetic import case, write
 
 from oracle import cli
 from oracle.catalogue import default_dir, load_all
@@ -242,6 +243,24 @@ def test_a_command_that_is_started_with_closed_streams_has_some(monkeypatch):
         getattr(sys, name).close()
 
 
+def test_a_character_that_the_output_s_encoding_lacks_is_an_escape(tmp_path):
+    write(tmp_path / "r.jsonl", [case("softmax_backward/a[float32]")])
+    words = [sys.executable, "-m", "oracle.cli", "report", str(tmp_path / "r.jsonl"), "--format", "md", "--lang", "zh"]
+    said = subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "gbk"}, check=True).stdout
+    assert "\\u2705" in said.decode("gbk")
+    assert "用例" in said.decode("gbk")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's")
+def test_a_full_disk_under_standard_output_is_one_line(tmp_path):
+    write(tmp_path / "r.jsonl", [case("softmax_backward/a[float32]")])
+    words = [sys.executable, "-m", "oracle.cli", "report", str(tmp_path / "r.jsonl"), "--format", "json"]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "aclnn-oracle: standard output: No space left on device; the command has not said all\n"
+
+
 def test_an_interrupt_exits_130(tmp_path):
     text = (default_dir() / "log_sigmoid_backward.yaml").read_text().replace("  first_look:", "  hangs:", 1)
     (tmp_path / "log_sigmoid_backward.yaml").write_text(text)
@@ -321,7 +340,7 @@ def test_a_score_that_cannot_be_written_is_printed_and_the_reason_is_one_line(tm
     assert cli.main([*words, "-o", str(tmp_path / "file/score.json")]) == 2
     told = capsys.readouterr()
     assert "cases notice " in told.out
-    assert "score.json: cannot write " in told.err
+    assert "score.json: cannot be written: " in told.err
 
 
 def test_golden_refuses_a_seed_that_run_refuses(tmp_path, capsys):

@@ -297,6 +297,13 @@ def test_a_changed_parameter_is_a_difference(npy: Path) -> None:
     assert "golden_out__float32.npy" in told
 
 
+@pytest.mark.parametrize(("name", "value"), [("kind", "refused"), ("expected", "ACLNN_ERR_PARAM_INVALID")])
+def test_what_the_manifest_tells_beside_the_files_is_compared(npy: Path, name: str, value: str) -> None:
+    edit(npy, lambda m: m["cases"][0].update({name: value}))
+    (told,) = fixtures.verify(npy)
+    assert f"{name} is '{value}', this version says " in told
+
+
 def test_another_seed_scheme_cannot_be_compared(npy: Path) -> None:
     edit(npy, lambda m: m.update(seed_scheme="mt19937"))
     (told,) = fixtures.verify(npy)

@@ -591,3 +591,21 @@ def test_failed_cases_alone_are_run_again_whatever_their_tier(project):
     none = run(project, "--rerun-failed", "again.jsonl")
     assert none.ret == 0
     none.stdout.fnmatch_lines(["--rerun-failed again.jsonl: none of its cases failed"])
+
+
+def test_a_rerun_of_failed_cases_is_no_part_of_a_whole_run(project, capsys):
+    """Its shard and another one of the whole run have the same options otherwise, and would leave cases out."""
+    run(project, "--record", "r.jsonl")
+    run(project, "--record", "1.jsonl", "--shard", "1/2")
+    run(project, "--record", "2.jsonl", "--shard", "2/2", "--rerun-failed", "r.jsonl")  # nothing failed: it is empty
+    assert oracle.cli.main(["merge", "1.jsonl", "2.jsonl", "-o", "merged.jsonl"]) == 2
+    assert "chosen: none there, --rerun-failed " in capsys.readouterr().err
+
+
+def test_the_failures_of_the_last_run_are_found_again(project):
+    run(project, "--backend", "misbehaving:Raises", "-k", "bfloat16")
+    result = run(project, "--lf", "--record", "r.jsonl")
+    result.assert_outcomes(passed=1)
+    header, cases, _ = record_of(project.path / "r.jsonl")
+    assert header["chosen"] == "--lf"
+    assert [case["id"] for case in cases] == [IDS[1]]

@@ -94,10 +94,15 @@ def require_known(name: str) -> None:
     if not colon:
         raise _unknown(name)
     if not attribute:
-        raise OracleError(f"backend {name}: write module:attribute; which attribute of {module}?")
-    top, here = module.partition(".")[0], str(Path.cwd())
-    if top not in sys.modules and PathFinder.find_spec(top, [*sys.path, here]) is None:
-        raise OracleError(f"backend {name}: no module {top!r} on sys.path or in {here}")
+        raise _without_attribute(name, module)
+    if not _is_module(module):
+        raise OracleError(f"backend {name}: no module {module.partition('.')[0]!r} on sys.path or in {Path.cwd()}")
+
+
+def _is_module(name: str) -> bool:
+    """Whether Python, or the current folder, has the module, or the package of it, that a name begins with."""
+    top = name.partition(".")[0]
+    return top in sys.modules or PathFinder.find_spec(top, [*sys.path, str(Path.cwd())]) is not None
 
 
 def _find(name: str) -> Any:
@@ -108,7 +113,13 @@ def _find(name: str) -> Any:
 
 
 def _unknown(name: str) -> OracleError:
+    if _is_module(name):
+        return _without_attribute(name, name)
     return unknown("backend", name, (*BUILTIN, *installed(), "or module:attribute on sys.path"))
+
+
+def _without_attribute(name: str, module: str) -> OracleError:
+    return OracleError(f"backend {name}: write module:attribute; which attribute of {module}?")
 
 
 def _make(name: str, found: Any, options: dict[str, str]) -> Any:

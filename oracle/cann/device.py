@@ -60,6 +60,11 @@ class Session:
         """Whether what this session holds on the device is lost, or will be by the reset that is due."""
         return self._health.broken or self._resets != self._health.resets
 
+    def require_unbroken(self, moment: str) -> None:
+        """Raise DeviceFault where a fault of another call, of this thread or another, has broken the device."""
+        if self.broken:
+            raise DeviceFault(f"{moment} when a fault of another call had broken the device")
+
     def break_(self) -> None:
         """Note that the device's context is broken: whoever comes next resets it."""
         self._health.broken = True
@@ -139,8 +144,7 @@ class Session:
         """Return a device block; the runtime adds the 32 bytes behind it that kernels may read. Raises DeviceFault."""
         made = c_void_p()
         with self._health.lock:  # nor is memory from after a reset freed by a session from before it
-            if self.broken:
-                raise DeviceFault("a fault of another thread's call broke the device")
+            self.require_unbroken("memory was asked for")
             self.call("aclrtMalloc", byref(made), max(size, 1), abi.MALLOC_HUGE_FIRST)
         return made
 

@@ -23,7 +23,7 @@ def execute(session: Session, call: Call) -> Status:
     """Run a call on a session that is ready, and return the phases' status with CANN's message.
 
     The outputs' memory, and the inputs' if the device changed it, holds afterwards what the device's memory holds.
-    Raises DeviceFault where the runtime fails: allocation, copies, a kernel's fault or time, another thread's fault.
+    Raises DeviceFault where the runtime fails: allocation, copies, a kernel's fault or time, another call's fault.
     """
     parameters = operator(call.op).parameters
     with ExitStack() as held:
@@ -73,8 +73,7 @@ class First:
         memory = self.session.workspace(self.size)
         status = self.launch(memory, self.session.stream)
         if status.code != _BROKEN:
-            if self.session.broken:
-                raise DeviceFault(f"{self.call.op} was running when a fault of another thread's call broke the device")
+            self.session.require_unbroken(f"{self.call.op} was running")
             self.session.synchronise()
             self.tensors.download()
             self._check_guards(memory)

@@ -20,7 +20,7 @@ from .case import Case, TensorPlan
 from .ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
 from .expand import designs
 from .layout import arrange
-from .loader import catalogues, operator_of
+from .loader import catalogues
 from .reading import read
 
 SHAPES_PER_FILL = 4  # "each dtype x each value kind with different shapes", four as in the commercial standard
@@ -77,7 +77,7 @@ def coverage(cases: Iterable[Case]) -> list[Dimension]:
 def required(operators: Collection[str]) -> dict[str, Design]:
     """Return the design of each of some operators, from its catalogue: a built-in one, or that beside its page."""
     found = {}
-    for path in (path for path in catalogues() if operator_of(path) in ("", *operators)):
+    for path in catalogues(operators):
         document = read(path)
         for design in designs(document):
             found[str(document.data["operator"])] = design

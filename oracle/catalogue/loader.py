@@ -141,10 +141,12 @@ def default_files(only: Collection[str]) -> tuple[bool, list[Path]]:
     return len(outside) < len(wanted) or not wanted, outside
 
 
-def catalogues() -> list[Path]:
-    """Return the built-in catalogue's files, and those that lie beside the modules of operators from outside."""
-    outside = [folder / f"{OPERATORS[name].slug}.yaml" for name, folder in OPERATORS.folders().items()]
-    return [*files(default_dir()), *(file for file in outside if file.is_file())]
+def catalogues(only: Collection[str] = ()) -> list[Path]:
+    """Return the built-in catalogue's files, and those that lie beside the modules of operators from outside; where
+    ``only`` names operators theirs alone, whatever is wrong with the others."""
+    folders = {name: folder for name, folder in OPERATORS.folders().items() if not only or name in only}
+    outside = [folder / f"{OPERATORS[name].slug}.yaml" for name, folder in folders.items()]
+    return [*of_operators(files(default_dir()), only), *(file for file in outside if file.is_file())]
 
 
 def catalogues_of(slug: str) -> list[Path]:

@@ -80,8 +80,9 @@ def _options(pairs: list[str]) -> dict[str, str]:
 def _load(path: Path) -> Array:
     """Read one array; pickled objects are refused."""
     try:
-        limits.require_memory(2 * path.stat().st_size, str(path))
-        return npy.loads(path.read_bytes(), str(path))
+        size = path.stat().st_size  # 0 of a pipe or a device, which may be endless
+        limits.require_memory(2 * size, str(path))
+        return npy.loads(limits.read_bytes(path, size or limits.MANIFEST_BYTES), str(path))
     except OracleError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path

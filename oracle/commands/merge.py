@@ -42,11 +42,15 @@ def merge(args: argparse.Namespace) -> int:
     inputs = {path.resolve() for path in args.records}
     if args.output.resolve() in inputs:
         raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
-    lines = merged([read(path) for path in args.records], partial=args.partial)
+    parts = [read(path) for path in args.records]
+    lines = merged(parts, partial=args.partial)
     save(args.output, "\n".join(lines) + "\n")
     whole = read(args.output)
     counts = ", ".join(f"{status} {n}" for status, n in whole.counts.items() if n)
     print(f"{args.output}: {whole.planned} planned ({counts})")
+    for part in parts:
+        for note in part.notes[1:]:  # what is unusual about it; the first says which shard it is
+            print(f"{part.path}: {note}")
     for note in whole.notes:
         print(note)
     return 0 if whole.ok and not whole.header.shard else 1

@@ -297,17 +297,29 @@ def find_case(case_id: str, path: Path | None = None, volume: Volume | None = No
     raise OracleError(f"no case {case_id!r} among the {len(cases)} of the catalogue{hint}")
 
 
+def _files_of(slug: str) -> list[Path]:
+    """The files of the operator whose cases' ids begin with a slug, or with what it may have been meant to be. Raises
+    OracleError where there is no such operator."""
+    from ..catalogue.loader import catalogues_of
+    from ..operators.registry import OPERATORS, unknown_operator
+
+    known = [operator.slug for operator in OPERATORS.values()]
+    meant = [slug] if slug in known else get_close_matches(slug, known, 1)
+    if not meant:
+        raise unknown_operator(slug)
+    return catalogues_of(meant[0])
+
+
 def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> Iterator[list[Case]]:
     """Yield cases that may have an id: the ordinary tiers, then the huge one, expanded only for what these lack."""
     from ..catalogue import load, load_all
     from ..catalogue.case import HUGE
-    from ..catalogue.loader import catalogues_of
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign
 
     if path is not None and is_foreign_catalogue(path):
         yield load_foreign(path, limit=sys.maxsize).cases
         return
-    files = catalogues_of(case_id.partition("/")[0]) if path is None else [path] if path.is_file() else []
+    files = _files_of(case_id.partition("/")[0]) if path is None else [path] if path.is_file() else []
     for tier in (None, HUGE):
         yield [case for file in files for case in load(file, volume, tier)] if files else load_all(path, volume, tier)

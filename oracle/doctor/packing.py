@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..model.errors import OracleError
+from ..model.kept import home
 from . import machine
 from .findings import Finding
 
@@ -43,8 +44,8 @@ def pack(target: Path, findings: Iterable[Finding], *, backend: str = "", soc: s
 
 def shortened(text: str) -> str:
     """Replace the folders that say who and where somebody is: home, this folder, the temporary one."""
-    home, here, temporary = str(Path.home()), str(Path.cwd()), tempfile.gettempdir()
-    for folder, short in sorted({here: ".", home: "~", temporary: "<tmp>"}.items(), key=lambda p: -len(p[0])):
+    here, temporary = str(Path.cwd()), tempfile.gettempdir()
+    for folder, short in sorted({here: ".", str(home()): "~", temporary: "<tmp>"}.items(), key=lambda p: -len(p[0])):
         if len(folder) > 1:
             text = re.sub(re.escape(folder) + r"(?![\w.-])", short, text)
     return text
@@ -57,7 +58,7 @@ def _environment() -> Iterator[str]:
 
 def _logs() -> Iterator[tuple[str, str]]:
     """The newest logs of CANN's, the end of each."""
-    folder = Path(os.environ.get("ASCEND_PROCESS_LOG_PATH", "") or Path.home() / "ascend" / "log")
+    folder = Path(os.environ.get("ASCEND_PROCESS_LOG_PATH", "") or home() / "ascend" / "log")
     found = [path for path in folder.rglob("*.log") if path.is_file()] if folder.is_dir() else []
     for path in sorted(found, key=lambda path: path.stat().st_mtime)[-LOGS:]:
         yield f"logs/{path.name}", path.read_bytes()[-LOG_BYTES:].decode(errors="replace")

@@ -21,10 +21,19 @@ _CHECKSUM = 32  # bytes of a sha256
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
+def home() -> Path:
+    """Return the user's own folder; where nobody knows it (a container's user without a name) one that cannot be made:
+    whoever writes there has an OSError, as on a disk that takes nothing."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.devnull)
+
+
 def user_cache() -> Path:
     """Return the folder of the user's cache for everything that can be made again."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
-    return (Path(base) if base else Path.home() / ".cache") / "aclnn-oracle"
+    return (Path(base) if base else home() / ".cache") / "aclnn-oracle"
 
 
 def make_private(folder: Path) -> None:

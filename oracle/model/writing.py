@@ -13,7 +13,7 @@ def replace(path: Path, text: str) -> None:
     target = path.resolve()
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8", newline="")
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
         if target.exists():
             beside.chmod(target.stat().st_mode)
         beside.replace(target)

@@ -46,9 +46,11 @@ def dumps(said: RunHeader | CaseRecord | RunEnd) -> str:
 def dumps_object(line: Mapping[str, Any]) -> str:
     """Return a JSON object as one line of strict JSON."""
     try:
-        return _encode(line)
+        text = _encode(line)
     except (TypeError, ValueError):  # NumPy scalars or non-finite numbers in it
-        return _encode(plain(line))
+        text = _encode(plain(line))
+    # a byte of a path that is no UTF-8 is a lone surrogate, which JSON has as an escape and no file as itself
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 class RecordWriter:
@@ -71,7 +73,8 @@ class RecordWriter:
         Raises OracleError where the file cannot be written, is there and is no record, or is another run's.
         """
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self._said = Lines(self.path or Path(), replace(header, started=now, planned=planned))
+        line = dumps(replace(header, started=now, planned=planned))
+        self._said = Lines(self.path or Path(), RunHeader.of(parse_object(line, "the run's first line")))
         self.started = time.monotonic()
         if self.path is None:
             return
@@ -82,7 +85,7 @@ class RecordWriter:
             self._file = Appending(self.path)
         except OSError as error:
             raise OracleError(f"--record {self.path}: cannot be written: {error.strerror or error}") from None
-        self._write(dumps(self._said.header))
+        self._write(line)
         if self._file.held:
             raise OracleError(f"--record {self.path}: cannot be written: {self._file.trouble}")
 

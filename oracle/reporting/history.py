@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..model.errors import OracleError
 from ..record.fields import Number
-from ..record.reader import CaseRecord, Record, read
+from ..record.reader import Record, read
 from ..record.types import LAYERS
 from .bilingual import Bilingual
 from .cells import dtype_order
@@ -101,18 +101,22 @@ class Series:
     def _since(self, cluster: Cluster) -> tuple[Record, int]:
         first, runs = self.records[-1], 1
         for record in reversed(self.records[:-1]):
-            if not any(_bad(record.by_id.get(case.id)) for case in cluster.cases):
+            found = [case for each in cluster.cases if (case := record.by_id.get(each.id)) is not None]
+            if not found:  # another shard, or a run of a few cases: it tells nothing
+                continue
+            if all(case.ok for case in found):
                 break
             first, runs = record, runs + 1
         return first, runs
 
     @cached_property
     def flaky(self) -> list[Flaky]:
-        """Cases whose verdict changed between records of equal catalogue, seed, layers and versions."""
+        """Cases whose verdict changed between records of equal catalogue, seed, versions and options."""
         groups: defaultdict[object, list[Record]] = defaultdict(list)
         for record in self.records:
             head = record.header
-            groups[head.catalogue_sha256, head.seed, head.layers, tuple(sorted(head.versions.items()))].append(record)
+            versions, options = tuple(sorted(head.versions.items())), (head.layers, head.cann, head.replay_arguments)
+            groups[head.catalogue_sha256, head.seed, versions, options].append(record)
         return [found for records in groups.values() if len(records) > 1 for found in _flaky(records)]
 
     @property
@@ -127,10 +131,6 @@ class Series:
 
 def _share(accepted: int, judged: int) -> float | None:
     return accepted / judged if judged else None
-
-
-def _bad(case: CaseRecord | None) -> bool:
-    return case is not None and not case.ok
 
 
 def _flaky(records: Sequence[Record]) -> list[Flaky]:

@@ -1,4 +1,4 @@
-"""Writing a report file: whole or not at all, and never over a record it is made of."""
+"""Writing a report or another file of text: whole or not at all, and never over a record it is made of."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def save(path: Path, text: str, made_of: Iterable[Path] = ()) -> None:
     require_other(path, made_of)
     try:
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
-            path.write_text(text, encoding="utf-8", newline="")
+            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
         else:
             replace(path, text)
     except OSError as error:
-        raise OracleError(f"{path}: cannot write the report: {error.strerror or error}") from None
+        raise OracleError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def require_other(path: Path, made_of: Iterable[Path]) -> None:

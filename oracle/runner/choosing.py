@@ -66,8 +66,9 @@ def chosen_by(config: pytest.Config) -> list[str]:
     ones belong together."""
     given = [("-k", config.option.keyword), ("-m", config.option.markexpr)]
     given += [("--deselect", prefix) for prefix in config.option.deselect or ()]
+    flags = [f"--{name}" for name in ("lf", "stepwise") if getattr(config.option, name, False)]
     nodes = sorted(case for _, _, case in (str(arg).partition("::") for arg in config.args) if case)
-    return [word for pair in given if pair[1] for word in pair] + nodes
+    return [word for pair in given if pair[1] for word in pair] + flags + nodes
 
 
 def catalogue_files(config: pytest.Config) -> list[Path]:

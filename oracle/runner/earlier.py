@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,14 @@ class Earlier:
     def continued(self) -> Record | None:
         """The record that this run goes on writing."""
         return self.record if self.failed is None else None
+
+    @property
+    def chosen(self) -> list[str]:
+        """How the record of this run names the choice that the earlier one made: by the failed ids, which are the same
+        wherever that record lies."""
+        if self.failed is None:
+            return []
+        return ["--rerun-failed", hashlib.sha256("\n".join(sorted(self.failed)).encode()).hexdigest()[:12]]
 
     def check(self, header: RunHeader, planned: int) -> None:
         """Raise OracleError where this run cannot go on with the record: it says what differs."""

@@ -153,6 +153,11 @@ class Run:
         return wanted if self.earlier is None else wanted - self.earlier.ended
 
     @property
+    def _chosen(self) -> list[str]:
+        """The options that chose some of the catalogue's cases, beside an earlier run."""
+        return [*self.settings.chosen, *self.chosen_by]
+
+    @property
     def _failed(self) -> frozenset[str] | None:
         return None if self.earlier is None else self.earlier.failed
 
@@ -223,7 +228,7 @@ class Run:
         if self.earlier is not None:
             self.earlier.check(header, len(planned))
             missing = self.earlier.left_behind(planned)
-            if missing and not header.chosen and not header.shard:
+            if missing and not self._chosen and not header.shard:
                 raise OracleError(f"{missing}; give that run's catalogue, --operator, --volume and --soc")
             if missing:
                 self.told.append(missing)
@@ -258,7 +263,7 @@ class Run:
             command=shlex.join(self.command),
             changed=self.changed,
             shard=str(settings.shard or ""),
-            chosen=shlex.join([*settings.chosen, *self.chosen_by]),
+            chosen=shlex.join([*self._chosen, *([] if self.earlier is None else self.earlier.chosen)]),
         )
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..backends import BUILTIN
 from ..catalogue.case import HUGE, TIERS
 from ..catalogue.ecosystem import Volume
 from ..model.authority import DOCUMENT, PLANS, SOURCE
@@ -26,6 +27,7 @@ OVERFLOW = ("inf_nan", "saturate")
 CASE_LIMIT = 120.0  # seconds per case in a child process, unless --timeout-per-case says otherwise
 HUGE_LIMIT = 7200.0  # and per case of the huge tier, which also waits for the others of this machine
 BACKEND_LIMIT = 300.0  # seconds to load a backend: a device runtime may take minutes the first time
+LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
 _WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -116,6 +118,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     of an environment variable that evaluation reads."""
     asked_for(), block_size(), thread_count()
     given = {option.name: values.get(option.dest) for option in OPTIONS}
+    _require_words(given)
     operators = tuple(given["operator"] or ())
     register(operators)
     text = {name: value for name, value in given.items() if isinstance(value, str)}
@@ -152,12 +155,28 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         max_memory=_bytes("--max-memory", text["max-memory"]) if "max-memory" in text else None,
         record_outputs=_folder("--record-outputs", text.get("record-outputs")),
         devices=_devices(text.get("devices")),
-        emulate=bool(given["emulate"]),
+        emulate=_emulated(given, text.get("backend", "cpu")),
         golden_cache=_folder("--golden-cache", text.get("golden-cache")),
         cluster=_cluster(given, text),
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
+
+
+def _require_words(given: Mapping[str, Any]) -> None:
+    """Raise OracleError for an option whose value is empty: what a variable of a shell leaves that is not set."""
+    for option in OPTIONS:
+        value = given[option.name]
+        if "" in (value if isinstance(value, list) else [value]):
+            raise OracleError(f"{option.flag} '': is empty; give {option.metavar}, or leave {option.flag} out")
+
+
+def _emulated(given: Mapping[str, Any], backend: str) -> bool:
+    """Whether the emulated CANN is used. Raises OracleError where only backends of ours run, and none of them on it."""
+    asked = {backend, (given["third-party"] or backend).partition(":")[0]}
+    if given["emulate"] and asked.issubset(set(BUILTIN).difference(DEVICE_BACKENDS)):
+        raise OracleError(f"--emulate: --backend {backend} does not run on CANN; give --backend aclnn or torch_npu")
+    return bool(given["emulate"])
 
 
 def _isolated(given: Mapping[str, Any], backend: str) -> bool:
@@ -231,7 +250,7 @@ def _literal(text: str) -> Any:
     """Return the number or boolean a text spells, else the text."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # {[]: 1}, or nested without end
         return text
 
 
@@ -275,8 +294,8 @@ def _seconds(option: str, text: str) -> float:
         value = float(text)
     except ValueError:
         raise OracleError(f"{option} {text!r}: must be a number of seconds, or none") from None
-    if not 0 < value < math.inf:
-        raise OracleError(f"{option} {text}: must be a positive number of seconds, or none")
+    if not 0 < value <= LONGEST:
+        raise OracleError(f"{option} {text}: must be a positive number of seconds, at most {LONGEST:g}, or none")
     return value
 
 

@@ -312,7 +312,7 @@ def test_a_fault_in_one_thread_never_passes_for_another_s_result(emulator, devic
         for thread in threads:
             thread.join(120)
         assert not wrong
-        if any("fault of another thread" in text for text in told):
+        if any("fault of another call" in text for text in told):
             break
     else:
         pytest.fail(f"no call met the fault of another thread in 30 rounds; {len(told)} faults were told")

@@ -109,6 +109,7 @@ def test_failure_says_what_failed(files, capsys):
         (["missing.npy", "single.npy"], "missing.npy"),
         (["text.npy", "single.npy"], "text.npy"),
         (["golden.npy", "empty.npy"], "empty.npy"),
+        (["golden.npy", "/dev/zero"], "/dev/zero: larger than 256 MiB"),
         (["golden.npy", "object.npy"], "object.npy"),
         (["golden.npy", "pickle.npy"], "pickle.npy"),
         (["archive.npz", "single.npy"], "archive.npz"),

@@ -106,13 +106,17 @@ def test_an_operator_without_cases_stops_only_those_who_ask_for_them(command: Co
         assert (done.returncode, done.stderr.count(told)) == (2, 1), done.stderr
 
 
-def test_a_broken_catalogue_of_another_operator_stops_no_coverage(command: Command, tmp_path: Path, written) -> None:
+@pytest.mark.parametrize("text", ["aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n", "{{{\n"])
+def test_a_broken_catalogue_of_another_operator_stops_nobody(command: Command, tmp_path: Path, written, text) -> None:
     site = tmp_path / "site"
     package(site, "alone_things", "alone = alone_backward:OPERATOR")
     (site / "alone_backward.py").write_text((written / f"{SLUG}.py").read_text().replace("OwnThing", "Alone"))
-    (site / "alone_backward.yaml").write_text("aclnn_oracle: 1\noperator: aclnnAloneBackward\nclassses: all\n")
+    (site / "alone_backward.yaml").write_text(text)
     done = command("coverage", *BROUGHT)
     assert {line.split()[0] for line in done.stdout.splitlines() if line.startswith("aclnn")} == {NAME}, done.stderr
+    assert command("replay", TANH).returncode == 0
+    assert "unknown operator 'nothing_of_the_kind'" in command("replay", "nothing_of_the_kind/plain[float32-2]").stderr
+    assert "alone_backward.yaml:" in command("replay", "alone_backward/plain[float32-2]").stderr
 
 
 @pytest.mark.parametrize(("words", "slugs"), CHOOSES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,18 @@ def test_code_that_changed_since_it_was_loaded_is_seen_whatever_times_the_new_fi
     assert not code_is_as_loaded()
     page.unlink()
     assert not code_is_as_loaded()
+
+
+def test_where_nobody_knows_the_user_nothing_is_kept_and_nothing_fails(monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert kept.recalled(kept.user_cache() / "entry") is None
+    assert kept.only_ours(kept.user_cache()) is None
+    with pytest.raises(OSError, match=r"Not a directory|cannot find"):
+        kept.make_private(kept.user_cache())
 
 
 def test_code_counts_as_loaded_from_the_packages_first_import_on():

@@ -96,7 +96,7 @@ def test_a_report_is_whole_or_not_at_all_and_never_over_its_record(tmp_path, lim
     report = tmp_path / "r.html"
     save(report, "the report of yesterday")
     limited(10)
-    with pytest.raises(OracleError, match="cannot write the report"):
+    with pytest.raises(OracleError, match="cannot be written"):
         save(report, "x" * 100)
     limited(resource.RLIM_INFINITY)
     assert report.read_text() == "the report of yesterday"

@@ -98,6 +98,14 @@ def test_a_shard_that_died_leaves_its_cases_not_run(shard, tmp_path):
     assert (whole.complete, whole.planned, whole.counts["notrun"]) == (False, 4, 1)
 
 
+def test_what_is_unusual_about_a_shard_is_told_with_its_file(shard, tmp_path, capsys):
+    died = shard("2/2", ended=False, cases=1)
+    assert main(["merge", str(shard("1/2").path), str(died.path), "-o", str(tmp_path / "whole.jsonl")]) == 1
+    told = capsys.readouterr().out
+    assert f"{died.path}: The record has no last line: the run died after 1 of 2 planned cases." in told
+    assert "1of2.jsonl: " not in told
+
+
 def test_the_output_is_none_of_the_inputs(shard, capsys):
     path = str(shard("1/1").path)
     assert main(["merge", path, "-o", path]) == 2

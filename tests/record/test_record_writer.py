@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+from oracle.record.reader import read
 from oracle.record.types import CaseRecord, LayerVerdict, RunHeader
 from oracle.record.writer import RecordWriter, dumps
+from oracle.reporting.formats import RENDERERS
 from oracle.reporting.language import ENGLISH
+from oracle.reporting.save import save
 from oracle.runner.terminal import by_layer
 
 HEADER = RunHeader(1, "cpu", {}, "ascend910b", "mixed", 0, "smoke", (), "inf_nan", None, (), {}, "", "")
@@ -24,6 +30,14 @@ def test_an_operator_whose_cases_were_all_skipped_is_named_with_the_commonest_re
     assert writer.unrun() == [
         "A: all 3 cases were skipped, nothing was tested: no aten (and 1 other reason)",
     ]
+
+
+def test_a_name_that_is_no_utf_8_is_kept_as_an_escape(tmp_path: Path) -> None:
+    writer = RecordWriter(tmp_path / "r.jsonl")
+    writer.begin(0, replace(HEADER, command="run --report r\udcff.html"))
+    writer.end()
+    assert read(tmp_path / "r.jsonl").header.command == "run --report r\\udcff.html"
+    save(tmp_path / "r.md", RENDERERS["md"].render([writer.record()], ENGLISH))
 
 
 def test_one_case_that_ran_is_enough() -> None:

@@ -57,6 +57,16 @@ def test_a_present_failure_tells_the_first_record_of_its_unbroken_presence(tmp_p
     assert (since.runs, since.new) == (2, False)
 
 
+def test_a_record_without_a_failing_case_tells_nothing_of_since_when_it_fails(tmp_path: Path) -> None:
+    """Another shard, or a run of a few cases, lies between."""
+    other = good("softmax_backward/a[float32]")
+    for day, cases in enumerate([[good()], [synthetic.failing(ID)], [other], [synthetic.failing(ID)]], 1):
+        save(tmp_path, day, cases)
+    (since,) = only(tmp_path).present
+    assert since.first.header.started.startswith("2026-10-02")
+    assert (since.runs, since.new) == (2, False)
+
+
 def test_a_failure_of_the_newest_record_alone_is_new(tmp_path: Path) -> None:
     save(tmp_path, 1, [good()])
     save(tmp_path, 2, [synthetic.failing(ID)])
@@ -67,7 +77,8 @@ def test_a_failure_of_the_newest_record_alone_is_new(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "flaky"),
     [({}, True), ({"seed": 1}, False), ({"catalogue_sha256": "other"}, False), ({"layers": ["structure"]}, False),
-     ({"versions": {"torch": "2.14"}}, False)],
+     ({"versions": {"torch": "2.14"}}, False), ({"replay_arguments": ["--gate", "structure"]}, False),
+     ({"cann": "8.5"}, False)],
 )  # fmt: skip
 def test_a_case_is_flaky_only_where_nothing_that_decides_it_changed(
     tmp_path: Path, change: dict[str, Any], flaky: bool

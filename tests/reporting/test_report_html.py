@@ -222,7 +222,7 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(OracleError, match="at least one"):
         html.render([])
     path = synthetic.write(tmp_path / "run.jsonl", [])
-    with pytest.raises(OracleError, match="cannot write the report"):
+    with pytest.raises(OracleError, match="cannot be written"):
         html.write([path], path / "below" / "a-file.html")
 
 

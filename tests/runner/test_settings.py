@@ -42,7 +42,7 @@ def outside(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("outside")
 def test_every_option_reaches_the_settings():
     words = shlex.split(
-        "--backend replay --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch "
+        "--backend my:Device --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch "
         "--tier full --seed 7 --layers strict,structure "
         "--cann master --gate structure --shard 1/2 --authority document --overflow saturate --determinism 2 "
         "--invariance --isolate --subnormals keep "
@@ -81,7 +81,7 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
         ("--standard exactly", "unknown standard 'exactly'; known: mixed"),
         ("--tier all", "unknown tier 'all'"),
         ("--layers strict,loose", "unknown layer 'loose'"),
-        ("--layers=", "unknown layer ''"),
+        ("--layers=,", "unknown layer ''"),
         ("--layers strict --gate standard", "--gate standard: layer standard is not judged; --layers says strict"),
         ("--cann 7", "unknown CANN version '7'; known: 8.5, 9.0, 9.1, 9.2, master"),
         ("--overflow wrap", "unknown overflow mode 'wrap'"),
@@ -92,6 +92,9 @@ def test_a_replay_repeats_what_decides_the_verdict_only():
         ("--timeout-per-case nan", "must be a positive number of seconds"),
         ("--timeout-per-case soon", "must be a number of seconds"),
         ("--timeout-backend -1", "must be a positive number of seconds"),
+        ("--timeout-per-case 1e300", "must be a positive number of seconds, at most 1e+09, or none"),
+        ("--standard single-bm --standard-option type={[]:1}", "--standard-option type={[]:1}: must be "),
+        (f"--standard single-bm --standard-option type={'-' * 9999}1", "--standard-option type=---"),
         ("--max-memory 8X", "must be a number of bytes, also with K, M, G or T"),
         ("--max-memory 0", "must be a positive number of bytes"),
         ("--devices 0,0", "named twice"),
@@ -108,6 +111,21 @@ def test_a_wrong_value_is_named(words, told):
         settings_of(parsed(*words.split()))
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.kind != "flag"], ids=lambda o: o.name)
+def test_an_empty_value_of_any_option_is_refused(option):
+    with pytest.raises(OracleError, match=f"{option.flag} '': is empty; give"):
+        settings_of(parsed(option.flag, ""))
+
+
+def test_the_emulated_cann_is_for_what_runs_on_cann():
+    for backend in ("cpu", "torch", "replay"):
+        with pytest.raises(OracleError, match=f"--emulate: --backend {backend} does not run on CANN; give"):
+            settings_of(parsed("--emulate", "--backend", backend))
+    for backend in ("aclnn", "torch_npu", "my_device:Device"):
+        assert settings_of(parsed("--emulate", "--backend", backend)).emulate
+    assert settings_of(parsed("--emulate", "--standard", "dual-L1", "--third-party", "aclnn")).emulate
 
 
 def test_every_option_has_a_help_and_its_own_name():
