@@ -304,7 +304,7 @@ def _files_of(slug: str) -> list[Path]:
     from ..operators.registry import OPERATORS, unknown_operator
 
     known = [operator.slug for operator in OPERATORS.values()]
-    meant = [slug] if slug in known else get_close_matches(slug, known, 1)
+    meant = closest(slug, known)  # itself, where there is such an operator
     if not meant:
         raise unknown_operator(slug)
     return catalogues_of(meant[0])
