@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from oracle.operators import OPERATORS
 from oracle.operators.page_checks import accepted
 from oracle.runner.prepare import Prepared
 from oracle.runner.settings import Settings
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell, where programs ignore Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # those that the tests start are to be interrupted
 
 # A test's time says nothing on a shared machine.
 settings.register_profile("checkout", deadline=None)

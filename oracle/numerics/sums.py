@@ -45,10 +45,10 @@ def evaluate(
     """Fill the sink. ``shapes``: of the terms, and of the output in their axes, 1 along those that are summed."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     rows, (count, length) = _by_element(operands, *shapes)
-    table = sink.vector(count)
+    table, mean = sink.vector(count), mean_loss(operands, len(shapes[0]))
     with np.errstate(all="ignore"):
         for block in blocks((count,), max(1, CHUNK // max(1, length))):
-            _fill(_Rows(graphs, pick(rows, block), dtype_of(sink.kernel).name), table.at(block))
+            _fill(_Rows(graphs, pick(rows, block), dtype_of(sink.kernel).name, mean), table.at(block))
     sink.fill(table)
 
 
@@ -102,10 +102,11 @@ def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str
 
 
 class _Rows:
-    """The terms of some elements: their float64 sums, and how far these may be off."""
+    """The terms of some elements: their float64 sums, and how far these may be off. ``mean``: what a right kernel may
+    lose in a mean's divisor, relative."""
 
-    def __init__(self, graphs: Graphs, operands: Operands, kernel: str) -> None:
-        self.graphs, self.operands, self.kernel = graphs, operands, FORMATS[kernel]
+    def __init__(self, graphs: Graphs, operands: Operands, kernel: str, mean: float) -> None:
+        self.graphs, self.operands, self.kernel, self.mean = graphs, operands, FORMATS[kernel], mean
         self.shape: Shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
         relative, absolute = graphs.evaluation
         self.total, self.size, lost = (np.zeros(self.shape[0]) for _ in range(3))
@@ -236,13 +237,12 @@ class _Rows:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
         rounded to the kernel's type before it is summed, in any order."""
         lost = self.graphs.bound(FLOAT32)
-        mean = mean_loss(self.operands, 1)
         error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
         for part, shape in self.parts():
             roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow, self.graphs.departure)
             value, running, underflow, apart = (np.broadcast_to(v, shape) for v in program(*roots)(part, shape))
             size = np.abs(value)
-            own = size * (lost.relative + mean) + running + underflow + apart
+            own = size * (lost.relative + self.mean) + running + underflow + apart
             stored = np.minimum(
                 half_ulp(size + own, self.kernel), size + own
             )  # no rounding changes more than all of it
