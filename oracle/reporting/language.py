@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import resources
+from string import Formatter
 
 DOMAIN = "aclnn-oracle"
 # What a phrase leaves out: an index, an ordinal, a number that is no part of a word (float32) or of a version, and the
@@ -22,6 +23,8 @@ FIGURE = re.compile(
     r"\[[^\]]*\]|\b\d+(?:st|nd|rd|th)\b|"
     r"(?<![\w.])[-+]?(?:0x[0-9a-fA-F]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf|N)(?![\w])"
 )
+
+NAME = r"[A-Za-z_]\w*"
 
 
 class Text:
@@ -80,6 +83,13 @@ def shape(text: str) -> str:
     return FIGURE.sub("#", text)
 
 
+def _pattern(sentence: str) -> re.Pattern[str]:
+    """What finds a sentence of the record: anything may stand in its places, one name alone in ``{name}``."""
+    parts = [(re.escape(before), place) for before, place, _, _ in Formatter().parse(sentence)]
+    places = {place: rf"(?P<{place}>{NAME if place == 'name' else '.+'})" for _, place in parts if place}
+    return re.compile("".join(before + places.get(place or "", "") for before, place in parts))
+
+
 @dataclass(frozen=True)
 class Language:
     """A language reports can be written in."""
@@ -123,15 +133,25 @@ class Language:
             return self.say(value)
         return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
+    @cached_property
+    def sentences(self) -> list[tuple[re.Pattern[str], str]]:
+        """The record's own sentences about names, as patterns, and their translations."""
+        from .phrases import SENTENCES
+
+        return [] if self.code == "en" else [(_pattern(text), self._catalogue.gettext(text)) for text in SENTENCES]
+
     @lru_cache(maxsize=4096)  # noqa: B019  a part is met again in every larger one: exponentially often
     def phrase(self, text: str) -> str:
         """Translate what a record says, by parts where the whole is not known; "" where nothing of it is."""
         form = self.phrases.get(shape(text))
         if form is not None:
             return form.format(*FIGURE.findall(text))
+        for pattern, form in self.sentences:
+            if found := pattern.fullmatch(text):
+                return form.format(**{name: self.phrase(part) or part for name, part in found.groupdict().items()})
         for mark, separator in (("; ", self.semicolon), (": ", self.colon)):
-            first, found, rest = text.partition(mark)
-            if found and (told := (self.phrase(first), self.phrase(rest))) != ("", ""):
+            first, marked, rest = text.partition(mark)
+            if marked and (told := (self.phrase(first), self.phrase(rest))) != ("", ""):
                 return (told[0] or first) + separator + (told[1] or rest)
         return ""
 

@@ -1,6 +1,7 @@
 """Sentences that records hold in English, for the catalogues: patterns, likely causes, rules and reasons.
 
-``#`` stands for a figure, an index or an ordinal. A sentence that is not here is shown in English; nothing is lost.
+In ``PHRASES`` ``#`` stands for a figure, an index or an ordinal. In ``SENTENCES`` a word in braces stands for names,
+types or a sentence of its own; ``{name}`` for one name alone. What is in neither is shown in English; nothing is lost.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ PHRASES: tuple[str, ...] = (
     N_("all"), N_("the only element"), N_("one element, #"), N_("scattered: # of #"), N_("ignored rows (# of #)"),
     N_("tail from element # of #"), N_("tail of every row from # of # along axis #"), N_("one row: # of #"),
     N_("one index of axis #: # of #"), N_("one contiguous block of rows: # to # of #"),
-    N_("one contiguous block of elements: # to # of #"), N_("every # row from #"), N_("every # element from #"),
+    N_("one contiguous block of elements: # to # of #"), N_("one contiguous block of indices of axis #: # to # of #"),
+    N_("# of every # rows, the first # of #"), N_("# of every # elements, the first # of #"),
+    N_("# of every # indices of axis #, the first # of #"), N_("every # row from #"), N_("every # element from #"),
     N_("every # index of axis # from #"), N_("one lane: element # of every #"), N_("whole rows: # of #"),
     # what would explain them
     N_("what the output held before the call is part of the result: it is added to or scaled, not written anew"),
     N_("elements that are to be 0 are not written: what the output held before the call stands there"),
-    N_("elements are not written (scattered: # of #)"),
     N_("errors as of intermediate results rounded to float16, or of an approximation of as few digits"),
     N_("errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"),
     N_("the same call passes when it is run again: a race, or state across calls"),
@@ -57,12 +59,27 @@ PHRASES: tuple[str, ...] = (
     N_("elements are in transposed order: strides are not honoured"),
     N_("the right values in the wrong places: strides or offsets are not honoured"),
     N_("the right values in the wrong places: an index is wrong"),
+    N_("elements are not written, or are written elsewhere: the output's strides are not honoured"),
+    N_("infinities are replaced by zero"),
+    N_("zero for every element: the subnormal numbers of an operand are flushed to zero"),
+    N_("float32 operands are cut to # fraction bits: digits are lost"),
+    N_("a clamp at another constant: some elements are wrong by one factor, #, others by less"),
+    # what a tensor is read or written as if it were
+    N_("its first element stood for all"), N_("its first row stood for all"),
+    N_("its elements stood in reverse order"), N_("it stood in memory in reverse order"),
+    N_("its elements were shifted by one place"), N_("its elements were shifted by one place, to the front"),
+    N_("it repeated at the flat index modulo its size"), N_("it were aligned with the leading axes"),
+    N_("it were contiguous: its strides are ignored"), N_("its strides were #, not #"),
+    N_("it had no offset: # elements too early"), N_("they were contiguous: their strides are ignored"),
+    # how often a mean's terms are counted
+    N_("the size of the output"), N_("axis #"), N_("all but the first axis"), N_("all but the last axis"),
+    N_("one too many"), N_("one too few"), N_("the rank"),
     # rules
     N_("standard mixed"), N_("|actual - value| <= bound"), N_("NaN exactly where the golden is NaN"),
     N_("infinite exactly where the golden is, with its sign"), N_("exact zero where the operator says zero"),
     N_("a number of the type the host rounds to first"),
     N_("status code"), N_("inputs unchanged"), N_("guards untouched"), N_("every element written"),
-    N_("output is an array"), N_("a refused call leaves the output untouched"),
+    N_("output is an array"), N_("shape"), N_("dtype"), N_("a refused call leaves the output untouched"),
     N_("an empty input leaves the output untouched"),
     # reasons
     N_("matched_ratio # (# of #) < #"), N_("# elements of # outside the error bound, the worst # times the bound"),
@@ -72,4 +89,29 @@ PHRASES: tuple[str, ...] = (
     N_("# elements not so"), N_("# element not so"),
     N_("NaN, inf, -inf or finite differ at # of # positions, first #: golden #, actual #"),
     N_("max_abs_error # at # > max_abs_error_limit #"), N_("# elements above their own max_abs_error_limit"),
+)  # fmt: skip
+
+SENTENCES: tuple[str, ...] = (
+    N_("{names} is read as if {told}"), N_("{names} are read as if {told}"), N_("{name} is written as if {told}"),
+    N_("{names} is read without its sign"), N_("{names} is read with 0 for NaN"),
+    N_("{names} is read with the largest number for infinities"),
+    N_("{names} is read with its subnormal numbers flushed to zero"),
+    N_("{names} is read with its numbers below 2^-14 flushed to zero"),
+    N_("{names} is rounded to {type} when it is read"), N_("{names} has its bits taken for those of {type}"),
+    N_("{names} counts as absent"),
+    N_("all wrong by the factor {times}, as if {told}"), N_("the attribute {name} is read as {value}"),
+    N_("{name} is a factor too many"), N_("{name} is a divisor too many"),
+    N_("the mean is divided by {count} ({what}), not by {right}"), N_("the size of {name}"),
+    N_("zero where {places}: a share of the work is lost"), N_("NaN where {places}: a share of the work is lost"),
+    N_("infinite where {places}: a share of the work is lost"),
+    N_("the results of the {count} elements before stand where {places}: a share of the work is lost"),
+    N_("elements are not written: a tile, a tail or a core's share of the work is lost ({places})"),
+    N_("elements are not written ({places})"),
+    N_("zero is written at row * {count} + {name} of ignored rows: other gradients are lost"),
+    N_("a check is missing: the device accepts what must be refused with {name}"),
+    N_("intermediate results are rounded to {type}"),
+    N_("ties are rounded away from zero when results are stored as {type}, not to even"),
+    N_("results are rounded toward zero when they are stored as {type}: digits are cut, not rounded to nearest"),
+    N_("results are rounded upwards when they are stored as {type}: digits are cut, not rounded to nearest"),
+    N_("{name} or {names}"), N_("{name} and {names}"),
 )  # fmt: skip

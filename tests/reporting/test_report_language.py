@@ -11,15 +11,19 @@ import numpy as np
 import pytest
 import synthetic
 
+from oracle.catalogue import load_all, select
+from oracle.power.failures import chosen, failures
 from oracle.record.reader import read
 from oracle.reporting import markdown
 from oracle.reporting.language import CHINESE, ENGLISH, Phrase, Text, _, _n, shape
-from oracle.reporting.phrases import PHRASES
+from oracle.reporting.phrases import PHRASES, SENTENCES
 from oracle.reporting.words import verdict
 from oracle.runner import pattern
+from oracle.runner.settings import Settings
 
 TOOL = Path(__file__).parents[2] / "tools" / "messages.py"
 CHARACTER = re.compile("[\u4e00-\u9fff]")
+ENGLISH_WORDS = re.compile("[a-z]+ [a-z]{2,}")
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +81,16 @@ def test_a_sentence_puts_its_parts_into_the_same_language() -> None:
          "严格：6 个元素中 4 个超出误差界，最大为误差界的 4.761 倍"),
         ("NaN exactly where the golden is NaN: 3 elements not so; matched_ratio 0.5 (3 of 6) < 0.99",
          "仅在真值为 NaN 处为 NaN：3 个元素不符；通过率 matched_ratio 0.5（6 个中的 3 个）< 0.99"),
+        ("gradOutput or self is read as if its strides were [1, 0], not [0, 1]",
+         "读取 gradOutput 或 self 时如同其 stride 为 [1, 0]，而不是 [0, 1]"),
+        ("gradInput is written as if it were contiguous: its strides are ignored",
+         "写入 gradInput 时如同它是连续的：忽略了 stride"),
+        ("the mean is divided by 30 (the size of gradOutput), not by 120: all wrong by the factor 4.00005",
+         "求平均时除以了 30（gradOutput 的元素个数），而不是 120：整体相差 4.00005 倍"),
+        ("all wrong by the factor 0.5, as if the attribute reduction is read as 1",
+         "整体相差 0.5 倍，如同属性 reduction 被读成 1"),
+        ("zero where one lane: element 3 of every 8: a share of the work is lost",
+         "同一向量通道：每 8 个元素中的第 3 个处为零：有一部分计算任务丢失"),
         ("nobody has translated this", "nobody has translated this"),
         ("", ""),
     ],
@@ -88,6 +102,27 @@ def test_a_phrase_of_a_record_is_found_by_its_form_and_by_its_parts(said: str, c
 
 def test_every_phrase_has_its_chinese() -> None:
     assert [text for text in PHRASES if not CHARACTER.search(CHINESE.phrases[shape(text)])] == []
+
+
+def test_no_sentence_about_names_hides_behind_an_earlier_one() -> None:
+    """Each finds itself first, with names in its places."""
+    for text in SENTENCES:
+        told = re.sub(r"\{\w+\}", "x", text)
+        first = next(form for found, form in CHINESE.sentences if found.fullmatch(told))
+        assert first == CHINESE.sentences[SENTENCES.index(text)][1], text
+
+
+def test_what_is_told_of_wrong_kernels_is_told_in_chinese() -> None:
+    """All of it: but for names, types and codes no English words are left."""
+    ops = ("aclnnSoftmaxBackward", "aclnnNLLLossBackward")
+    cases = tuple(case for case in select(load_all(), tier="smoke") if case.op in ops)
+    said = [failure.outcome.detail for failure in failures(chosen(ops, 3, 0), cases, Settings(), each=1)]
+    told = {
+        text for detail in said if detail is not None for text in (detail.cause, detail.pattern, detail.rule) if text
+    }
+    assert len(told) > 20
+    english = {text: found for text in told if ENGLISH_WORDS.search(found := CHINESE.say(Phrase(text)))}
+    assert english == {}
 
 
 def masks() -> list[np.ndarray]:
