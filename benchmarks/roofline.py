@@ -3,6 +3,7 @@ share of a copy of as many bytes.
 
     python benchmarks/roofline.py                    the table, two minutes
     python benchmarks/roofline.py --op aclnnGeluBackward --dtype bfloat16
+    python benchmarks/roofline.py --judged           also what value and strict bound beside it cost, in goldens
 
 A golden reads every operand once and writes its output once: no kernel can be faster than a copy of as many bytes by as
 many threads (read half, write half). Both take turns; the share is the median of seven rounds, in processor time for
@@ -34,7 +35,7 @@ from measuring import ROUNDS, cases_of, memory_of
 
 import oracle
 from oracle.numerics.engine import installed
-from oracle.operators import OPERATORS
+from oracle.operators import OPERATORS, reference
 
 TURN = 0.05  # seconds
 
@@ -47,6 +48,7 @@ class Row(NamedTuple):
     bytes_per_element: float
     elements_per_second: float
     share: float
+    judged: float = 0.0  # what a golden with its value and strict bound takes, in goldens
 
 
 def main() -> int:
@@ -54,16 +56,19 @@ def main() -> int:
     parser.add_argument("--op", action="append", choices=tuple(OPERATORS), metavar="NAME", help="default: all")
     parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--judged", action="store_true", help="measure goldens with their value and strict bound too")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     os.environ["ACLNN_ORACLE_ENGINE"] = "compiled" if installed() else "numpy"
     heads = "".join(f" elements per second, {n} threads | share of a copy |" for n in args.threads)
+    heads += " with its bound, in goldens |" * args.judged
     print(f"| operator | bytes per element |{heads.replace('1 threads', '1 thread')}")
-    print("|---|---|" + "---|---|" * len(args.threads))
+    print("|---|---|" + "---|---|" * len(args.threads) + "---|" * args.judged)
     rows: list[Row] = []
     for op in args.op or OPERATORS:
-        found = [measured(op, args.dtype, threads) for threads in args.threads]
+        found = [measured(op, args.dtype, threads, judged=args.judged) for threads in args.threads]
         cells = "".join(f" {row.elements_per_second / 1e6:.3g} M | {row.share:.0%} |" for row in found)
+        cells += f" {found[0].judged:.2g} |" * args.judged
         print(f"| {op} | {found[0].bytes_per_element:.3g} |{cells}", flush=True)
         rows += found
     if args.json:
@@ -71,17 +76,19 @@ def main() -> int:
     return 0
 
 
-def measured(op: str, dtype: str, threads: int) -> Row:
-    """Measure an operator's golden beside a copy."""
+def measured(op: str, dtype: str, threads: int, *, judged: bool) -> Row:
+    """Measure an operator's golden beside a copy, and what all that a verdict needs takes."""
     os.environ["ACLNN_ORACLE_THREADS"] = str(threads)
     call = memory_of(cases_of(op, dtype)[1]).call
     outputs = [array for array in call.outputs.values() if array is not None]
     moved = sum(array.nbytes for array in (*call.inputs.values(), *outputs) if array is not None)
     size = max(array.size for array in (*call.inputs.values(), *outputs) if array is not None)
     with ThreadPoolExecutor(threads) as pool:
-        golden, copied = turns(threads, lambda: oracle.golden(call), copy_of(moved, threads, pool))
+        work = [lambda: oracle.golden(call), copy_of(moved, threads, pool), *([lambda: reference(call)] * judged)]
+        golden, copied, *known = turns(threads, *work)
     share = statistics.median(c / g for g, c in zip(golden, copied, strict=True))
-    return Row(op, threads, moved / size, size / statistics.median(golden), share)
+    times = [statistics.median(k / g for g, k in zip(golden, each, strict=True)) for each in known]
+    return Row(op, threads, moved / size, size / statistics.median(golden), share, *times)
 
 
 def copy_of(moved: int, threads: int, pool: ThreadPoolExecutor) -> Callable[[], Any]:
