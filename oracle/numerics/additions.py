@@ -36,20 +36,21 @@ def lost(parts: Iterable[Array], size: Array, length: int) -> Array:
 
 def _repeated(parts: Iterable[Array], size: Array) -> Array:
     """What consecutive terms lose together at most, summed over the binades that partial sums go through."""
-    spacing = np.ldexp(1.0, np.maximum(np.frexp(size)[1] - DIGITS, LEAST))
+    exponent = np.maximum(np.frexp(size)[1] - DIGITS, LEAST)
     reached, most, least = (np.zeros((BINADES, *size.shape)) for _ in range(3))
     for terms in parts:
-        distance = terms / spacing
-        nearest = np.empty_like(distance)
+        steps = terms * np.ldexp(1.0, -exponent)
+        nearest = np.rint(steps)
+        steps -= nearest
+        distance = steps.astype(np.float32)  # whose own error is far below what other orders may lose
         for k in range(BINADES):
-            np.rint(distance, out=nearest)
-            distance -= nearest
             runs = np.add.reduceat(distance, np.arange(0, distance.shape[-1], RUN), axis=-1)
-            path = np.cumsum(runs, axis=-1) + reached[k]
+            path = np.cumsum(runs, axis=-1, dtype=np.float64) + reached[k]
             np.maximum(most[k], path.max(axis=-1, keepdims=True), out=most[k])
             np.minimum(least[k], path.min(axis=-1, keepdims=True), out=least[k])
             reached[k] = path[..., -1:]
             distance *= 2  # in units of the next binade's spacing, which is half as wide
+            distance -= np.rint(distance)
     most -= least
     most *= np.ldexp(1.0, -np.arange(BINADES)).reshape(-1, *[1] * size.ndim)
-    return np.asarray(most.sum(axis=0) * spacing)
+    return np.asarray(np.ldexp(most.sum(axis=0), exponent))
