@@ -260,19 +260,25 @@ class Rows:
     def magnitudes(self, g: Array, y: Array) -> tuple[Array, Array]:
         """Return the sum of the terms' magnitudes per row, infinite ones not among them, and what adding the terms in
         float32 may lose."""
+        if g.shape[-1] <= CHUNK:
+            ((terms, size),) = self._finite_terms(g, y)
+            return size, additions.lost([terms], size, g.shape[-1])
         size = np.zeros((*g.shape[:-1], 1))
-        for terms in self._finite_terms(g, y):
-            size += np.abs(terms).sum(axis=-1, keepdims=True)
-        return size, additions.lost(self._finite_terms(g, y), size, g.shape[-1])
+        for _, sums in self._finite_terms(g, y):
+            size += sums
+        return size, additions.lost((terms for terms, _ in self._finite_terms(g, y)), size, g.shape[-1])
 
-    def _finite_terms(self, g: Array, y: Array) -> Iterator[Array]:
-        """Yield what is summed over rows, so many columns at a time, 0 where that is not finite."""
+    def _finite_terms(self, g: Array, y: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield what is summed over rows, so many columns at a time, 0 where that is not finite, and the sums of their
+        magnitudes."""
         for start in range(0, g.shape[-1], CHUNK):
             part = (Ellipsis, slice(start, start + CHUNK))
             terms = np.ascontiguousarray(self.terms(part, g, y))  # a sum's order follows the layout
-            if not np.isfinite(np.abs(terms).sum()):
-                terms[~np.isfinite(terms)] = 0.0
-            yield terms
+            sums = np.abs(terms).sum(axis=-1, keepdims=True)
+            if not np.isfinite(sums).all():
+                terms = np.where(np.isfinite(terms), terms, 0.0)
+                sums = np.abs(terms).sum(axis=-1, keepdims=True)
+            yield terms, sums
 
 
 def run_sum(values: Array) -> Array:
