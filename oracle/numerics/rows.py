@@ -263,7 +263,7 @@ class Rows:
         size = np.zeros((*g.shape[:-1], 1))
         for terms in self._finite_terms(g, y):
             size += np.abs(terms).sum(axis=-1, keepdims=True)
-        return size, additions.lost(self._finite_terms(g, y), size, g.shape[-1])
+        return size, additions.lost(functools.partial(self._finite_terms, g, y), size, g.shape[-1])
 
     def _finite_terms(self, g: Array, y: Array) -> Iterator[Array]:
         """Yield what is summed over rows, so many columns at a time, 0 where that is not finite."""

@@ -250,7 +250,7 @@ class _Rows:
             finite = np.where(np.isfinite(size), size, 0.0)  # what is added to an infinite term may overflow itself
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
-        error += UNIT * self.size + additions.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
+        error += UNIT * self.size + additions.lost(self._stored, self.size[:, None], self.shape[1])[:, 0]
         inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (ordinary < LARGEST * (1 - 2.0**-10))
         unspecified |= ~inside & ~np.isnan(self.total)
         known = np.isfinite(error)
