@@ -52,7 +52,7 @@ class Expression:
     op: str
     args: tuple[Expression, ...]
     value: Fraction | str | None
-    is_constant: bool  # made of constants alone
+    is_constant: bool  # a number made of constants alone
 
     def __repr__(self) -> str:
         return text(self)
@@ -159,7 +159,9 @@ def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = 
     if found is None:
         found = Expression.__new__(Expression)
         found.op, found.args, found.value = op, args, value
-        found.is_constant = op == "constant" or (bool(args) and all(a.is_constant for a in args))
+        found.is_constant = op == "constant" or (
+            bool(args) and not found.is_condition and all(a.is_constant for a in args)
+        )
         _NODES[key] = found
     return found
 

@@ -15,7 +15,7 @@ from ..model.call import Array
 from ..model.dtypes import FORMATS, FloatFormat
 from . import tables
 from .arithmetic import Arithmetic
-from .envelopes import cell_of, table
+from .envelopes import cell_of, is_linear, table
 from .errorbounds import NO_BOUND, SECOND_ORDER
 from .expressions import ZERO, Expression
 from .extremes import highest, lowest, some
@@ -177,7 +177,24 @@ class StrictBound:
         apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
         lost = np.where(bound[suspect] < NO_BOUND / 2, bound[suspect], 0)
         bound[suspect] = np.where(np.isfinite(apart), apart + lost, lost)
-        unspecified[suspect] = classes_differ([*answers, value.astype(np.float32)])
+        unspecified[suspect] = classes_differ([*answers, value.astype(np.float32)]) | self._turns(suspect)
+
+    def _turns(self, where: Array) -> Array:
+        """Of some elements, whether right kernels may make infinities of either sign, or NaN, of an infinite factor of
+        everything, because what it multiplies is nearer to zero than it is known."""
+        few = pick(self.operands, where)
+        names = [n for n, v in few.items() if isinstance(v, np.ndarray) and is_linear(self.graphs.value, n)]
+        infinite = [np.isinf(few[n]) for n in names]
+        if not some(np.any(infinite, axis=0)):
+            return np.zeros(np.count_nonzero(where), bool)
+        ones = {n: np.where(inf, np.copysign(1.0, few[n]), few[n]) for n, inf in zip(names, infinite, strict=True)}
+        beside = replace(self, operands={**few, **ones}, narrow={})
+        value, running = (
+            np.asarray(v) for v in program(self.graphs.value, beside.running)(beside.operands, ones[names[0]].shape)
+        )
+        size = np.abs(value)
+        near = size <= beside._bound(value, running, ranges_of(beside.operands))
+        return np.asarray(near & (size >= self.device.tiny) & np.any(infinite, axis=0))
 
     def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:
         """Where every order is exact on the way that its conditions take, and the value lies halfway between two

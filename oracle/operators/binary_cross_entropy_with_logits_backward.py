@@ -10,9 +10,10 @@ Document and source differ, and the source wins: mixed dtypes are promoted, but 
 tested for rank > 8; formats of target and out must agree with self's; an empty ``self`` skips the shape checks. The
 result is rounded to the common dtype before the cast to out.
 
-Special values follow the formula in IEEE float64: an infinite posWeight gives NaN. Where e^-self overflows float32
-(self < -88.72) kernels take s for 0; that is within the rounding of their own operations. On ascend910 s is never
-below 3e-39: unspecified there where that counts, and for self = NaN, which the maximum need not keep.
+Special values follow the formula in IEEE float64: an infinite posWeight or target gives NaN, but for a posWeight of
+1, where PyTorch answers an infinity for such a target: unspecified. Where e^-self overflows float32 (self < -88.72)
+kernels take s for 0; that is within the rounding of their own operations. On ascend910 s is never below 3e-39:
+unspecified there where that counts, and for self = NaN, which the maximum need not keep.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, constant, exp, is_finite, is_nan, where
+from ..numerics.expressions import Expression, constant, equal, exp, is_finite, is_nan, where
 from ..numerics.graphs import Elementwise, Form
 from .checks import (
     Args,
@@ -74,6 +75,18 @@ def gradient_last(g: Expression, x: Expression, t: Expression, w: Expression, p:
     """The weight multiplied first; no public kernel does so, and a right one may."""
     q = p * t
     return ((q + 1 - t) * (1 / (exp(-x) + 1)) - q) * w * g
+
+
+def weighted_gradient(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """The gradient times the weight first; no public kernel does so, and a right one may."""
+    q = p * t
+    return g * w * ((q + 1 - t) * (1 / (exp(-x) + 1)) - q)
+
+
+def difference(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
+    """PyTorch's order for a posWeight of 1, of which an infinite target makes no NaN."""
+    s, q = 1 / (exp(-x) + 1), p * t
+    return where(equal(p, 1), s - t, (q + 1 - t) * s - q) * g * w
 
 
 def two_sigmoids(g: Expression, x: Expression, t: Expression, w: Expression, p: Expression) -> Expression:
@@ -143,6 +156,8 @@ OPERATOR = Operator(
             "tbe_a2": kernel,
             "tbe_910": Form(kernel_910, departs=True),
             "gradient_last": gradient_last,
+            "weighted_gradient": weighted_gradient,
+            "difference": difference,
             "two_sigmoids": two_sigmoids,
         },
         unspecified={"tbe_910": lambda x: is_nan(x)},

@@ -13,8 +13,9 @@ are cast to their common dtype, and the result is rounded to it before the cast 
 Which order ascend910_93 computes in is not known (its name is none of those that the copies know): that of ascend910b
 and that of the copies' other products both count as right there.
 
-Special values follow the formula in IEEE float64. Unspecified: an infinite self, and one whose square overflows
-float32, for which ascend910 and PyTorch give NaN (0 * inf), the others gradOutput above and 0 * gradOutput below.
+Special values follow the formula in IEEE float64. Unspecified: an infinite self, and on ascend910 and ascend910_93 one
+whose square overflows float32: ascend910 and PyTorch give NaN (0 * inf), the others gradOutput above and 0 * gradOutput
+below.
 """
 
 from __future__ import annotations

@@ -60,6 +60,11 @@ def quotient(g: Expression, t: Expression, log: Expression, n: Expression) -> Ex
     return -(g * where(log, exp(t), t)) / n
 
 
+def factor_first(g: Expression, t: Expression, log: Expression, n: Expression) -> Expression:
+    """The gradient times the factor first; no public kernel does so, and a right one may."""
+    return where(log, exp(t), t) * (g * (1 / n)) * -1
+
+
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
@@ -128,7 +133,10 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=Elementwise(formula, {"950": formula, "tbe": Form(formula, native=("float16",)), "quotient": quotient}),
+    computes=Elementwise(
+        formula,
+        {"950": formula, "tbe": Form(formula, native=("float16",)), "quotient": quotient, "factor_first": factor_first},
+    ),
     kernel_type=kernel_type,
     mean=lambda a: math.prod(common(a)),
     scalars=batch,

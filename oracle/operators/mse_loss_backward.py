@@ -47,6 +47,16 @@ def gradient_first(g: Expression, x: Expression, t: Expression, n: Expression) -
     return (x - t) * g * (2 / n)
 
 
+def factor_first(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """The gradient times the factor first; no public kernel does so, and a right one may."""
+    return (x - t) * (g * (2 / n))
+
+
+def quotient(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
+    """Divided at the end; no public kernel does so, and a right one may."""
+    return (x - t) * 2 * g / n
+
+
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, *INPUTS, "out")
@@ -80,7 +90,16 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_first": gradient_first}),
+    computes=Elementwise(
+        formula,
+        {
+            "950": formula,
+            "tbe": formula,
+            "gradient_first": gradient_first,
+            "factor_first": factor_first,
+            "quotient": quotient,
+        },
+    ),
     points={"x": (0.0,)},
     kernel=KernelName("mse_loss_grad", ("self", "target", "gradOutput"), {"reduction": ("reduction", 1)}),
     aten=Aten(

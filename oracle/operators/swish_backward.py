@@ -49,6 +49,13 @@ def kernel_950(g: Expression, x: Expression, beta: Expression) -> Expression:
     return ((1 - s) * b * s + s) * g
 
 
+def gradient_first(g: Expression, x: Expression, beta: Expression) -> Expression:
+    """The gradient multiplied before the last factor; no public kernel does so, and a right one may."""
+    b = x * beta
+    s = 1 / (exp(-b) + 1)
+    return g * s * ((1 - s) * b + 1)
+
+
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "gradInput")
@@ -78,7 +85,7 @@ OPERATOR = Operator(
     source="activation/swish_grad/op_api/aclnn_swish_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
-    computes=Elementwise(formula, {"950": kernel_950, "tbe": formula}),
+    computes=Elementwise(formula, {"950": kernel_950, "tbe": formula, "gradient_first": gradient_first}),
     points={"x": (-1.2784645, 0.0)},
     kernel=KernelName("swish_grad", ("gradOutput", "self"), {"scale": ("betaOptional", 1.0)}),
 )

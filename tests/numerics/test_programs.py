@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from oracle.numerics.blocks import pool_for
-from oracle.numerics.expressions import exp, maximum, minimum, ratio, symbol, where
+from oracle.numerics.expressions import ONE, equal, exp, maximum, minimum, ratio, symbol, where
 from oracle.numerics.programs import MANY, Program, loaded, program, release, simulate
+from oracle.numerics.traversal import substitute
 
 g, x, b = symbol("g"), symbol("x"), symbol("b")
 ROOT = where(x < 0, g / (1 + exp(x)), maximum(g * x, x - b) * ratio(1, 3))
@@ -115,3 +116,13 @@ def test_a_limit_of_0_has_the_sign_that_the_processors_comparison_gives(size):
     for root, function in ((maximum(x, 0), np.maximum), (minimum(x, 0), np.minimum)):
         (found,) = program(root)({"x": values}, (size,))
         assert np.asarray(found).tobytes() == function(values, 0.0).tobytes()
+
+
+@pytest.mark.parametrize("size", [3, MANY])
+def test_a_condition_may_have_become_one_of_constants(size):
+    """As a comparison of an optional operand that is absent, and counts as 1."""
+    w = symbol("w")
+    root = substitute(where(equal(w, 1), g * x, x + g), {w: ONE})
+    given = {"g": np.full(size, 2.0), "x": np.linspace(0, 2, size)}
+    for found in (program(root)(given, (size,))[0], simulate(root, given, np.float64)):
+        np.testing.assert_array_equal(found, 2 * given["x"])

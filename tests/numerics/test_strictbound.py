@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.arithmetic import FLOAT32
 from oracle.numerics.graphs import Elementwise, graphs_of
 from oracle.numerics.programs import program
 from oracle.numerics.strictbound import StrictBound
-from oracle.operators import OPERATORS
+from oracle.operators import OPERATORS, reference
 
 UNIT, QUANTUM = 2.0**-24, 2.0**-149
 
@@ -67,3 +68,33 @@ def test_cross_entropy_is_at_most_four_times_wider_than_by_hand(count):
     known = ~np.isnan(bound)
     assert known.mean() > 0.9
     assert (bound[known] <= 4 * cross_entropy_by_hand(g, x, y, w, v, count, 1)[known]).all()
+
+
+# Operators whose formula is 0 somewhere, where their operand ``x`` is, and the others'.
+ROOTS = {
+    "aclnnSiluBackward": (-1.2784645, {}),
+    "aclnnSwishBackward": (-1.2784645, {"betaOptional": 1.0}),
+    "aclnnFastGeluBackward": (-0.7511543, {}),
+    "aclnnGeluBackward": (-0.7524614, {}),
+    "aclnnGeluBackwardV2": (-0.7517916, {"approximate": "none"}),
+    "aclnnMishBackward": (-1.1924312, {}),
+    "aclnnBinaryCrossEntropyWithLogitsBackward": (1.0986123, {"reduction": 0}),
+}
+
+
+@pytest.mark.parametrize(("name", "root", "attributes"), [(n, *v) for n, v in ROOTS.items()], ids=ROOTS)
+def test_an_infinite_gradient_is_unspecified_where_the_sign_of_its_factor_is(name, root, attributes):
+    """Within the error of what the gradient multiplies right kernels answer infinities of both signs, and NaN."""
+    op = OPERATORS[name]
+    x = (np.float32(root).view(np.int32) + np.arange(-3000, 3000)).astype(np.int32).view(np.float32)
+    known = {}
+    for gradient in (1.0, np.inf, -np.inf):
+        values = {"g": np.full_like(x, gradient), "x": x, "t": np.full_like(x, 0.75)}
+        inputs = {p.name: values.get(p.symbol) for p in op.parameters if p.kind == "input"}
+        known[gradient] = reference(Call(name, "ascend910b", inputs, attributes, {op.output: np.empty_like(x)}))
+    size, lost = np.abs(known[1.0].value), known[1.0].lost
+    for gradient in (np.inf, -np.inf):
+        assert known[gradient].unspecified[size <= lost].all()
+        assert not known[gradient].unspecified[size > 2 * lost].any()
+    assert (size <= lost).any()
+    assert (size > 2 * lost).any()

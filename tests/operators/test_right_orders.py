@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from oracle.catalogue import default_dir, load
+from oracle.model.call import Call
 from oracle.model.status import Status
-from oracle.operators import validate
+from oracle.operators import operator, reference, validate
 from oracle.operators.negative_log_likelihood import kernel_error
 from oracle.runner import Settings, run_case
+from oracle.runner.judge import judge_values
 
 
 class WeightFirst:
@@ -76,3 +78,53 @@ def test_a_product_that_underflows_loses_what_totalweight_makes_of_it():
         error, odd, _ = kernel_error(g.astype(np.float64), w.astype(np.float64), np.float64(total), exact)
         assert (np.abs(device - exact) <= error)[~odd].all()
         assert not odd.all()
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+N = np.float32(3)  # the mean's divisor: the elements of a call below
+LOGITS = "aclnnBinaryCrossEntropyWithLogitsBackward"
+LOGITS_OF = "gradOutput", "self", "target", "weightOptional", "posWeightOptional"
+INPUTS = LOGITS_OF[:3]
+# Orders of factors, with operands at which a product leaves float32's normal numbers, or is NaN.
+FACTORS = {
+    "factor first": (
+        "aclnnMseLossBackward", dict(zip(INPUTS, (-1.003e-42, 1.8e19, 1e-7), strict=True)), {"reduction": 1},
+        lambda g, x, t: (x - t) * (g * (2 / N)),
+    ),
+    "divided at the end": (
+        "aclnnMseLossBackward", dict(zip(INPUTS, (0.9, 3e38, 1), strict=True)), {"reduction": 1},
+        lambda g, x, t: (x - t) * 2 * g / N,
+    ),
+    "factor first, beside an overflow": (
+        "aclnnKlDivBackward", dict(zip(INPUTS, (1e-45, 0, 1e5), strict=True)), {"reduction": 1, "logTarget": True},
+        lambda g, x, t: np.exp(t) * (g * (-1 / N)),
+    ),
+    "gradient first": (
+        "aclnnSwishBackward", {"gradOutput": 7.0285915e-9, "self": -84.231735}, {"betaOptional": 1.0},
+        lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),
+    ),
+    "a difference": (
+        LOGITS, dict(zip(LOGITS_OF, (1, 0.5, np.inf, None, None), strict=True)), {"reduction": 0},
+        lambda g, x, t: (sigmoid(x) - t) * g,
+    ),
+    "gradient times weight first": (
+        LOGITS, dict(zip(LOGITS_OF, (-8e-41, -1.5, 2.5e-9, 3e-16, -2e30), strict=True)), {"reduction": 0},
+        lambda g, x, t, w, p: g * w * ((p * t + 1 - t) * sigmoid(x) - p * t),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+@pytest.mark.parametrize(("op", "given", "attributes", "kernel"), FACTORS.values(), ids=FACTORS)
+def test_factors_may_be_multiplied_in_any_order(op, given, attributes, kernel, soc):
+    inputs = {n: None if v is None else np.full(int(N), v, np.float32) for n, v in given.items()}
+    with np.errstate(all="ignore"):
+        actual = kernel(*(v for v in inputs.values() if v is not None))
+    assert actual.dtype == np.float32
+    (name,) = operator(op).outputs
+    known = reference(Call(op, soc, inputs, attributes, {name: np.empty_like(actual)}))
+    _, layers = judge_values(known, actual, Settings(soc=soc))
+    assert [layer.reason for layer in layers.values() if not layer.passed] == []
