@@ -194,7 +194,7 @@ class StrictBound:
         )
         size = np.abs(value)
         near = size <= beside._bound(value, running, ranges_of(beside.operands))
-        return np.asarray(near & (size >= self.device.tiny) & np.any(infinite, axis=0))
+        return np.asarray(near & (size >= FORMATS["float32"].tiny) & np.any(infinite, axis=0))
 
     def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:
         """Where every order is exact on the way that its conditions take, and the value lies halfway between two

@@ -65,6 +65,12 @@ def gates_tbe(g: Expression, a: Expression, b: Expression) -> Expression:
     return (a - a * s) * (g * s)
 
 
+def gates_document(g: Expression, a: Expression, b: Expression) -> Expression:
+    """The document's order; no public kernel has it, and a right one may."""
+    s = 1 / (exp(-b) + 1)
+    return g * s * (1 - s) * a
+
+
 CHAINED = Form(of_values, native=("bfloat16",)), Form(gates_tbe, native=("bfloat16",))
 
 
@@ -97,7 +103,16 @@ class Glu:
     """The evaluation: two elementwise formulas, each on its half of the output."""
 
     values = Elementwise(of_values, {"950": of_values, "950@9.1": CHAINED[0], "tbe": CHAINED[0]})
-    gates = Elementwise(of_gates, {"950": gates_950, "950@9.1": CHAINED[1], "tbe": CHAINED[1], "stable": of_gates})
+    gates = Elementwise(
+        of_gates,
+        {
+            "950": gates_950,
+            "950@9.1": CHAINED[1],
+            "tbe": CHAINED[1],
+            "stable": of_gates,
+            "document": gates_document,
+        },
+    )
     formulas: ClassVar[tuple[Formula, ...]] = (of_values, of_gates)
 
     def halves(self, a: Arguments) -> list[tuple[Elementwise, tuple[Any, ...], dict[str, Array]]]:

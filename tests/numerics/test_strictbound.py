@@ -98,3 +98,14 @@ def test_an_infinite_gradient_is_unspecified_where_the_sign_of_its_factor_is(nam
         assert not known[gradient].unspecified[size > 2 * lost].any()
     assert (size <= lost).any()
     assert (size > 2 * lost).any()
+
+
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+def test_an_infinite_factor_of_zero_is_nan_in_every_order(soc):
+    """Of an exact zero, or of what is one in every order: no rounding gives that a sign."""
+    x = np.array([-np.inf, -1000, 0, 3, 1000, np.inf], np.float32)
+    whole = np.stack([np.full_like(x, np.inf), x])
+    inputs = {"gradOut": np.zeros((1, x.size), np.float32), "self": whole}
+    known = reference(Call("aclnnGluBackward", soc, inputs, {"dim": 0}, {"out": np.empty_like(whole)}))
+    assert np.isnan(known.golden[1]).all()
+    assert not known.unspecified.any()

@@ -104,6 +104,16 @@ def test_a_chain_in_bfloat16_may_lose_the_gate_and_one_kernel_may_not() -> None:
     assert violations(reference(call(given, "ascend950")), lost).tolist() == [1]
 
 
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+@pytest.mark.parametrize(("g", "a", "b"), [(9.487e-42, 1e30, 2.7436466), (-3e-45, 16.6, 1.5), (3e-45, 69, 1.209)])
+def test_the_order_of_the_document_is_right_where_it_underflows(g: float, a: float, b: float, soc: str) -> None:
+    given = {n: np.full(1, v, np.float32) for n, v in {"g": g, "a": a, "b": b}.items()}
+    s = 1 / (1 + np.exp(-given["b"]))
+    found = np.concatenate([given["g"] * s, given["g"] * s * (1 - s) * given["a"]])
+    assert found.dtype == np.float32
+    assert not violations(reference(call(given, soc)), found).size
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
