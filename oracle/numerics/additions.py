@@ -37,7 +37,8 @@ def lost(parts: Iterable[Array], size: Array, length: int) -> Array:
 
     def looked_at() -> Iterator[Array]:
         for terms in parts:
-            sample.append(terms[..., :: length // SAMPLE | 1])  # an odd step: few values in turn are all met
+            step = length // SAMPLE | 1  # odd: few values in turn are all met
+            sample.append(terms[..., ::step].copy())  # no view, which would keep the parts of a long row in memory
             yield terms
 
     together = _lost_together(looked_at(), size)
