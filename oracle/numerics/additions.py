@@ -34,10 +34,10 @@ def lost(parts: Iterable[Array], size: Array, length: int) -> Array:
     if length <= SHORT:
         return worst
     sample: list[Array] = []
+    step = length // SAMPLE | 1  # odd: few values in turn are all met
 
     def looked_at() -> Iterator[Array]:
         for terms in parts:
-            step = length // SAMPLE | 1  # odd: few values in turn are all met
             sample.append(terms[..., ::step].copy())  # no view, which would keep the parts of a long row in memory
             yield terms
 

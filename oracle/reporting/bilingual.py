@@ -34,8 +34,8 @@ class Bilingual:
 
     def _know(self, phrase: Phrase) -> None:
         """Keep the forms that the script needs for this phrase and its parts."""
-        for part in _parts(phrase.message):
-            form = CHINESE.phrases.get(shape(part))
+        for part in sorted(_parts(phrase.message)):  # the same page from the same record
+            form = CHINESE.form(part)
             if form is not None:
                 self.phrases[shape(part)] = form
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import resources
+from itertools import count
 from string import Formatter
 
 DOMAIN = "aclnn-oracle"
@@ -25,6 +26,7 @@ FIGURE = re.compile(
 )
 
 NAME = r"[A-Za-z_]\w*"
+PLACE = 10**15  # and above: figures that stand for the first figure of a phrase, the second ...
 
 
 class Text:
@@ -154,6 +156,16 @@ class Language:
             if marked and (told := (self.phrase(first), self.phrase(rest))) != ("", ""):
                 return (told[0] or first) + separator + (told[1] or rest)
         return ""
+
+    @lru_cache(maxsize=4096)  # noqa: B019  as above
+    def form(self, text: str) -> str | None:
+        """A whole sentence of the record translated, with ``{0}`` for its first figure, as a page's script needs it."""
+        form = self.phrases.get(shape(text))
+        if form is not None or not any(pattern.fullmatch(text) for pattern, _ in self.sentences):
+            return form
+        places = count(PLACE)
+        told = self.phrase(FIGURE.sub(lambda _: str(next(places)), text))
+        return re.sub(r"10{12}(\d{3})", lambda place: f"{{{int(place[1])}}}", told)
 
 
 ENGLISH = Language("en", "en", "English", ", ", ": ", "; ")

@@ -15,7 +15,8 @@ from oracle.catalogue import load_all, select
 from oracle.power.failures import chosen, failures
 from oracle.record.reader import read
 from oracle.reporting import markdown
-from oracle.reporting.language import CHINESE, ENGLISH, Phrase, Text, _, _n, shape
+from oracle.reporting.bilingual import Bilingual
+from oracle.reporting.language import CHINESE, ENGLISH, FIGURE, Phrase, Text, _, _n, shape
 from oracle.reporting.phrases import PHRASES, SENTENCES
 from oracle.reporting.words import verdict
 from oracle.runner import pattern
@@ -102,6 +103,20 @@ def test_a_phrase_of_a_record_is_found_by_its_form_and_by_its_parts(said: str, c
 
 def test_every_phrase_has_its_chinese() -> None:
     assert [text for text in PHRASES if not CHARACTER.search(CHINESE.phrases[shape(text)])] == []
+
+
+@pytest.mark.parametrize("said", [
+    "gradOutput or self is read as if its strides were [1, 0], not [0, 1]",
+    "self is read with its numbers below 2^-14 flushed to zero",
+    "the mean is divided by 30 (the size of gradOutput), not by 120: all wrong by the factor 4.00005",
+    "zero where every 2nd row from 0: a share of the work is lost",
+    "elements are not written (scattered: 3 of 7)",
+])  # fmt: skip
+def test_a_page_in_english_gives_its_script_what_switches_a_sentence_about_names(said: str) -> None:
+    page = Bilingual(ENGLISH)
+    page.p(said)
+    parts = [said] if shape(said) in page.phrases else said.split(": ")  # as the script takes it apart
+    assert "：".join(page.phrases[shape(p)].format(*FIGURE.findall(p)) for p in parts) == CHINESE.say(Phrase(said))
 
 
 def test_no_sentence_about_names_hides_behind_an_earlier_one() -> None:
