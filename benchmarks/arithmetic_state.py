@@ -14,7 +14,7 @@ import timeit
 
 import numpy as np
 
-from oracle.numerics.environment import ieee_arithmetic
+from oracle.numerics.floats.environment import ieee_arithmetic
 
 LIMIT, CALLS, RUNS = 2.0, 500, 400
 

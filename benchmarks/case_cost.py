@@ -1,5 +1,5 @@
-"""How long cases take, measured: finds the constants of oracle/catalogue/cost.py in run records, and says how well the
-shards that they give are balanced.
+"""How long cases take, measured: finds the constants of oracle/catalogue/measure/cost.py in run records,
+and says how well the shards that they give are balanced.
 
     python benchmarks/case_cost.py RUN.jsonl [--shards 8]
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from oracle.catalogue import load_all
-from oracle.catalogue.cost import cost, elements
+from oracle.catalogue.measure.cost import cost, elements
 from oracle.record.reader import read
-from oracle.runner.shards import deal
+from oracle.settings.shards import deal
 
 SMALL, LARGE = 2_000, 50_000  # elements: what costs as much as none, and what costs as its elements do
 

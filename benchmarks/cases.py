@@ -25,11 +25,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from oracle.backends.cpu import Backend
+from oracle.case.one_case import run_case
 from oracle.catalogue import load_all, select
-from oracle.catalogue.case import Case
-from oracle.catalogue.cost import elements
-from oracle.runner.one_case import run_case
-from oracle.runner.settings import Settings
+from oracle.catalogue.data.case import Case
+from oracle.catalogue.measure.cost import elements
+from oracle.settings.settings import Settings
 
 ROUNDS = 7
 SMALL, LARGE = 4_096, 50_000  # elements of the largest tensor

@@ -36,7 +36,7 @@ import torch
 from torch.nn import functional
 
 import oracle
-from oracle.numerics.engine import installed
+from oracle.numerics.compiled.engine import installed
 
 NUMPY = {"float32": np.float32, "bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
 TORCH = {name: getattr(torch, name) for name in NUMPY}

@@ -23,10 +23,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from oracle.case.judge import judge_values
 from oracle.model.call import Call
 from oracle.operators import Reference, reference
-from oracle.runner.judge import judge_values
-from oracle.runner.settings import Settings
+from oracle.settings.settings import Settings
 
 DTYPES = {"float32": np.float32, "bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
 RATIO, SCRATCH, SMALL = 2.0, 64.0, 300e-6

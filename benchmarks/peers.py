@@ -34,15 +34,15 @@ from measuring import cases_of, medians, memory_of
 import oracle
 from cases import bare_item
 from oracle.backends import Backend, load
-from oracle.catalogue.case import Case
-from oracle.catalogue.cost import elements
+from oracle.case.judge import judge_values
+from oracle.case.one_case import run_case
+from oracle.catalogue.data.case import Case
+from oracle.catalogue.measure.cost import elements
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
-from oracle.numerics.engine import installed
+from oracle.numerics.compiled.engine import installed
 from oracle.operators import OPERATORS, reference
-from oracle.runner.judge import judge_values
-from oracle.runner.one_case import run_case
-from oracle.runner.settings import Settings
+from oracle.settings.settings import Settings
 
 OPS = tuple(f"aclnn{name}Backward" for name in ("LogSigmoid", "Softmax", "BinaryCrossEntropy", "NLLLoss"))
 OURS = "this project"

@@ -47,14 +47,14 @@ except ImportError:
 
 import oracle
 from oracle.backends.cpu import Backend
+from oracle.case.judge import judge_values
+from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
 from oracle.model.call import Call
-from oracle.numerics.engine import installed
+from oracle.numerics.compiled.engine import installed
 from oracle.operators import OPERATORS, reference
-from oracle.reporting import html
-from oracle.runner.judge import judge_values
-from oracle.runner.one_case import run_case
-from oracle.runner.settings import Settings
+from oracle.reporting.html import page
+from oracle.settings.settings import Settings
 
 BASELINE = Path(__file__).with_name("baseline.json")
 WORSE, WORSE_ELSEWHERE = 1.25, 2.0
@@ -176,7 +176,7 @@ def contests(folder: Path) -> Iterator[Contest]:
     lines = record.read_text(encoding="utf-8").splitlines()
     yield (
         f"report of {RECORD} cases / json.loads of the lines",
-        lambda: html.write([record], folder / "report.html"),
+        lambda: page.write([record], folder / "report.html"),
         lambda: [json.loads(line) for line in lines],
     )
 

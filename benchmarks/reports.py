@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import synthetic
 
-from oracle.reporting import html
+from oracle.reporting.html import page
 
 ROUNDS = 7
 
@@ -35,7 +35,7 @@ def main() -> int:
         lines = record.read_text(encoding="utf-8").splitlines()
         report = Path(folder) / "report.html"
         pairs = [
-            (seconds(lambda: [json.loads(line) for line in lines]), seconds(lambda: html.write([record], report)))
+            (seconds(lambda: [json.loads(line) for line in lines]), seconds(lambda: page.write([record], report)))
             for _ in range(ROUNDS)
         ]
         ratio = statistics.median(written / read for read, written in pairs)

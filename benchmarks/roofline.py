@@ -34,7 +34,7 @@ import numpy as np
 from measuring import ROUNDS, cases_of, memory_of
 
 import oracle
-from oracle.numerics.engine import installed
+from oracle.numerics.compiled.engine import installed
 from oracle.operators import OPERATORS, reference
 
 TURN = 0.05  # seconds

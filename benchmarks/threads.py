@@ -24,7 +24,7 @@ if __name__ == "__main__":
 import numpy as np
 
 import oracle
-from oracle.numerics.engine import installed
+from oracle.numerics.compiled.engine import installed
 
 ROUNDS = 9
 SIZES = (20, 22, 24)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .model import loaded as _first  # noqa: F401  notes the time, before other modules are read
-from .numerics.probe import wrong
+from .numerics.floats.probe import wrong
+from .system import loaded as _first  # noqa: F401  notes the time, before other modules are read
 
 if TYPE_CHECKING:
     from . import power
@@ -60,7 +60,7 @@ def _imported(name: str) -> Any:
 
     if not wrong():
         return import_module(f"oracle.{name}")
-    from .numerics import fpu
+    from .numerics.floats import fpu
 
     with fpu.right():
         return import_module(f"oracle.{name}")

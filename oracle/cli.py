@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from .commands import COMMANDS
+from .guest import watch
 from .model.errors import OracleError, OracleWarning
-from .runner import watch
 
 # take --operator as run and replay do
 OF_OPERATORS = ("golden", "power", "sweep", "convert", "export-golden", "coverage", "info")
@@ -87,7 +87,7 @@ def _status_of(words: list[str]) -> int:
             made.error(f"{args.command}: unrecognised arguments: {' '.join(rest)}")
         args.rest, args.words = rest, words[1:]
         if operators := getattr(args, "operator", ()):
-            from .operators.registry import register
+            from .operators.answers.registry import register
 
             register(operators)
         return int(args.run(args))

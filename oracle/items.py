@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .runner.options import PROPERTY
+from .settings.options import PROPERTY
 
 if TYPE_CHECKING:
-    from .catalogue.case import Case
+    from .catalogue.data.case import Case
     from .record.types import CaseRecord
-    from .runner.session import Run
+    from .run.session import Run
 
 SUFFIXES = (".yaml", ".yml")
 FOREIGN = (".json", ".csv")  # ATK and TTK catalogues: only where the command line names them
@@ -31,8 +31,8 @@ RUN: pytest.StashKey[Run] = pytest.StashKey()
 def run_of(config: pytest.Config) -> Run:
     """Return this process's run, made on first use. Raises UsageError for a wrong option."""
     if RUN not in config.stash:
-        from .runner.choosing import ChoosingHooks
-        from .runner.starting import start
+        from .run.choosing import ChoosingHooks
+        from .run.starting import start
 
         with usage_errors():
             run = config.stash[RUN] = start(config)
@@ -185,14 +185,14 @@ def _raise_for(record: CaseRecord) -> None:
     if record.status == "xfail":
         raise pytest.xfail.Exception(record.reason)
     if record.status != "pass":
-        from .runner.failure import text
+        from .explain.detail import text
 
         raise CaseFailed(text(record))
 
 
 def text_of(record: CaseRecord) -> str:
     """Return a record as it travels with a report."""
-    from .numerics.environment import ieee_arithmetic
+    from .numerics.floats.environment import ieee_arithmetic
     from .record.writer import dumps
 
     return ieee_arithmetic(dumps)(record)  # a device's direction of rounding would be that of the digits

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .model.errors import OracleError
-from .model.heap import keep_freed
-from .model.kept import code_digest
+from .system.cache import code_digest
+from .system.memory import keep_freed
 
 A = TypeVar("A")
 R = TypeVar("R")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from .guest import watch
 from .items import (
     FOREIGN,
     RUN,
@@ -29,9 +30,8 @@ from .items import (
     text_of,
     usage_errors,
 )
-from .runner import watch
-from .runner.options import OPTIONS, PROPERTY
-from .runner.packing import gathering, packed, unpacked
+from .run.reports_in_bulk import gathering, packed, unpacked
+from .settings.options import OPTIONS, PROPERTY
 
 _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options at once where any was given: a wrong one is refused before anything runs."""
     if any(_given(config, option.dest) for option in OPTIONS):
         run_of(config)
-        from .runner.hosts import limit_restarts
+        from .run.hosts import limit_restarts
 
         limit_restarts(config)
 
@@ -176,7 +176,7 @@ def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, obje
     config = session.config
     if RUN not in config.stash or _is_worker(config) or not config.pluginmanager.hasplugin("dsession"):
         return (yield)
-    from .runner.hosts import all_elsewhere, unreachable
+    from .run.hosts import all_elsewhere, unreachable
 
     with usage_errors():
         run_of(config).try_backend(required=not all_elsewhere(config.option.tx or ()))
@@ -212,7 +212,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     """Let the garbage collector rest while a run's cases are collected: they all last."""
     if RUN not in session.config.stash:
         return (yield)
-    from .model.collector import collector_paused
+    from .system.memory import collector_paused
 
     with collector_paused():
         return (yield)
@@ -252,9 +252,9 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 
 def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: bool) -> None:
-    from .runner.choosing import catalogue_files
-    from .runner.controller import ControllerHooks
-    from .runner.starting import report_path
+    from .run.choosing import catalogue_files
+    from .run.controller import ControllerHooks
+    from .run.starting import report_path
 
     run = run_of(config)
     run.begin(planned, catalogue_files(config))

@@ -20,12 +20,11 @@ import numpy as np
 
 from .model.call import Array
 from .model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of, find
-from .numerics.codes import code, is_finite, sizes
-from .numerics.environment import ieee_arithmetic
-from .numerics.extremes import every, highest, some
-from .numerics.rounding import quantize
-from .numerics.widening import castable
-from .operators.reference import Reference
+from .numerics.floats.codes import castable, code, is_finite, sizes
+from .numerics.floats.environment import ieee_arithmetic
+from .numerics.floats.extremes import every, highest, some
+from .numerics.floats.rounding import quantize
+from .operators.answers.reference import Reference
 
 BLOCK = 1 << 16  # elements per pass: the scratch of one block stays in cache
 NAN, INF, ZERO, GRID = 1, 2, 3, 4  # structure codes of an element

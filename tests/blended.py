@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from oracle.catalogue.case import Case, TensorPlan
-from oracle.numerics.graphs import Elementwise
-from oracle.operators.checks import broadcast_together, ends_if_empty, not_null
-from oracle.operators.operator import KernelName, Operator
-from oracle.operators.parameters import (
-    MAIN,
-    MUTUAL,
-    UNREAD,
-    choice,
-    flag,
-    number,
-    output,
-    reduction,
-    tensor,
-)
+from oracle.catalogue.data.case import Case, TensorPlan
+from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.operators.definition.checks import broadcast_together, ends_if_empty, not_null
+from oracle.operators.definition.operator import KernelName, Operator
+from oracle.operators.definition.parameters import MAIN, MUTUAL, UNREAD, choice, flag, number, output, reduction, tensor
 
 
 def formula(g, x, scale, slope, twice):

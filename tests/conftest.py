@@ -10,14 +10,14 @@ import pytest
 import stated
 from hypothesis import settings
 
+from oracle.case.prepare import Prepared
 from oracle.catalogue import load
-from oracle.catalogue.case import Case
+from oracle.catalogue.data.case import Case
 from oracle.emulator import build
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
-from oracle.operators.page_checks import accepted
-from oracle.runner.prepare import Prepared
-from oracle.runner.settings import Settings
+from oracle.operators.definition.page_checks import accepted
+from oracle.settings.settings import Settings
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell, where programs ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)  # those that the tests start are to be interrupted

@@ -3,10 +3,10 @@ a scale and a shift per channel, and one slope for all elements."""
 
 from __future__ import annotations
 
-from oracle.numerics.expressions import exp, ratio, where
-from oracle.numerics.graphs import Elementwise
+from oracle.numerics.formula.expressions import exp, ratio, where
+from oracle.numerics.orders.kernel_orders import Elementwise
 from oracle.operators import Operator, Result
-from oracle.operators.checks import (
+from oracle.operators.definition.checks import (
     check,
     dtype_in,
     ends_if_empty,
@@ -18,7 +18,7 @@ from oracle.operators.checks import (
     same_dtype,
     same_shape,
 )
-from oracle.operators.parameters import MAIN, ONE_VALUE, PER_CHANNEL, SAME, number, output, reduction, tensor
+from oracle.operators.definition.parameters import MAIN, ONE_VALUE, PER_CHANNEL, SAME, number, output, reduction, tensor
 
 
 def huber(x, t, delta):

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from small import HEAD
 
-import oracle.runner.spread
-from oracle import fixtures
+import oracle.place.cluster
 from oracle.catalogue import load
 from oracle.cli import main
+from oracle.fixtures import files as fixtures
 from oracle.model.errors import OracleError
 from oracle.parallel import workers
 from oracle.power.measure import Plan, measure
@@ -136,7 +136,7 @@ def pytest_runtest_logreport(report):
 
 
 def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, catalogue, pytester, monkeypatch):
-    monkeypatch.setattr(oracle.runner.spread, "PART_CASES", 2)
+    monkeypatch.setattr(oracle.place.cluster, "PART_CASES", 2)
     pytester.makeconftest(KILLS.format(pid=cluster.workers[0].pid))
     catalogue = catalogue.rename(pytester.path / catalogue.name)  # beside its conftest
     words = ["--cluster", cluster.address, "--record", "r.jsonl"]

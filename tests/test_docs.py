@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from oracle.cli import parser
-from oracle.runner.options import OPTIONS
+from oracle.settings.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "cases" / "README.md")

@@ -13,60 +13,122 @@ import oracle
 from oracle.operators import OPERATORS
 
 PACKAGE = Path(oracle.__file__).parent
-# From the ground up; the rooms of one floor do not know each other.
+ARCHITECTURE = PACKAGE.parent / "docs" / "architecture.md"
+MOST_MODULES = 16  # of a room, but for lists of pages
+LISTS = {"operators", "defects/published"}
+# From the ground up: a room imports from rooms of lower floors alone. A nested room is a room of its own.
 FLOORS = (
     {"model"},
-    {"numerics", "record", "emulator", "parallel"},
-    {"operators", "reporting"},
-    {"standards", "catalogue", "fixtures_compared", "fixtures_readme"},
-    {"verdict", "cann", "fixtures", "adapter"},
-    {"backends", "sweep"},
-    {"interop", "defects"},
-    {"runner", "published"},
-    {"power", "doctor", "items"},
+    {"system", "numerics/formula"},
+    {"numerics/floats", "parallel", "emulator", "record"},
+    {"numerics/exact", "standards", "reporting/language", "catalogue/data/generators"},
+    {"numerics/evaluate", "reporting", "catalogue/data"},
+    {"numerics/bounds", "reporting/html"},
+    {"numerics/proof"},
+    {"numerics/orders"},
+    {"numerics/compiled", "operators/definition"},
+    {"numerics/golden", "catalogue/written"},
+    {"operators/answers"},
+    {"operators", "verdict"},
+    {"catalogue/plan", "adapter", "cann", "sweep"},
+    {"catalogue/cover", "backends"},
+    {"catalogue/expand", "defects/base", "interop"},
+    {"catalogue", "defects/one_change", "defects/sizes"},
+    {"catalogue/measure", "defects/meetings", "defects/published", "fixtures"},
+    {"defects", "settings"},
+    {"explain", "guest"},
+    {"case"},
+    {"place"},
+    {"run", "reduce", "doctor"},
+    {"power", "items"},
     {"commands", "plugin"},
     {"cli", "__init__"},
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-
-
-def arrows(path: Path) -> Iterator[str]:
-    """Yield the rooms that a module imports from, at its top or inside a function."""
-    package = ("oracle", *path.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = package[: len(package) - node.level + 1] + tuple((node.module or "").split("."))
-            named = [base] if node.module else [(*base[:-1], alias.name) for alias in node.names]
-            yield from (parts[1] for parts in named if len(parts) > 1)
+# These hand names on, or import on first use: their arrows say nothing about a room's height.
+FACES = {"__init__"}
 
 
 def room_of(path: Path) -> str:
-    """What stands with the operators of wrong kernels is a room of its own, above the wrong kernels it is made of."""
+    """A module's folder below the package; a module beside the folders is a room by its own name."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return "published" if parts[:2] == ("operators", "published") else parts[0]
+    return "/".join(parts[:-1]) or parts[0]
 
 
-@pytest.mark.parametrize("room", sorted({room_of(path) for path in PACKAGE.rglob("*.py")}))
+def imported(path: Path) -> Iterator[Path]:
+    """Yield the modules of the package that a module imports: at its top, in a function, under TYPE_CHECKING."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = path.parent.joinpath(*[".."] * (node.level - 1), *(node.module or "").split(".")).resolve()
+        names = [base / alias.name for alias in node.names]
+        for place in (*names, base) if any(not is_module(name) for name in names) else names:
+            if is_module(place):
+                yield place.with_suffix(".py") if place.with_suffix(".py").is_file() else place / "__init__.py"
+
+
+def top_of(path: Path) -> str:
+    """A module's folder directly below the package."""
+    return room_of(path).partition("/")[0]
+
+
+def is_module(place: Path) -> bool:
+    return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+ARROWS = {path: {other for other in imported(path) if other != path} for path in MODULES}
+ROOMS = sorted({room_of(path) for path in MODULES if path.name != "__init__.py" or ARROWS[path]})
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_no_arrow_runs_up_or_sideways(room: str) -> None:
     assert room in FLOOR, f"oracle/{room} stands on no floor: put it into FLOORS"
-    for path in PACKAGE.rglob("*.py"):
+    for path in MODULES:
         if room_of(path) == room:
-            for other in {*arrows(path)} - {room}:
-                assert FLOOR.get(other, 0) < FLOOR[room], f"{path.relative_to(PACKAGE)} knows oracle/{other}"
+            for other in {room_of(other) for other in ARROWS[path]} - {room, "numerics"}:
+                assert FLOOR[other] < FLOOR[room], f"{path.relative_to(PACKAGE)} knows oracle/{other}"
 
 
-@pytest.mark.parametrize("keeper", ["oracle.catalogue.expanded", "oracle.numerics.machine_code"])
+def test_no_module_needs_itself() -> None:
+    done: set[Path] = set()
+
+    def visit(path: Path, above: tuple[Path, ...]) -> None:
+        assert path not in above, " -> ".join(p.relative_to(PACKAGE).as_posix() for p in (*above, path))
+        if path not in done:
+            for other in ARROWS[path]:
+                visit(other, (*above, path))
+            done.add(path)
+
+    for path in MODULES:
+        visit(path, ())
+
+
+def test_a_room_has_few_modules() -> None:
+    for room in set(ROOMS) - LISTS:
+        modules = [path for path in MODULES if room_of(path) == room and path.name != "__init__.py"]
+        assert len(modules) <= MOST_MODULES, f"oracle/{room}: {len(modules)} modules; which rooms are in it?"
+
+
+def test_the_architecture_page_shows_this_house() -> None:
+    rows = [floor.split("|")[1] for floor in ARCHITECTURE.read_text("utf-8").splitlines() if floor.startswith("| `")]
+    shown = [room.rstrip("/").removesuffix(".py") for row in rows for room in re.findall("`([^`]*)`", row)]
+    assert sorted(shown) == sorted(set(FLOOR) - FACES)
+    assert [FLOOR[room] for room in shown] == sorted(FLOOR[room] for room in shown), "in the order of FLOORS"
+
+
+@pytest.mark.parametrize("keeper", ["oracle.catalogue.expand.kept", "oracle.numerics.compiled.cache"])
 def test_what_is_kept_between_processes_is_named_by_all_the_code_that_makes_it(keeper: str) -> None:
     rooms = pytest.importorskip(keeper, reason="numba is not installed", exc_type=ImportError).ROOMS
     for path in PACKAGE.rglob("*.py"):
-        if room_of(path) in rooms:
-            assert {*arrows(path)} <= {*rooms, ""}, path.relative_to(PACKAGE)
+        if top_of(path) in rooms:
+            assert {top_of(other) for other in ARROWS[path]} <= {*rooms}, path.relative_to(PACKAGE)
 
 
 # Knowledge of an operator stands on its page: nobody else knows one, or its parameters, by name -----------------------
 
 # The pages, what stands with them, and the kernels that the emulated CANN has by hand.
-PAGES = {"operators", "published", "emulator"}
+PAGES = {"operators", "emulator"}
 # Parameters' names that are other things' names too, and the rooms in which they are.
 OTHERWISE = {
     "min": {"numerics", "sweep", "cann", "defects"},  # an operation of formulas
@@ -89,39 +151,13 @@ def texts(path: Path) -> Iterator[ast.Constant]:
             yield node
 
 
-@pytest.mark.parametrize("room", sorted(FLOOR.keys() - PAGES))
+@pytest.mark.parametrize("room", sorted({top_of(path) for path in MODULES} - PAGES))
 def test_no_operator_or_parameter_is_known_by_name(room: str) -> None:
     operators = re.compile(r"\b(" + "|".join(name for op in OPERATORS.values() for name in (op.name, op.slug)) + r")\b")
     parameters = {name for op in OPERATORS.values() if op.origin == "aclnn-oracle" for name in op.by_name}
     parameters -= {word for word, rooms in OTHERWISE.items() if room in rooms}
     for path in PACKAGE.rglob("*.py"):
-        for text in texts(path) if room_of(path) == room else ():
+        for text in texts(path) if top_of(path) == room and room_of(path) not in LISTS else ():
             where = f"{path.relative_to(PACKAGE.parent)}:{text.lineno}"
             assert text.value not in parameters, f"{where} knows the parameter {text.value!r}; ask the operator's roles"
             assert not operators.search(text.value), f"{where} knows an operator by name: {text.value!r}"
-
-
-def imported(path: Path) -> Iterator[Path]:
-    """Yield the modules that a module imports while it is loaded."""
-    package = path.parent
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if not isinstance(node, ast.ImportFrom) or not node.level:
-            continue
-        base = package.joinpath(*[".."] * (node.level - 1), *(node.module or "").split(".")).resolve()
-        for found in (base.with_suffix(".py"), *(base / f"{alias.name}.py" for alias in node.names)):
-            if found.is_file():
-                yield found
-
-
-def test_no_module_needs_itself_to_be_loaded() -> None:
-    done: set[Path] = set()
-
-    def visit(path: Path, above: tuple[Path, ...]) -> None:
-        assert path not in above, " -> ".join(p.relative_to(PACKAGE).as_posix() for p in (*above, path))
-        if path not in done:
-            for other in imported(path):
-                visit(other, (*above, path))
-            done.add(path)
-
-    for path in PACKAGE.rglob("*.py"):
-        visit(path, ())

@@ -15,8 +15,8 @@ from small import HEAD
 
 import oracle.backends.replay
 import oracle.cli
-import oracle.reporting.html
-import oracle.runner.session
+import oracle.reporting.html.page
+import oracle.run.session
 
 RUNNER = str(Path(__file__).parent / "runner")
 CATALOGUE = f"""{HEAD}\

@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from oracle.record.reader import read  # noqa: E402
-from oracle.reporting import html, markdown  # noqa: E402
-from oracle.reporting.language import CHINESE, ENGLISH  # noqa: E402
+from oracle.reporting import markdown  # noqa: E402
+from oracle.reporting.html import page as html  # noqa: E402
+from oracle.reporting.language.translate import CHINESE, ENGLISH  # noqa: E402
 
 REPORTS, IMAGES = ROOT / "reports", ROOT / "docs" / "images"
 RECORD = REPORTS / "sample.jsonl"

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from ..model.call import Array, Call
-from ..model.storage import address, memory_of, strides_of
+from ..model.call import Array, Call, address, memory_of, strides_of
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

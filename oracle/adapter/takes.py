@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model.call import Call
 from ..operators import OPERATORS, validate, writes
-from ..operators.operator import Operator
+from ..operators.definition.operator import Operator
 
 
 def computes(call: Call) -> bool:

@@ -21,8 +21,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..model.call import Call
 from ..model.errors import OracleError, meant, unknown
-from ..model.imported import attribute_of
 from ..model.status import Status
+from ..system.imported import attribute_of
 
 GROUP = "aclnn_oracle.backends"
 # Built-in name -> the option that ``--third-party NAME:VALUE`` sets.

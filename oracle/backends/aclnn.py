@@ -19,7 +19,7 @@ import numpy as np
 
 from ..cann import Session, execute, load, soc_of, unsupported
 from ..cann.abi import OPT_DETERMINISTIC
-from ..cann.beside import Beside
+from ..cann.two_in_flight import Beside
 from ..model.call import Call
 from ..model.errors import OracleError
 from ..model.platforms import platform
@@ -50,7 +50,7 @@ class Backend:
                 raise OracleError(f"backend aclnn: {name}={given!r} must be 0 or 1")
         self.cann = load()
         self._deterministic, self._together = deterministic == "1", together == "1"
-        self._sessions: list[Session] = []
+        self._sessions: list[tuple[Session, Beside | None]] = []
         self.use_device(int(number))
 
     def devices(self) -> int:
@@ -72,7 +72,7 @@ class Backend:
     @property
     def broken(self) -> bool:
         """Whether a fault has broken the device: it is reset before the next call, or left to a new process."""
-        return any(session.broken for session in self._sessions)
+        return any(session.broken for session, _ in self._sessions)
 
     @cached_property
     def versions(self) -> dict[str, str]:
@@ -96,12 +96,14 @@ class Backend:
         """Call both phases, wait, bring the outputs back."""
         if self.soc != platform(call.soc).soc:
             raise OracleError(f"the device is a {self.soc}, the call is for {call.soc}: give --soc {self.soc}")
-        return execute(self._session(), call)
+        return execute(self._session(), call, self._mine.beside)
 
     def close(self) -> None:
         """Destroy streams and give the device back."""
         sessions, self._sessions, self._mine = self._sessions, [], threading.local()
-        for session in sessions:
+        for session, beside in sessions:
+            if beside is not None:
+                beside.close()
             session.close()
 
     def _session(self) -> Session:
@@ -109,8 +111,8 @@ class Backend:
         session: Session | None = getattr(self._mine, "session", None)
         if session is None:
             session = self._mine.session = Session(self.cann, self._number, self._timeout)
-            session.beside = Beside(session) if self._together else None
-            self._sessions.append(session)
+            self._mine.beside = Beside(session) if self._together else None
+            self._sessions.append((session, self._mine.beside))
         if session.ready() and self._deterministic:
             self.cann.call("aclrtSetSysParamOpt", OPT_DETERMINISTIC, 1)
         return session

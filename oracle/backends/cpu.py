@@ -11,8 +11,8 @@ from ..model.call import Call
 from ..model.errors import unknown
 from ..model.status import Status
 from ..operators import compute, validate, writes
-from ..operators.api import NUMERICS
-from ..operators.parts import parts
+from ..operators.answers.api import NUMERICS
+from ..operators.answers.parts import parts
 
 
 class Backend:

@@ -1,7 +1,7 @@
 """MindSpore's gradient primitives, called directly with the case's tensors, on ``device=CPU`` or ``Ascend[:N]``.
 
-Which primitive an operator is stands with the operator (``MindSpore`` in ``oracle.operators.elsewhere``). On an NPU it
-is the same aclnn operator; its CPU has kernels for some of them, and composes others when it differentiates. A composed
+The operator's page names the primitive (``MindSpore``, ``oracle.operators.definition.elsewhere``). On an NPU it is the
+same aclnn operator; its CPU has kernels for some of them, and composes others when it differentiates. A composed
 gradient is run as MindSpore composes it, and the record's device says so: ``CPU, composed gradient``. What MindSpore
 cannot do is skipped, with its own words.
 
@@ -28,8 +28,8 @@ from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..model.status import Status
 from ..operators import OPERATORS
-from ..operators.operator import Operator
-from ..operators.parameters import BROADCAST, MAIN, MUTUAL
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import BROADCAST, MAIN, MUTUAL
 
 Function = Callable[[Mapping[str, Any]], Any]
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..model import limits, npy, strictjson
+from ..model import limits
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..model.status import SUCCESS
+from ..system import npy, strictjson
 
 
 class RecordedOutputs:

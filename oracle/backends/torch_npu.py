@@ -23,7 +23,7 @@ from ..cann.discovery import check_visible_devices
 from ..model.call import Call
 from ..model.errors import DeviceFault, OracleError
 from ..model.status import Status
-from ..operators.elsewhere import Aten
+from ..operators.definition.elsewhere import Aten
 from . import torch as on_cpu
 
 _EVERYWHERE = ("Since the operator is called async", "Note: ASCEND_LAUNCH_BLOCKING", "[ERROR] ", "Rectify the fault")

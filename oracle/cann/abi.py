@@ -24,7 +24,7 @@ from typing import Any
 
 from ..model.call import POINTERS
 from ..model.errors import unknown
-from ..operators.parameters import Parameter
+from ..operators.definition.parameters import Parameter
 
 Declaration = tuple[Any, tuple[Any, ...]]  # restype, argtypes
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..model.call import Array
 from ..model.dtypes import find
 from ..model.errors import OracleError
-from ..operators.parameters import Parameter
+from ..operators.definition.parameters import Parameter
 from . import abi
 from .library import Cann, CannError
 

@@ -11,15 +11,12 @@ import math
 import threading
 from collections import defaultdict
 from ctypes import byref, c_void_p
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..model.errors import DeviceFault
 from . import abi
-from .guarded import WORKSPACE_POISON, Guarded
 from .library import Cann, CannError
-
-if TYPE_CHECKING:
-    from .beside import Beside
 
 
 class _Health:
@@ -43,7 +40,6 @@ class Session:
         self._stream: c_void_p | None = None
         self._resets = 0
         self._workspace: Guarded | None = None
-        self.beside: Beside | None = None  # where calls run two at a time
 
     @property
     def stream(self) -> c_void_p:
@@ -108,8 +104,6 @@ class Session:
         """Give everything back, in order. Raises CannError, once all was tried."""
         if self._health.broken:
             self._reset()
-        if self.beside is not None:
-            self.beside.close()
         if self._stream is None or self.broken:
             return
         steps: list[tuple[str, object]] = [("aclrtSetDevice", self.device)]  # this thread may not be the session's
@@ -165,3 +159,47 @@ class Session:
             self._workspace = Guarded(self, size)
         self._workspace.arm(size, WORKSPACE_POISON)
         return self._workspace
+
+
+GUARD = 1 << 16  # bytes before and behind: also what a kernel writes a whole tile too far lands in them
+PATTERN = 0xA5
+WORKSPACE_POISON = 0xFF  # a kernel that reads its workspace before it wrote it finds nan
+
+
+class Guarded:
+    """A device block of ``capacity`` bytes between guards. ``address``: of its first byte."""
+
+    def __init__(self, session: Session, capacity: int) -> None:
+        self.session, self.capacity = session, capacity
+        self.block = session.allocate(capacity + 2 * GUARD)
+        self._size = capacity
+
+    @property
+    def address(self) -> int:
+        return (self.block.value or 0) + GUARD
+
+    def arm(self, size: int, poison: int | None = None) -> None:
+        """Fill the guards around the first ``size`` bytes, and those bytes with ``poison`` where one is given."""
+        self._size = size
+        spans = [(-GUARD, GUARD, PATTERN), (size, GUARD, PATTERN)]
+        if poison is not None and size:
+            spans.append((0, size, poison))
+        for offset, length, value in spans:
+            self.session.call("aclrtMemset", c_void_p(self.address + offset), length, value, length)
+
+    def trespass(self) -> str:
+        """Return what was written beside the memory, "" if nothing was."""
+        before, behind = self._guard(-GUARD), self._guard(self._size)
+        told = []
+        if before.size:
+            told.append(f"{before.size} bytes before it, the nearest {GUARD - before[-1]} bytes away")
+        if behind.size:
+            told.append(f"{behind.size} bytes behind it, the nearest {behind[0] + 1} bytes away")
+        return " and ".join(told)
+
+    def _guard(self, offset: int) -> np.ndarray:
+        """Return the positions of a guard's changed bytes."""
+        found = np.empty(GUARD, np.uint8)
+        to, address = found.ctypes.data, c_void_p(self.address + offset)
+        self.session.call("aclrtMemcpy", to, GUARD, address, GUARD, abi.DEVICE_TO_HOST)
+        return np.flatnonzero(found != PATTERN)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.errors import OracleError
-from ..numerics.enclosures import round_constant
-from ..numerics.expressions import Expression
-from ..numerics.graphs import COUNT, Elementwise
-from ..numerics.traversal import walk
-from ..operators.operator import Operator
-from ..operators.parameters import MAIN, Parameter
+from ..numerics.exact.enclosures import round_constant
+from ..numerics.formula.expressions import Expression
+from ..numerics.formula.traversal import walk
+from ..numerics.orders.kernel_orders import COUNT, Elementwise
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import MAIN, Parameter
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
 _TYPES = {

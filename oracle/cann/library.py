@@ -23,9 +23,8 @@ from .discovery import (
     find_toolkit,
     operator_libraries,
 )
-from .messages import Messages
+from .messages import Messages, remedy
 from .outside import offer_checks
-from .remedies import remedy
 
 
 class CannError(DeviceFault):

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue.layout import reach
-from ..model.call import FORMAT_ENUM, Array, Call, TensorSpec, spec_of
+from ..catalogue.data.layout import reach
+from ..model.call import FORMAT_ENUM, Array, Call, TensorSpec, address, memory_of, row_major, spec_of, strides_of
 from ..model.dtypes import find
-from ..model.storage import address, memory_of, row_major, strides_of
 from . import abi
-from .device import Session
-from .guarded import Guarded
+from .device import Guarded, Session
 from .library import CannError
 
 ALIGNMENT = 32  # of tensorData (documents)

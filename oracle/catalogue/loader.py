@@ -10,19 +10,19 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..model import limits
-from ..model.collector import collector_paused
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
-from ..numerics.environment import ieee_arithmetic
+from ..numerics.floats.environment import ieee_arithmetic
 from ..operators import OPERATORS, Operator
-from .case import HUGE, TIERS, Case
-from .ecosystem import Volume
-from .expand import expand
-from .expanded import cases_of, place_of
-from .reading import display, parsed
-from .schema import validate
-from .sizes import FILE
-from .templates import FOLDER
+from ..system.memory import collector_paused
+from .data.case import HUGE, TIERS, Case
+from .expand.ecosystem import Volume
+from .expand.expand import expand
+from .expand.kept import cases_of, place_of
+from .expand.of_class import FOLDER
+from .written.reading import display, parsed
+from .written.schema import validate
+from .written.sizes import FILE
 
 PathLike = str | os.PathLike[str]
 _MARKER = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*|---[ \t]*|%YAML[^\n]*)?\r?\n)*aclnn_oracle[ \t]*:")

@@ -10,12 +10,12 @@ from ..model import limits
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..operators import OPERATORS
-from ..operators.operator import Operator
-from ..operators.registry import unknown_operator
-from . import generators
-from .case import Case, TensorPlan
-from .inputs import spec_of_plan
-from .layout import arrange
+from ..operators.answers.registry import unknown_operator
+from ..operators.definition.operator import Operator
+from .data import generators
+from .data.case import Case, TensorPlan
+from .data.inputs import spec_of_plan
+from .data.layout import arrange
 
 
 def case_to_json(case: Case) -> dict[str, Any]:

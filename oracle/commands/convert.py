@@ -11,7 +11,7 @@ from ..model.errors import OracleError
 from . import Subparsers, at_least
 
 if TYPE_CHECKING:
-    from ..catalogue.case import Case
+    from ..catalogue.data.case import Case
 
 _EPILOG = """\
 examples:
@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def convert(args: argparse.Namespace) -> int:
     """Read, write, and say what was left out. Returns 0 if anything was written, 1 if nothing was."""
     from ..catalogue import select
-    from ..catalogue.generators import size_of
+    from ..catalogue.data.generators import size_of
     from ..interop.foreign import LIMIT
     from ..interop.write import write
 

@@ -12,9 +12,9 @@ from ..model.errors import OracleError
 from . import Subparsers, at_least
 
 if TYPE_CHECKING:
-    from ..catalogue.case import Case
-    from ..catalogue.coverage import Dimension
-    from ..catalogue.information import Information
+    from ..catalogue.data.case import Case
+    from ..catalogue.measure.coverage import Dimension
+    from ..catalogue.measure.information import Information
 
 LARGEST = 1 << 16  # elements of an output that is measured
 _SHOWN = 8  # holes named in the text table
@@ -62,8 +62,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def show_coverage(args: argparse.Namespace) -> int:
     """Print the table; exit status 1 where --require is not met."""
-    from ..catalogue.coverage import NOT_GENERATED, coverage
-    from ..catalogue.information import information
+    from ..catalogue.measure.coverage import NOT_GENERATED, coverage
+    from ..catalogue.measure.information import information
     from ..power.interactions import THREES, interactions
     from ..power.values import NOT_COUNTED, values
 
@@ -110,7 +110,7 @@ def _require_sense(args: argparse.Namespace) -> None:
 
 
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
-    from ..catalogue.ecosystem import Volume
+    from ..catalogue.expand.ecosystem import Volume
     from ..catalogue.loader import load, load_all, load_default, select
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign

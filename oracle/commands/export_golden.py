@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..model.errors import OracleError
-from ..reporting.save import save
+from ..reporting.formats import save
 from . import Subparsers
 
 EPILOG = """\
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the file. OracleError for an unknown operator, or where a golden.py is there already."""
     from ..interop.export import golden_py
     from ..operators import OPERATORS
-    from ..operators.registry import operator_named
+    from ..operators.answers.registry import operator_named
 
     chosen = [operator_named(name) for name in args.op or ()] or list(OPERATORS.values())
     path = args.directory / "golden.py"

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..catalogue import TIERS, digest, files, is_catalogue, select
-from ..catalogue.case import Case
+from ..catalogue.data.case import Case
 from ..catalogue.loader import default_catalogues, load_files, of_operators
-from ..fixtures import LAYOUTS, Progress, verify, write
+from ..fixtures.files import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import OPERATORS
-from ..operators.registry import operator_named, register
+from ..operators.answers.registry import operator_named, register
 from ..parallel import Workers, workers
 from . import Subparsers, add_cluster, at_least
 

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 from ..model.errors import OracleError
-from ..reporting.formats import RENDERERS
-from ..reporting.language import LANGUAGES
-from ..reporting.save import save
+from ..reporting.formats import RENDERERS, save
+from ..reporting.language.translate import LANGUAGES
 from . import Subparsers
 
 
@@ -29,7 +28,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the records say. OracleError where there is no record or no place to write."""
-    from ..reporting import history
+    from ..reporting.html import history
 
     _require_html(args.output)
     records, notes = history.read_all(args.folder)

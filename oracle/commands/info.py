@@ -13,16 +13,16 @@ from ..backends import BUILTIN, installed, load
 from ..cann.describe import describe
 from ..catalogue import TIERS, default_dir, digest, files, load_all
 from ..catalogue import load as load_catalogue
+from ..guest.kill import COOKIE
 from ..model.errors import OracleError, meant
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
-from ..model.variables import BLOCK, ENGINE, THREADS, Variable
-from ..numerics.blocks import block_size, thread_count
-from ..numerics.engine import asked_for
+from ..numerics.compiled.engine import asked_for
+from ..numerics.floats.blocks import block_size, thread_count
 from ..operators import OPERATORS
-from ..operators.describe import accepted_dtypes, served_dtypes
-from ..runner.kill import COOKIE
-from ..runner.session import versions
+from ..operators.answers.describe import accepted_dtypes, served_dtypes
+from ..run.session import versions
 from ..standards import STANDARDS
+from ..system.variables import BLOCK, ENGINE, THREADS, Variable
 from . import Subparsers
 
 # Products of the public documents on which none of the operators is supported; no SoC of this project.

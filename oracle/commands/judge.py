@@ -9,10 +9,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..model import limits, npy
+from ..model import limits
 from ..model.errors import OracleError
 from ..standards import STANDARDS, Verdict, judge
 from ..standards.base import OUTPUT_TYPES, Array, OutputType
+from ..system import npy
 from . import Subparsers
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..model.errors import OracleError
 from ..record.merge import merged
 from ..record.reader import read
-from ..reporting.save import save
+from ..reporting.formats import save
 from . import Subparsers
 
 _EPILOG = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..model.errors import OracleError
 from ..operators import OPERATORS
-from ..operators.operator import slug_of
+from ..operators.definition.operator import slug_of
 from . import Subparsers
 
 DESCRIPTION = """\
@@ -69,11 +69,19 @@ Sources: say which documents and which sources the checks and the formula come f
 Special values: say what NaN, infinities and zeros give, and what is unspecified.
 """
 
-from oracle.numerics.graphs import Elementwise
-from oracle.numerics.expressions import exp
+from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.formula.expressions import exp
 from oracle.operators import Aten, KernelName, Operator
-from oracle.operators.checks import dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
-from oracle.operators.parameters import MAIN, SAME, output, tensor
+from oracle.operators.definition.checks import (
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
+from oracle.operators.definition.parameters import MAIN, SAME, output, tensor
 
 
 def formula(g, x):

@@ -12,19 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..catalogue import is_catalogue, load, operator_of, select
-from ..catalogue.case import HUGE, TIERS, Case
+from ..catalogue.data.case import HUGE, TIERS, Case
 from ..catalogue.loader import catalogues, default_files, load_default, load_files
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
 from ..operators import OPERATORS
-from ..operators.registry import operator_named
+from ..operators.answers.registry import operator_named
 from ..power.measure import Plan, Progress, Score, look_elsewhere, measure
 from ..power.render import aligned, html, markdown, text, text_of_kernels
 from ..power.summary import Summary, passed, summarise
 from ..power.supplied import score_on
 from ..record.types import LAYERS
-from ..reporting.save import save
-from ..runner.settings import Settings, settings_of
+from ..reporting.formats import save
+from ..settings.settings import Settings, settings_of
 from . import Subparsers, add_cluster
 
 LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels are run on it
@@ -237,7 +237,8 @@ def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
 
 def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     """Score the diagnosis, or the shrinker, on the failures of a sample; return the exit status."""
-    from ..power import diagnosis, failures, scripts
+    from ..power import diagnosis, failures
+    from ..power import failures as scripts
 
     operators = sorted({case.op for case in cases})
     seeds = SEEDS[:1] if args.seeds is SEEDS or not args.seeds else args.seeds

@@ -9,10 +9,9 @@ from pathlib import Path
 from ..model.errors import OracleError
 from ..record.reader import read
 from ..reporting import diff
-from ..reporting.formats import RENDERERS, format_of, known, write
-from ..reporting.language import LANGUAGES, Phrase
-from ..reporting.save import save
-from ..reporting.words import verdict
+from ..reporting.formats import RENDERERS, format_of, known, save, write
+from ..reporting.language.translate import LANGUAGES, Phrase
+from ..reporting.language.words import verdict
 from . import Subparsers
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model.errors import OracleError, closest
-from ..runner.options import OPTIONS, Invocation, add_short, spell
+from ..settings.options import OPTIONS, Invocation, add_short, spell
 from . import Subparsers
 
 if TYPE_CHECKING:
-    from ..catalogue.case import Case
-    from ..catalogue.ecosystem import Volume
-    from ..runner.settings import Settings
+    from ..catalogue.data.case import Case
+    from ..catalogue.expand.ecosystem import Volume
+    from ..settings.settings import Settings
 
 # pytest's options whose value is a word of its own: it must not be taken for a path.
 _TAKE_VALUE = (
@@ -114,8 +114,8 @@ def run_catalogue(args: argparse.Namespace) -> int:
 
     from ..backends import require_known
     from ..catalogue.loader import default_files
-    from ..runner.ahead import expand_ahead
-    from ..runner.settings import settings_of
+    from ..run.expand_ahead import expand_ahead
+    from ..settings.settings import settings_of
 
     rest: list[str] = args.rest
     values = vars(args)
@@ -233,11 +233,11 @@ def _default_catalogue(rest: Sequence[str]) -> list[str]:
 
 def replay_case(args: argparse.Namespace) -> int:
     """Run one case and print its verdict."""
-    from ..catalogue.case import HUGE
-    from ..runner.bench import Bench
-    from ..runner.failure import full_text
-    from ..runner.handover import in_child
-    from ..runner.settings import settings_of
+    from ..catalogue.data.case import HUGE
+    from ..explain.detail import full_text
+    from ..place.bench import Bench
+    from ..reduce.handover import in_child
+    from ..settings.settings import settings_of
 
     settings = settings_of(vars(args))
     case = find_case(args.case, args.catalogue, settings.generated)
@@ -262,9 +262,9 @@ def replay_case(args: argparse.Namespace) -> int:
 
 def _shrink(case: Case, settings: Settings) -> int:
     """Reduce a failing case; its script alone goes to standard output, everything else to standard error."""
-    from ..runner.bench import Bench
-    from ..runner.failure import full_text
-    from ..runner.handover import hand_over, output_kept_free
+    from ..explain.detail import full_text
+    from ..place.bench import Bench
+    from ..reduce.handover import hand_over, output_kept_free
 
     with output_kept_free():
         bench = Bench(settings)
@@ -301,7 +301,7 @@ def _files_of(slug: str) -> list[Path]:
     """The files of the operator whose cases' ids begin with a slug, or with what it may have been meant to be. Raises
     OracleError where there is no such operator."""
     from ..catalogue.loader import catalogues_of
-    from ..operators.registry import OPERATORS, unknown_operator
+    from ..operators.answers.registry import OPERATORS, unknown_operator
 
     known = [operator.slug for operator in OPERATORS.values()]
     meant = closest(slug, known)  # itself, where there is such an operator
@@ -313,7 +313,7 @@ def _files_of(slug: str) -> list[Path]:
 def _that_may_have(case_id: str, path: Path | None, volume: Volume | None) -> Iterator[list[Case]]:
     """Yield cases that may have an id: the ordinary tiers, then the huge one, expanded only for what these lack."""
     from ..catalogue import load, load_all
-    from ..catalogue.case import HUGE
+    from ..catalogue.data.case import HUGE
     from ..interop import is_foreign_catalogue
     from ..interop import load as load_foreign
 

@@ -58,10 +58,10 @@ def show_sweep(args: argparse.Namespace) -> int:
     """Sweep, and print what was found; the exit status."""
     from ..model.platforms import platform
     from ..operators import OPERATORS
-    from ..operators.checks import float_types
-    from ..operators.registry import register
+    from ..operators.answers.registry import register
+    from ..operators.definition.checks import float_types
     from ..parallel import workers
-    from ..runner.settings import key_values
+    from ..settings.settings import key_values
     from ..sweep.engine import Progress, environment, run_on
     from ..sweep.pairs import CODES, DTYPE_NAMES
 
@@ -119,7 +119,7 @@ def _device(backend: str | None, options: tuple[tuple[str, str], ...]) -> Backen
 
 def _identity(args: argparse.Namespace, soc: str) -> dict[str, str]:
     """What must be the same for a sweep to go on from its file."""
-    from ..runner.session import versions
+    from ..run.session import versions
 
     identity = {"op": args.op, "dtype": args.dtype, "soc": soc, "backend": args.backend or "golden"}
     options = " ".join(sorted(args.backend_option))

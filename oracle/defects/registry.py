@@ -16,26 +16,14 @@ from importlib.util import find_spec
 
 from ..model.errors import OracleError
 from ..operators import operator, validate, writes
-from ..operators.operator import Operator
-from . import (
-    api,
-    checks,
-    combinations,
-    cores,
-    corners,
-    formula,
-    indices,
-    layouts,
-    masks,
-    numbers,
-    numerics,
-    pairs,
-    refusals,
-    tiles,
-)
-from .base import Argument, Defect, Right
-from .device import Kernel, nothing
-from .right import generated as right_of
+from ..operators.definition.operator import Operator
+from .base.base import Argument, Defect, Right
+from .base.device import nothing
+from .base.pieces import Kernel
+from .base.right import generated as right_of
+from .meetings import combinations, pairs
+from .one_change import api, checks, formula, indices, layouts, masks, numbers, numerics, refusals
+from .sizes import cores, corners, tiles
 from .unseen import unseen
 
 Entry = Defect | Right | Argument
@@ -122,7 +110,7 @@ def _published(op: Operator) -> tuple[Entry, ...]:
     """What stands with an operator: defects, right kernels, arguments."""
     if op.published is not None:
         return tuple(op.published())
-    place = f"oracle.operators.published.{op.slug}"
+    place = f"oracle.defects.published.{op.slug}"
     if not op.is_built_in or find_spec(place) is None:
         return ()
     module = importlib.import_module(place)

@@ -20,15 +20,16 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
-from ..numerics.expressions import IRRATIONAL, ONE, Expression, is_finite
-from ..numerics.traversal import walk
-from ..operators.operator import Operator
-from ..operators.parameters import REDUCTIONS
-from . import elementwise
-from .asking import call_of, kinds, mixes, narrows, rounds_to_another
-from .base import Defect
-from .device import Device, Kernel
-from .numbers import signs
+from ..numerics.formula.expressions import IRRATIONAL, ONE, Expression, is_finite
+from ..numerics.formula.traversal import walk
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import REDUCTIONS
+from .base import elementwise
+from .base.asking import call_of, kinds, mixes, narrows, rounds_to_another
+from .base.base import Defect
+from .base.device import Device
+from .base.pieces import Kernel
+from .one_change.numbers import signs
 
 WHY = (
     "a right kernel answers each element the same, bit for bit, for every two of the special values, the ends of the"

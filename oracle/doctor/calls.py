@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from ..catalogue import default_dir, load_all, select
-from ..catalogue.case import Case
+from ..catalogue.data.case import Case
 from ..model.errors import OracleError
 from ..operators import operators
+from ..place.bench import Bench
 from ..record.types import CaseRecord
-from ..runner import Settings
-from ..runner.bench import Bench
+from ..settings.settings import Settings
 from .findings import Finding, failed, ok, warning
 
 LIMIT = 120.0  # seconds per call: kernels are loaded at the first

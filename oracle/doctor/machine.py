@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..cann.discovery import VARIABLES, VISIBLE, Toolkit, check_visible_devices, find_toolkit
-from ..cann.remedies import closed_devices, device_files
+from ..cann.messages import closed_devices, device_files
 from ..model.errors import OracleError
 from .findings import Finding, failed, ok, warning
 

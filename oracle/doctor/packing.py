@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..model.errors import OracleError
-from ..model.kept import home
+from ..system.cache import home
 from . import machine
 from .findings import Finding
 

@@ -18,11 +18,11 @@ from queue import Empty, Queue
 from ..cann import Cann, CannError, Session, execute, load, soc_of
 from ..cann.abi import MEMORY
 from ..cann.discovery import OPERATOR_LIBRARIES
-from ..cann.remedies import remedy
+from ..cann.messages import remedy
+from ..case.memory import Memory
 from ..emulator import served
 from ..model.errors import OracleError
 from ..operators import operators
-from ..runner.memory import Memory
 from .calls import cases
 from .findings import Finding, failed, ok, warning
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..model.errors import OracleError
-from ..model.kept import user_cache
+from ..system.cache import user_cache
 from .toolkit import FLAGS, INCLUDES, STAMP, build, compile, find_compiler, link, locked
 
 LIBRARY = Path("op_api") / "lib" / "libcust_opapi.so"

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..model.errors import OracleError
-from ..model.kept import user_cache
+from ..system.cache import user_cache
 
 SOURCES = Path(__file__).parent
 STAMP, LOCK = "emulator.stamp", "emulator.lock"

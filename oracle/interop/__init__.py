@@ -26,7 +26,7 @@ def load(path: PathLike, *, limit: int | None = None) -> Loaded:
     ``limit``: cases with a tensor of more elements are skipped and counted (default 2^24). Raises OracleError for a
     file that is none of the three, and with file, line and case for one that is malformed.
     """
-    from ..catalogue.reading import display
+    from ..catalogue.written.reading import display
     from . import atk, foreign, ttk
 
     file = Path(path)

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..catalogue.case import TensorPlan
-from ..catalogue.reading import display
+from ..catalogue.data.case import TensorPlan
+from ..catalogue.written.reading import display
 from ..model import limits
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
-from ..model.strictjson import decoder, guarded
-from ..operators.attributes import attribute_value
-from ..operators.operator import Operator
-from ..operators.parameters import Parameter
+from ..operators.definition.attributes import attribute_value
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
+from ..system.strictjson import decoder, guarded
 from .foreign import LIMIT, Collector, Foreign, Loaded
 from .names import drawn, dtype_named, operator_named, same_name
 from .ranges import Unfit, from_atk, number

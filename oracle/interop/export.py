@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..operators.operator import Operator
-from ..operators.parameters import Parameter
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
 
 HEAD = '''\
 """Correctly rounded goldens for TTK and ATK, written by `aclnn-oracle export-golden`. Needs: pip install aclnn-oracle.

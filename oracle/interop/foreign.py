@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..catalogue.case import Case, TensorPlan
-from ..catalogue.generators import size_of
-from ..catalogue.inputs import spec_of_plan
-from ..catalogue.layout import shares_elements
+from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.generators import size_of
+from ..catalogue.data.inputs import spec_of_plan
+from ..catalogue.data.layout import shares_elements
 from ..model import limits
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
 from ..operators import validate
-from ..operators.operator import Operator
+from ..operators.definition.operator import Operator
 
 LIMIT = 2**24  # elements of one tensor; a float64 golden of more needs gigabytes
 UNINFORMATIVE = "as the vendor ships it"

@@ -28,7 +28,7 @@ from ..model.dtypes import DTYPES, dtype_of
 from ..model.errors import OracleError, unknown
 from ..model.status import Status
 from ..operators import OPERATORS, validate, writes
-from ..operators.promotion import promoted
+from ..operators.definition.promotion import promoted
 from .names import kernel_value, operator_named, operators_of_kernel, plain
 
 Form = Literal["kernel", "aclnn"]

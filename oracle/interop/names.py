@@ -16,9 +16,9 @@ from ..model.dtypes import DTYPES
 from ..model.errors import OracleError, unknown
 from ..model.platforms import PLATFORMS
 from ..operators import OPERATORS
-from ..operators.attributes import attribute_value
-from ..operators.operator import Operator
-from ..operators.parameters import Parameter
+from ..operators.definition.attributes import attribute_value
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
 
 _DTYPE_ALIASES = {
     "fp16": "float16", "half": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "fp64": "float64",

@@ -18,9 +18,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..catalogue.case import TensorPlan
-from ..catalogue.generators import size_of
-from ..catalogue.inputs import make_values, stored_shape
+from ..catalogue.data.case import TensorPlan
+from ..catalogue.data.generators import size_of
+from ..catalogue.data.inputs import make_values, stored_shape
 from ..model.dtypes import DTYPES, FORMATS
 from ..model.errors import OracleError
 

@@ -17,17 +17,16 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
-from ..catalogue.case import TensorPlan
-from ..catalogue.generators import size_of
-from ..catalogue.layout import as_view
-from ..catalogue.reading import display
+from ..catalogue.data.case import TensorPlan
+from ..catalogue.data.generators import size_of
+from ..catalogue.data.layout import as_view
+from ..catalogue.written.reading import display
 from ..model import limits
-from ..model.call import FORMAT_ENUM
+from ..model.call import FORMAT_ENUM, row_major
 from ..model.errors import OracleError
-from ..model.storage import row_major
-from ..operators.attributes import attribute_value
-from ..operators.operator import Operator
-from ..operators.parameters import Parameter
+from ..operators.definition.attributes import attribute_value
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
 from .foreign import LIMIT, Collector, Foreign, Loaded, is_accepted
 from .names import drawn, dtype_named, operator_named, operators_of_kernel, plain, same_name, socs_named
 from .ranges import TTK_DEFAULT, Unfit, constant, from_ttk, number

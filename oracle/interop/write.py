@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..catalogue.case import Case, TensorPlan
-from ..catalogue.layout import arrange
+from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.layout import arrange
 from ..model.errors import unknown
 from ..model.platforms import PLATFORMS
-from ..model.strictjson import finite
 from ..operators import OPERATORS
-from ..operators.operator import Operator
-from ..operators.parameters import Parameter
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
+from ..system.strictjson import finite
 from .names import ATK_DTYPES, kernel_value, operators_of_kernel
 from .ranges import Number, Range, range_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from .api import bind, compute, golden, operator, operators, reference, references, validate, writes
-from .elsewhere import Aten, KernelName
-from .operator import Operator, Result
-from .reference import Reference
-from .registry import OPERATORS
+from .answers.api import bind, compute, golden, operator, operators, reference, references, validate, writes
+from .answers.reference import Reference
+from .answers.registry import OPERATORS
+from .definition.elsewhere import Aten, KernelName
+from .definition.operator import Operator, Result
 
 __all__ = [
     "OPERATORS",

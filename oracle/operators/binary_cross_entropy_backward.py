@@ -21,9 +21,9 @@ import numpy as np
 
 from ..model.dtypes import FORMATS
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, maximum
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, maximum
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     broadcasts_to,
@@ -39,10 +39,10 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
+from .definition.promotion import promoted_type
 
 CLAMP = float(np.float32(1e-12))
 LARGEST = FORMATS["float32"].max

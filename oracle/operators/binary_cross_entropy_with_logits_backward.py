@@ -22,9 +22,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, constant, equal, exp, is_finite, is_nan, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, constant, equal, exp, is_finite, is_nan, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcasts_to,
@@ -40,10 +40,10 @@ from .checks import (
     same_shape,
     source_only,
 )
-from .elsewhere import Aten, KernelName, MindSpore, torch_npu
-from .operator import Operator
-from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, output, reduction, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore, torch_npu
+from .definition.operator import Operator
+from .definition.parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, output, reduction, tensor
+from .definition.promotion import promoted_type
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
 LEAST = -88.69999694824219  # 0xC2B16666

@@ -15,9 +15,9 @@ gradient times a factor of zero is NaN.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, where
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp, where
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     can_cast,
@@ -31,9 +31,9 @@ from .checks import (
     same_shape,
     scalar_casts,
 )
-from .elsewhere import Aten, KernelName
-from .operator import Arguments, Operator, float32
-from .parameters import MAIN, SAME, flag, number, output, tensor
+from .definition.elsewhere import Aten, KernelName
+from .definition.operator import Arguments, Operator, float32
+from .definition.parameters import MAIN, SAME, flag, number, output, tensor
 
 SCALARS = ("alpha", "scale", "inputScale")
 

@@ -15,9 +15,9 @@ gradient there is unspecified. On ascend910b and ascend910_93 float16 is compute
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, ratio
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp, ratio
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     dtype_in,
@@ -29,9 +29,9 @@ from .checks import (
     same_format,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore, torch_npu
-from .operator import Operator
-from .parameters import MAIN, SAME, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore, torch_npu
+from .definition.operator import Operator
+from .definition.parameters import MAIN, SAME, output, tensor
 
 SLOPE = ratio(1702, 1000)
 

@@ -21,9 +21,9 @@ below.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import PI, Expression, exp, is_nan, ratio, sqrt, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import PI, Expression, exp, is_nan, ratio, sqrt, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -34,10 +34,10 @@ from .checks import (
     not_null,
     promotes,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, output, tensor
+from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 TYPES = ("float32", "float16", "bfloat16")

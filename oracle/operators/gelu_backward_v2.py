@@ -22,15 +22,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.platforms import Platform
-from ..numerics.expressions import PI, Expression, erf, erfc, exp, maximum, minimum, sqrt, where
-from ..numerics.graphs import Elementwise, Form
+from ..numerics.formula.expressions import PI, Expression, erf, erfc, exp, maximum, minimum, sqrt, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
 from . import gelu_backward
-from .checks import Args, Checks, broadcast_together, check, ends_if_empty, max_rank, not_null, promotes
-from .elsewhere import Aten, KernelName, MindSpore, differentiated, torch_npu
+from .definition.checks import Args, Checks, broadcast_together, check, ends_if_empty, max_rank, not_null, promotes
+from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated, torch_npu
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, choice, output, tensor
+from .definition.promotion import promoted, promoted_type
 from .gelu_backward import INPUTS, TYPES
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, choice, output, tensor
-from .promotion import promoted, promoted_type
 
 WORDS = ("none", "tanh")
 

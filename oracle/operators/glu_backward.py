@@ -22,11 +22,12 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics import device, elementwise
-from ..numerics.expressions import Expression, Formula, exp
-from ..numerics.graphs import Elementwise, Form
-from ..numerics.sink import Sink
-from .checks import (
+from ..numerics.formula.expressions import Expression, Formula, exp
+from ..numerics.golden import elementwise
+from ..numerics.orders import device
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from ..numerics.proof.sink import Sink
+from .definition.checks import (
     Args,
     Check,
     Checks,
@@ -39,9 +40,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName
-from .operator import Arguments, Operator
-from .parameters import HALF, MAIN, axis, output, tensor
+from .definition.elsewhere import Aten, KernelName
+from .definition.operator import Arguments, Operator
+from .definition.parameters import HALF, MAIN, axis, output, tensor
 
 
 def of_values(g: Expression, b: Expression) -> Expression:

@@ -14,9 +14,9 @@ before: an infinite gradient there is unspecified. float16 is compared with lamb
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -29,10 +29,10 @@ from .checks import (
     promotes,
     same_dtype,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, number, output, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, number, output, tensor
+from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 

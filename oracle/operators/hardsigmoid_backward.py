@@ -15,9 +15,9 @@ float16.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, ratio, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, ratio, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     can_cast_promoted,
@@ -28,10 +28,10 @@ from .checks import (
     not_null,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, SAME, output, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, SAME, output, tensor
+from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 SIXTH = ratio(1, 6)

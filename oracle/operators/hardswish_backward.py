@@ -16,12 +16,22 @@ from __future__ import annotations
 
 from ..model.dtypes import FORMATS
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, equal, is_nan, ratio, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import Args, Checks, dtype_in, ends_if_empty, float_types, max_rank, not_null, same_dtype, same_shape
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, SAME, output, tensor
+from ..numerics.formula.expressions import Expression, equal, is_nan, ratio, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
+    Args,
+    Checks,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+    same_dtype,
+    same_shape,
+)
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, SAME, output, tensor
 
 
 def formula(g: Expression, x: Expression) -> Expression:

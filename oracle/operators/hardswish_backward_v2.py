@@ -13,9 +13,9 @@ gradOutput. At self = -1.5 an infinite gradient is unspecified (aclnnHardswishBa
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, ratio, where
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, ratio, where
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     dtype_in,
@@ -27,10 +27,10 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName
+from .definition.elsewhere import Aten, KernelName
+from .definition.operator import Operator
+from .definition.parameters import MAIN, SAME, output, tensor
 from .hardswish_backward import middle
-from .operator import Operator
-from .parameters import MAIN, SAME, output, tensor
 
 
 def formula(g: Expression, x: Expression) -> Expression:

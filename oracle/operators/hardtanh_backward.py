@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, is_nan, maximum, minimum, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, is_nan, maximum, minimum, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     check,
@@ -31,9 +31,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore, differentiated
-from .operator import Arguments, Operator
-from .parameters import MAIN, SAME, number, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
+from .definition.operator import Arguments, Operator
+from .definition.parameters import MAIN, SAME, number, output, tensor
 
 
 def formula(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:

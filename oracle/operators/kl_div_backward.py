@@ -22,9 +22,9 @@ from typing import Any
 
 from ..model.call import TensorSpec
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Check,
     Checks,
@@ -41,9 +41,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, torch_npu
-from .operator import Arguments, Operator
-from .parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, flag, output, reduction, tensor
+from .definition.elsewhere import Aten, KernelName, torch_npu
+from .definition.operator import Arguments, Operator
+from .definition.parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, flag, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")
 WORDS = (*REDUCTIONS, "batchmean")

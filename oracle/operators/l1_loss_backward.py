@@ -17,9 +17,9 @@ NaN (0 on ascend950, official golden and PyTorch; public TBE copies answer -grad
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, equal, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, equal, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -33,10 +33,10 @@ from .checks import (
     not_null,
     promotes,
 )
-from .elsewhere import Aten, KernelName, MindSpore, common_size, torch_npu
-from .operator import Operator
-from .parameters import MAIN, MEAN, MUTUAL, REDUCTIONS, output, reduction, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore, common_size, torch_npu
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MEAN, MUTUAL, REDUCTIONS, output, reduction, tensor
+from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self", "target")
 

@@ -16,9 +16,9 @@ ascend950 compute float16 in float16.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, is_nan, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, is_nan, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -31,10 +31,10 @@ from .checks import (
     scalar_in,
     source_only,
 )
-from .elsewhere import Aten, KernelName, MindSpore, differentiated
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, flag, number, output, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, flag, number, output, tensor
+from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 SLOPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool", "int16")

@@ -14,9 +14,9 @@ gradient is NaN where e^self overflows float64 (self > 709), as inf * 0 is on a 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, log, where
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp, log, where
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     dtype_in,
@@ -28,9 +28,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore, differentiated
-from .operator import Operator
-from .parameters import MAIN, SAME, UNREAD, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
+from .definition.operator import Operator
+from .definition.parameters import MAIN, SAME, UNREAD, output, tensor
 
 
 def formula(g: Expression, x: Expression) -> Expression:

@@ -21,14 +21,15 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics import functions, rows
-from ..numerics.arithmetic import FLOAT32
-from ..numerics.expressions import Expression, exp, trace
-from ..numerics.gradient_rows import GradientRows
-from ..numerics.programs import simulate
-from ..numerics.rows import RowScheme
-from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ
-from .checks import (
+from ..numerics.evaluate.programs import simulate
+from ..numerics.floats import functions
+from ..numerics.floats.arithmetic import FLOAT32
+from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT, classes_differ
+from ..numerics.formula.expressions import Expression, exp, trace
+from ..numerics.golden import rows
+from ..numerics.golden.rows import GradientRows, RowScheme
+from ..numerics.proof.sink import Sink
+from .definition.checks import (
     Args,
     Checks,
     bfloat16_where_supported,
@@ -43,9 +44,9 @@ from .checks import (
     source_only,
     source_unless,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Arguments, Operator
-from .parameters import MAIN, SAME, axis, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Arguments, Operator
+from .definition.parameters import MAIN, SAME, axis, output, tensor
 
 SMALLEST = 2.0**-126  # e^output below it is flushed to zero where the SoC's exp does so
 TYPES = ("float32", "float16", "bfloat16")

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from ..model.call import TensorSpec
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, log1p, tanh, where
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp, log1p, tanh, where
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -33,10 +33,10 @@ from .checks import (
     not_null,
     source_only,
 )
-from .elsewhere import Aten, KernelName, MindSpore, differentiated
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, output, tensor
+from .definition.promotion import promoted_type
 
 TENSORS = ("gradOutput", "self", "gradInput")
 

@@ -14,9 +14,9 @@ difference overflows float32 and whose result does not.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -30,9 +30,9 @@ from .checks import (
     same_dtype,
     source_only,
 )
-from .elsewhere import Aten, KernelName, MindSpore, common_room
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore, common_room
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")
 

@@ -16,14 +16,15 @@ from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..model.platforms import Platform
-from ..numerics.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
-from ..numerics.engine import is_compiled
-from ..numerics.expressions import symbol
-from ..numerics.programs import simulate
-from ..numerics.proof import U
-from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink
-from .operator import Arguments
-from .parameters import MEAN, NONE
+from ..numerics.compiled.engine import is_compiled
+from ..numerics.evaluate.programs import simulate
+from ..numerics.floats.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
+from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT
+from ..numerics.formula.expressions import symbol
+from ..numerics.proof.proof import U
+from ..numerics.proof.sink import Sink
+from .definition.operator import Arguments
+from .definition.parameters import MEAN, NONE
 
 RELATIVE = 2 * U  # the product is exact in float64 (24 + 24 bits); only the quotient rounds
 ROWS = 1 << 18  # rows whose targets are looked at at once
@@ -221,7 +222,7 @@ class NegativeLogLikelihood:
         """One compiled pass over all samples; the samples that it leaves, None where it does nothing that counts."""
         if not (sink.is_in_place and not sink.judged and is_compiled(sink)):
             return None
-        from ..numerics.compiled_classes import scatter
+        from ..numerics.compiled.classes import scatter
 
         grad = samples.grad[:1] if samples.grad.strides == (0,) else samples.grad
         rows = grad, samples.target, samples.weight

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..model.call import TensorSpec
 from ..model.platforms import Platform
-from .checks import (
+from .definition.checks import (
     Args,
     Check,
     Checks,
@@ -31,10 +31,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
-from .operator import Operator
-from .parameters import (
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import (
     CLASS_INDEX,
     MAIN,
     ONE_VALUE,
@@ -46,6 +45,7 @@ from .parameters import (
     reduction,
     tensor,
 )
+from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
 
 
 def checks(a: Args, platform: Platform) -> Checks:

@@ -22,9 +22,9 @@ from typing import Any
 
 from ..model.call import TensorSpec
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, is_nan, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, is_nan, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Check,
     Checks,
@@ -39,9 +39,9 @@ from .checks import (
     same_shape,
     source_unless,
 )
-from .elsewhere import Aten
-from .operator import Operator, Result
-from .parameters import BROADCAST, MAIN, PER_CHANNEL, Shape, output, tensor
+from .definition.elsewhere import Aten
+from .definition.operator import Operator, Result
+from .definition.parameters import BROADCAST, MAIN, PER_CHANNEL, Shape, output, tensor
 
 INPUTS = ("gradOutput", "self", "weight")
 TENSORS = (*INPUTS, "gradInput", "gradWeight")

@@ -18,9 +18,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, is_nan, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, is_nan, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     check,
@@ -33,9 +33,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, SAME, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, SAME, output, tensor
 
 SCALE = Fraction("1.0507009873554804934193349852946")
 ALPHA = Fraction("1.6732632423543772848170429916717")

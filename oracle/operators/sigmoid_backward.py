@@ -14,9 +14,9 @@ times infinity is NaN, output 0 and 1 keep the sign of the product.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     bfloat16_where_supported,
@@ -29,10 +29,10 @@ from .checks import (
     not_null,
     promotes,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, output, tensor
+from .definition.promotion import promoted_type
 
 TYPES = ("float32", "float16", "float64", "complex64", "complex128", "bfloat16")
 INPUTS = ("gradOutput", "output")

@@ -14,9 +14,9 @@ infinite gradient there is unspecified.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     bfloat16_where_supported,
@@ -30,10 +30,10 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, output, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, output, tensor
+from .definition.promotion import promoted_type
 
 TYPES = ("float16", "float32", "bfloat16")
 INPUTS = ("gradOutput", "self")

@@ -18,9 +18,9 @@ at beta = inf.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, equal, is_nan, sign, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, equal, is_nan, sign, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -33,10 +33,10 @@ from .checks import (
     not_null,
     promotes,
 )
-from .elsewhere import Aten, KernelName, common_room
-from .operator import Operator, float32
-from .parameters import MAIN, MUTUAL, number, output, reduction, tensor
-from .promotion import promoted_type
+from .definition.elsewhere import Aten, KernelName, common_room
+from .definition.operator import Operator, float32
+from .definition.parameters import MAIN, MUTUAL, number, output, reduction, tensor
+from .definition.promotion import promoted_type
 
 INPUTS = ("gradOut", "self", "target")
 LEAST = float32(1e-6)  # 0x358637BD: of a smaller beta ascend950 makes NaN

@@ -18,13 +18,22 @@ gradient by it first since August 2026 (ops-nn 8e6b992ef, after CANN 9.2): that 
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, is_finite, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import Args, Checks, broadcast_together, dtype_in, ends_if_empty, float_types, max_rank, not_null
-from .elsewhere import Aten, KernelName, MindSpore, common_size
-from .operator import Arguments, Operator
-from .parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
-from .promotion import promoted_type
+from ..numerics.formula.expressions import Expression, exp, is_finite, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
+    Args,
+    Checks,
+    broadcast_together,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    max_rank,
+    not_null,
+)
+from .definition.elsewhere import Aten, KernelName, MindSpore, common_size
+from .definition.operator import Arguments, Operator
+from .definition.parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
+from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self", "target")
 

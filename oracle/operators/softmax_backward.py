@@ -19,13 +19,14 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.platforms import Platform
-from ..numerics import rows
-from ..numerics.blocks import axis_last
-from ..numerics.extremes import highest, lowest_of_rows, some
-from ..numerics.graphs import cast
-from ..numerics.rows import RowScheme
-from ..numerics.sink import LARGEST, QUANTUM, UNIT, Sink, classes_differ, lowest_bit
-from .checks import (
+from ..numerics.evaluate.operands import cast
+from ..numerics.floats.blocks import axis_last
+from ..numerics.floats.extremes import highest, lowest_of_rows, some
+from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT, classes_differ, lowest_bit
+from ..numerics.golden import rows
+from ..numerics.golden.rows import RowScheme
+from ..numerics.proof.sink import Sink
+from .definition.checks import (
     Args,
     Checks,
     bfloat16_where_supported,
@@ -38,9 +39,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Arguments, Operator
-from .parameters import MAIN, SAME, axis, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Arguments, Operator
+from .definition.parameters import MAIN, SAME, axis, output, tensor
 
 SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
 

@@ -15,9 +15,9 @@ infinite self gives NaN.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp, where
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp, where
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -29,9 +29,9 @@ from .checks import (
     same_shape,
     source_unless,
 )
-from .elsewhere import Aten, KernelName, MindSpore, differentiated
-from .operator import Arguments, Operator
-from .parameters import MAIN, SAME, number, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
+from .definition.operator import Arguments, Operator
+from .definition.parameters import MAIN, SAME, number, output, tensor
 
 TENSORS = ("gradOutput", "self", "gradInput")
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from ..model.dtypes import dtype_of
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, is_nan, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, is_nan, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -29,9 +29,9 @@ from .checks import (
     not_null,
     same_dtype,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Arguments, Operator, float32
-from .parameters import MAIN, MUTUAL, number, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Arguments, Operator, float32
+from .definition.parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("gradOutput", "self")
 

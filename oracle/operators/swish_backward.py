@@ -15,9 +15,9 @@ unspecified.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, exp
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression, exp
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     bfloat16_where_supported,
@@ -29,9 +29,9 @@ from .checks import (
     same_shape,
     scalar_casts,
 )
-from .elsewhere import KernelName
-from .operator import Operator
-from .parameters import MAIN, SAME, number, output, tensor
+from .definition.elsewhere import KernelName
+from .definition.operator import Operator
+from .definition.parameters import MAIN, SAME, number, output, tensor
 
 TYPES = ("float16", "float32", "bfloat16")
 

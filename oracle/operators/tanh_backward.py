@@ -15,9 +15,9 @@ float32 and whose result does not.
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression
-from ..numerics.graphs import Elementwise
-from .checks import (
+from ..numerics.formula.expressions import Expression
+from ..numerics.orders.kernel_orders import Elementwise
+from .definition.checks import (
     Args,
     Checks,
     broadcast_together,
@@ -29,9 +29,9 @@ from .checks import (
     same_dtype,
     same_shape,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator
-from .parameters import MAIN, MUTUAL, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator
+from .definition.parameters import MAIN, MUTUAL, output, tensor
 
 INPUTS = ("gradOutput", "output")
 

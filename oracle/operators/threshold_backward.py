@@ -17,9 +17,9 @@ always on ascend910. Kernels before ascend950 compare float16 with the threshold
 from __future__ import annotations
 
 from ..model.platforms import Platform
-from ..numerics.expressions import Expression, is_nan, where
-from ..numerics.graphs import Elementwise, Form
-from .checks import (
+from ..numerics.formula.expressions import Expression, is_nan, where
+from ..numerics.orders.kernel_orders import Elementwise, Form
+from .definition.checks import (
     Args,
     Checks,
     broadcast_shape,
@@ -32,9 +32,9 @@ from .checks import (
     same_dtype,
     source_unless,
 )
-from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator, float32
-from .parameters import MAIN, MUTUAL, number, output, tensor
+from .definition.elsewhere import Aten, KernelName, MindSpore
+from .definition.operator import Operator, float32
+from .definition.parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("self", "gradOutput")
 ZERO = 2.0**-23  # thresholds up to here count as zero

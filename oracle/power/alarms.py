@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from ..case.judge import judge_values
+from ..case.memory import Memory
+from ..case.one_case import outcome_on
+from ..case.outcome import Outcome, outcome_of_layers
+from ..case.prepare import Prepared
 from ..catalogue import Case, make_inputs
-from ..defects.base import Right
-from ..defects.device import kernel_type, store_result
+from ..defects.base.base import Right
+from ..defects.base.device import kernel_type, store_result
+from ..defects.base.right import flushing
 from ..defects.registry import right_kernels
-from ..defects.right import flushing
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.platforms import platform
 from ..operators import Reference, operator, references, writes
-from ..runner.judge import judge_values
-from ..runner.memory import Memory
-from ..runner.one_case import outcome_on
-from ..runner.outcome import Outcome, outcome_of_layers
-from ..runner.prepare import Prepared
-from ..runner.settings import Settings
+from ..settings.settings import Settings
 from .share import Answer, Hit, Share, cheap_first, failed_layers
 
 GOLDEN = "right/exact"  # the golden itself, which no kernel computes

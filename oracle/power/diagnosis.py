@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..defects.base import CLASSES, Defect
+from ..defects.base.base import CLASSES, Defect
+from ..explain.diagnosis import FAMILIES, family_of
 from ..operators import OPERATORS
-from ..runner.diagnosis import FAMILIES, family_of
 from .failures import Failure
 from .summary import wilson
 

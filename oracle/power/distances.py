@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..defects import elementwise, rows, samples
+from ..defects.base import elementwise, rows, samples
 from ..model.call import Array
 from ..model.dtypes import DTYPES, FORMATS
-from ..numerics.expressions import CHOOSING, COMPARISONS, Expression, maximum, symbol, text, trace
-from ..numerics.graphs import COUNT
-from ..numerics.programs import simulate
-from ..numerics.traversal import names_of, substitute, walk
-from ..operators.operator import Operator
-from ..operators.parameters import ONE_VALUE
+from ..numerics.evaluate.programs import simulate
+from ..numerics.formula.expressions import CHOOSING, COMPARISONS, Expression, maximum, symbol, text, trace
+from ..numerics.formula.traversal import names_of, substitute, walk
+from ..numerics.orders.kernel_orders import COUNT
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import ONE_VALUE
 
 Binade = tuple[str, int]  # a sign, and the exponent k of 2^k
 MEETING = ("+", "-", *COMPARISONS, *CHOOSING)  # operations in which two terms meet

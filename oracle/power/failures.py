@@ -5,22 +5,29 @@ The diagnosis and the shrinker are scored on them (:mod:`.diagnosis`, :mod:`.scr
 
 from __future__ import annotations
 
+import contextlib
+import io
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ..catalogue.case import Case
-from ..defects.base import CLASSES, Defect
+from ..case.execute import Stopwatch, execute
+from ..case.judge import judge
+from ..case.one_case import run_case
+from ..case.outcome import Outcome, outcome_of
+from ..case.prepare import Prepared
+from ..case.rerun import told_of_a_rerun
+from ..catalogue.data.case import Case
+from ..defects.base.base import CLASSES, Defect
 from ..defects.registry import defects
+from ..guest.custody import DeviceError, guarded
 from ..model.errors import OracleError
-from ..runner.custody import DeviceError, guarded
-from ..runner.execute import Stopwatch, execute
-from ..runner.judge import judge
-from ..runner.outcome import Outcome, outcome_of
-from ..runner.prepare import Prepared
-from ..runner.repeatable import told_of_a_rerun
-from ..runner.settings import Settings
+from ..reduce.handover import fails
+from ..reduce.script import script
+from ..reduce.shrink import shrink_with
+from ..settings.settings import Settings
 from .measure import cases_of
 from .share import cheap_first, size_of
 from .trial import Plain
@@ -100,3 +107,66 @@ def _failed(defect: Defect, plain: Plain) -> Outcome | None:
     except DeviceError:  # what it raises is told as it is; nothing is claimed of it
         return None
     return outcome if outcome.status == "fail" and plain.passes else None
+
+
+# How many failures of wrong kernels the shrinker turns into a script that fails.
+
+RUNS = 120  # of a kernel on candidates: enough for most, and a sample has dozens
+
+
+def kernel(op: str, id: str) -> Any:
+    """Return a wrong kernel as a backend: what a script that is about one imports."""
+    return next(defect.device for defect in defects(op) if defect.id == id)
+
+
+@dataclass
+class Rate:
+    """How many scripts fail as their case does. ``lost``: the others, and why."""
+
+    tried: int = 0
+    failing: int = 0
+    lost: list[tuple[Failure, str]] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        return self.failing / self.tried if self.tried else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "tried": self.tried,
+            "failing": self.failing,
+            "lost": [{"kernel": f.defect.id, "case": f.case.id, "why": why} for f, why in self.lost],
+        }
+
+
+def rate_of(found: Iterable[Failure]) -> Rate:
+    """Shrink each failure, run its script in this process as Python would, and count."""
+    rate = Rate()
+    for failure in found:
+        rate.tried += 1
+        why = _problem(failure)
+        if why:
+            rate.lost.append((failure, why))
+        else:
+            rate.failing += 1
+    return rate
+
+
+def _problem(failure: Failure) -> str:
+    defect = failure.defect
+    options = (("op", defect.op), ("id", defect.id))
+    settings = replace(failure.settings, backend=f"{__name__}:kernel", backend_options=options)
+    try:
+        shrunk = shrink_with(lambda case: run_case(case, defect.device, settings), failure.case, settings, runs=RUNS)
+        text = script(shrunk)
+    except OracleError as error:
+        return str(error)
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            namespace: dict[str, Any] = {"__name__": "failure"}
+            exec(compile(text, "failure.py", "exec"), namespace)
+            code = int(namespace["main"]())
+    except Exception as error:
+        return "" if fails(shrunk.record, 1, "", type(error).__name__) else f"{type(error).__name__}: {error}"
+    return "" if fails(shrunk.record, code, out.getvalue(), "") else f"the script says: {out.getvalue().strip()[:300]}"

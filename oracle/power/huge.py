@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..catalogue.case import Case
-from ..defects.wraps import Wrapping, wrapping
+from ..case.huge import outcome_of_answer, too_large
+from ..case.huge_memory import POISON, HugeMemory, along, bytes_of
+from ..case.memory import word
+from ..case.outcome import Outcome
+from ..catalogue.data.case import Case
+from ..defects.one_change.wraps import Wrapping, wrapping
 from ..model.call import Array
 from ..model.platforms import platform
 from ..model.status import SUCCESS
 from ..operators import OPERATORS, compute, references
-from ..runner.huge import outcome_of_answer, too_large
-from ..runner.huge_memory import POISON, HugeMemory, along, bytes_of
-from ..runner.outcome import Outcome
-from ..runner.poisons import word
-from ..runner.settings import Settings
+from ..settings.settings import Settings
 
 
 @dataclass

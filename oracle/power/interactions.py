@@ -1,9 +1,10 @@
 """Which conditions of a call meet in some case: alone, in twos and in threes.
 
-The conditions are the values of the factors of calls (:mod:`oracle.defects.factors`): dtype, rank and size, the form in
-memory of each operand, attributes; and, in lines of their own, classes of shapes beside these, and classes of layouts
-(where a tensor begins in its storage, how its elements follow each other) beside dtype and attributes. Two conditions
-are feasible unless an operator's class says why no call meets them; three are where every two of them are.
+The conditions are the values of the factors of calls (:mod:`oracle.defects.meetings.factors`): dtype, rank and size,
+the form in memory of each operand, attributes; and, in lines of their own, classes of shapes beside these, and
+classes of layouts (where a tensor begins in its storage, how its elements follow each other) beside dtype and
+attributes. Two conditions are feasible unless an operator's class says why no call meets them; three are where every
+two of them are.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from itertools import combinations
 
 import numpy as np
 
-from ..catalogue.case import Case, TensorPlan
-from ..catalogue.coverage import Dimension
-from ..catalogue.inputs import make_buffer, spec_of_plan
-from ..catalogue.layout import arrange
-from ..defects.factors import Condition, Factor, class_factors, factors_of, is_class, is_layout, layout_factors
-from ..defects.pairs import meeting
+from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.inputs import make_buffer, spec_of_plan
+from ..catalogue.data.layout import arrange
+from ..catalogue.measure.coverage import Dimension
+from ..defects.meetings.factors import Condition, Factor, class_factors, factors_of, is_class, is_layout, layout_factors
+from ..defects.meetings.pairs import meeting
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.platforms import DEFAULT_SOC
 from ..operators import OPERATORS
-from ..operators.operator import Operator
+from ..operators.definition.operator import Operator
 
 Combination = tuple[Condition, ...]
 KINDS = ("one condition", "two conditions", "a dtype and two conditions", "three conditions")

@@ -10,15 +10,15 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 from ..catalogue import select
-from ..catalogue.case import Case
-from ..defects.base import Defect
+from ..catalogue.data.case import Case
+from ..defects.base.base import Defect
+from ..defects.base.right import SOCS
 from ..defects.registry import defects, sampled
-from ..defects.right import SOCS
 from ..model.covers import few_that_cover
 from ..operators import OPERATORS
-from ..operators.registry import register
+from ..operators.answers.registry import register
 from ..parallel import workers
-from ..runner.settings import Settings
+from ..settings.settings import Settings
 from .share import Answer, Hit, Share, balanced
 from .trial import run
 

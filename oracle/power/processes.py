@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ..catalogue.case import Case
+from ..catalogue.data.case import Case
+from ..guest.kill import how_ended
 from ..model.errors import OracleError
 from ..operators import OPERATORS
-from ..operators.registry import register
+from ..operators.answers.registry import register
 from ..parallel import alone
-from ..runner.kill import how_ended
-from ..runner.settings import Settings
-from .supplied import Finding, Key, Running, Step, Supplied, described, found_at, keys
+from ..settings.settings import Settings
+from .brought import Finding, Key, Running, Step, Supplied, described, found_at, keys
 
 SILENCE = 600.0  # seconds without a word from a process before it is ended; a large case's golden takes a few
 

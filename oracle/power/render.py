@@ -7,8 +7,9 @@ from html import escape
 
 from ..reporting.markdown import code, table
 from ..reporting.markdown import escape as plain
+from .brought import Finding
 from .summary import Noticed, OfClass, Summary
-from .supplied import Finding, Result
+from .supplied import Result
 
 Table = tuple[list[str], list[list[str]]]  # head and rows
 SHOWN = 40  # survivors and alarms shown; the JSON has all

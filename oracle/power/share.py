@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..catalogue.case import Case
-from ..defects.base import Defect
+from ..case.outcome import Outcome
+from ..catalogue.data.case import Case
+from ..defects.base.base import Defect
 from ..defects.registry import defects, sampled
-from ..runner.outcome import Outcome
-from ..runner.settings import Settings
+from ..settings.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from ..defects.base import Defect
-from ..defects.device import (
+from ..case.one_case import outcome_on
+from ..case.outcome import Outcome
+from ..case.prepare import Prepared
+from ..defects.base.base import Defect
+from ..defects.base.device import (
     Device,
-    Kernel,
     everything,
     has_memory,
     kernel_type,
@@ -24,13 +26,11 @@ from ..defects.device import (
     store,
     write_in_place,
 )
-from ..defects.kernels import Where, plain
+from ..defects.base.kernels import plain
+from ..defects.base.pieces import Kernel, Where
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..operators import operator, validate, writes
-from ..runner.one_case import outcome_on
-from ..runner.outcome import Outcome
-from ..runner.prepare import Prepared
 from .alarms import run_right
 from .share import Answer, Hit, Share, cheap_first, failed_layers
 

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..model import strictjson
 from ..model.errors import OracleError
+from ..system import strictjson
 
 Number = int | float
 Scalar = str | int | float | bool | None

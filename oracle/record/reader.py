@@ -15,11 +15,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ..model.collector import collector_paused
 from ..model.errors import OracleError
+from ..system.memory import collector_paused
 from .codec import from_json
 from .fields import Fields, Number, parse_object
-from .notes import told_of_changes
 from .types import (
     GOOD,
     STATUSES,
@@ -31,6 +30,7 @@ from .types import (
     WorstElement,
     budget_of,
     split_id,
+    told_of_changes,
 )
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
@@ -263,3 +263,15 @@ class RunEnd:
 def line_of(said: RunHeader | CaseRecord | RunEnd) -> dict[str, Any]:
     """Return a line of the record as a JSON object."""
     return {"type": said.TYPE, **(said.to_json() if isinstance(said, RunEnd) else codec.to_json(said))}
+
+
+# What a device changed in the process it ran in, in sentences: for the end of a run and for its reports.
+
+
+def told_of_changes(loading: Sequence[str], running: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a sentence per change. ``loading``: by loading the backend; ``running``: by its calls, with the cases."""
+    for change in loading:
+        yield f"Loading the backend changed {change}; goldens and verdicts are computed without that."
+    for change, ids in running.items():
+        more = f" and {len(ids) - 1:,} more cases" if ids[1:] else ""
+        yield f"The device changed {change} ({ids[0]}{more}); goldens and verdicts are computed without that."

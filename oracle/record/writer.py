@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import OracleError
-from ..model.strictjson import finite
+from ..system.strictjson import finite
 from .appending import Appending, require_unlocked
 from .codec import from_json
 from .fields import parse_object

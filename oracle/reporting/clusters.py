@@ -11,9 +11,9 @@ from functools import cached_property
 from ..record.fields import Number
 from ..record.reader import CaseRecord
 from .cells import Cell, cell, dtype_order
-from .language import FIGURE, Text, _, shape
-from .layers import scores
-from .words import ORDER
+from .language.layers import scores
+from .language.translate import FIGURE, Text, _, shape
+from .language.words import ORDER
 
 
 @dataclass(frozen=True)

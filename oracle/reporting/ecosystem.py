@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..model.strictjson import finite
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
+from ..system.strictjson import finite
 from .exchange import NOT_RECORDED, csv_text, missing_sentence
 
 # The columns of a case that a record knows, then TTK's (FrameworkApiReturnStructure) in its order.

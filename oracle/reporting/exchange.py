@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from ..model.strictjson import finite
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
-from .layers import objections, scores
-from .replay import command_for
-from .words import DID, equation, figure, index, verdict
+from ..system.strictjson import finite
+from .language.layers import objections, scores
+from .language.words import DID, equation, figure, index, verdict
+from .summary import command_for
 
 # XML 1.0 has no way to write these; lone surrogates cannot be encoded either.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from ..model.collector import collector_paused
 from ..model.errors import OracleError
 from ..record.reader import Record
-from .language import ENGLISH, Language
-from .save import save
+from ..system.memory import collector_paused
+from ..system.writing import replace
+from .language.translate import ENGLISH, Language
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Format:
 
     def render(self, records: Sequence[Record], language: Language) -> str:
         """Return the text of a report of records."""
-        module, _, name = self.function.partition(".")
+        module, _, name = self.function.rpartition(".")
         function = getattr(import_module(f"{__package__}.{module}"), name)
         return str(function(records, language) if self.has_languages else function(records))
 
 
 RENDERERS: dict[str, Format] = {
-    "html": Format("HTML", (".html", ".htm"), "html.render", has_languages=True),
+    "html": Format("HTML", (".html", ".htm"), "html.page.render", has_languages=True),
     "md": Format("Markdown", (".md", ".markdown"), "markdown.render", has_languages=True),
     "xml": Format("JUnit XML", (".xml",), "exchange.to_junit"),
     "csv": Format("CSV", (".csv",), "exchange.to_csv"),
@@ -64,3 +64,28 @@ def write(records: Sequence[Record], path: Path, name: str | None = None, langua
     """Write a report in the named format, or the one its suffix asks for."""
     text = RENDERERS[name or format_of(path)].render(records, language)
     save(path, text, (record.path for record in records))
+
+
+# Writing a report or another file of text: whole or not at all, and never over a record it is made of.
+
+
+def save(path: Path, text: str, made_of: Iterable[Path] = ()) -> None:
+    """Write a text file, with its folders; OracleError where that is not possible, or it is one of ``made_of``.
+
+    A file that is there stays as it is until the new one is whole.
+    """
+    require_other(path, made_of)
+    try:
+        if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        else:
+            replace(path, text)
+    except OSError as error:
+        raise OracleError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def require_other(path: Path, made_of: Iterable[Path]) -> None:
+    """Raise OracleError where a report would be written over a record."""
+    for record in made_of:
+        if path.resolve() == record.resolve():
+            raise OracleError(f"{path}: is the run record itself; give the report another name")

@@ -9,10 +9,9 @@ from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
 from .cells import Cell
 from .clusters import Cluster
-from .language import ENGLISH, Language, Phrase, _, _n
-from .replay import command_for
-from .summary import Excused, Summary, columns
-from .words import NAME, NONE, clip, equation, figure, index, percent
+from .language.translate import ENGLISH, Language, Phrase, _, _n
+from .language.words import NAME, NONE, clip, equation, figure, index, percent
+from .summary import Excused, Summary, columns, command_for
 
 CLUSTERS = 12  # more belongs into the HTML report
 EXCUSED = 12

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,12 @@ from functools import cached_property
 
 from ..model.platforms import PLATFORMS
 from ..record.fields import Number
-from ..record.reader import CaseRecord, Record
+from ..record.reader import CaseRecord, Record, RunHeader
 from .cells import DTYPE_ORDER, Cell, cell, dtype_order, group, ranked, sum_of
 from .clusters import Cluster, clusters, shared_text
-from .language import Text, _, shape
-from .layers import scores
-from .words import seconds, verdict
+from .language.layers import scores
+from .language.translate import Text, _, shape
+from .language.words import seconds, verdict
 
 # Where the reason of an expected failure stops being the expectation's and becomes the verdict's.
 _VERDICT = re.compile(r": (?:structure|standard|strict): ")
@@ -207,3 +208,27 @@ def columns(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
 
 def _finite(value: Number | None) -> float:
     return 0.0 if value is None or not math.isfinite(value) else float(value)
+
+
+# The command that runs one case again, for cases whose record line does not carry one.
+
+
+def suffix(header: RunHeader) -> str:
+    """The options after the case id: those the run line names, or what can be told from its other fields."""
+    if header.replay_arguments:
+        return shlex.join(header.replay_arguments)
+    options = [
+        ("--backend", header.backend),
+        *(("--backend-option", f"{key}={value}") for key, value in header.backend_options.items()),
+        ("--soc", header.soc),
+        ("--standard", header.standard),
+        ("--seed", "" if header.seed is None else str(header.seed)),
+    ]
+    return " ".join(f"{name} {shlex.quote(value)}" for name, value in options if value)
+
+
+def command_for(case: CaseRecord, header: RunHeader) -> str:
+    """The recorded replay command of a case, or one made from the run line."""
+    if case.detail is not None and case.detail.replay:
+        return case.detail.replay
+    return f"aclnn-oracle replay {shlex.quote(case.id)} {suffix(header)}".rstrip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.errors import unknown
-from ..numerics.environment import ieee_arithmetic
+from ..numerics.floats.environment import ieee_arithmetic
 from . import binary, dual, integer, mere_mare, mixed, msprobe, single_bm, ttk_close, ttk_cross_check
 from .base import Option, Standard, Verdict
 from .recheck import recheck

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numerics.rounding import quantize
+from ..numerics.floats.rounding import quantize
 from .base import Array, Sample, Standard, Verdict, flag
 from .numeric import as_float64, stored_blocks
 

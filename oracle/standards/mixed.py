@@ -19,19 +19,9 @@ from functools import partial
 import numpy as np
 
 from ..model.dtypes import FloatFormat
-from ..numerics.rounding import quantize
+from ..numerics.floats.rounding import quantize
 from .base import Array, Sample, Standard, Verdict, choice, flag, number
-from .numeric import (
-    FINITE,
-    blocks,
-    flat,
-    golden_states,
-    nearest,
-    pick,
-    states,
-    ulp,
-    ulps,
-)
+from .numeric import FINITE, blocks, flat, golden_states, nearest, pick, states, ulp, ulps
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numerics.rounding import quantize
+from ..numerics.floats.rounding import quantize
 from .base import OUTPUT_TYPES, Array, Sample, Standard, Verdict, choice, flag
 from .benchmark import LEVELS
 from .numeric import blocks, stored_blocks

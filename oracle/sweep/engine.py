@@ -15,9 +15,9 @@ import numpy as np
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import Status
-from ..model.writing import replace
 from ..operators import compute, reference
 from ..parallel import HERE, Workers
+from ..system.writing import replace
 from .pairs import CODES, Pairs
 
 ROWS = 32  # rows per call: 2^21 pairs

@@ -18,11 +18,11 @@ import gmpy2
 import numpy as np
 
 from ..model.call import Array
-from ..numerics.enclosures import enclose
-from ..numerics.expressions import ONE, ZERO, Expression, where
-from ..numerics.rationals import Undefined
-from ..numerics.special import erf
-from ..numerics.traversal import names_of
+from ..numerics.exact.enclosures import enclose
+from ..numerics.exact.rationals import Undefined
+from ..numerics.floats.error_function import erf
+from ..numerics.formula.expressions import ONE, ZERO, Expression, where
+from ..numerics.formula.traversal import names_of
 
 ROUNDING = 2.0**-52  # more than one operation of float64 loses
 FUNCTION = 2.0**-46  # far more than NumPy's functions lose

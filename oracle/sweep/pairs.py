@@ -18,15 +18,15 @@ from ..model.call import Array, Call
 from ..model.dtypes import DTYPES, FORMATS, dtype_of
 from ..model.errors import OracleError, unknown
 from ..model.platforms import platform
-from ..numerics import enclosures
-from ..numerics.graphs import Elementwise, graphs_of
-from ..numerics.proof import round_enclosures
-from ..numerics.rationals import Undefined
-from ..numerics.rounding import round_rational
+from ..numerics.exact import enclosures
+from ..numerics.exact.rationals import Undefined
+from ..numerics.floats.rounding import round_rational
+from ..numerics.orders.kernel_orders import Elementwise, graphs_of
+from ..numerics.proof.proof import round_enclosures
 from ..operators import OPERATORS
-from ..operators.attributes import attribute_text
-from ..operators.operator import Operator
-from ..operators.parameters import MEAN, Parameter
+from ..operators.definition.attributes import attribute_text
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import MEAN, Parameter
 from .grid import Grid
 
 CODES = 1 << 16

@@ -14,8 +14,8 @@ from oracle.backends import load
 from oracle.catalogue import default_dir, load_all, select
 from oracle.model.errors import OracleError
 from oracle.model.platforms import PLATFORMS
-from oracle.runner import Settings
-from oracle.runner.bench import Bench
+from oracle.place.bench import Bench
+from oracle.settings.settings import Settings
 
 SOFTMAX = "aclnnSoftmaxBackward"
 LOG_SIGMOID = str(default_dir() / "log_sigmoid_backward.yaml")

@@ -10,9 +10,10 @@ import pytest
 
 import oracle.backends
 from oracle.backends import BUILTIN, load
+from oracle.case.one_case import run_case
 from oracle.catalogue import load_all, select
 from oracle.model.errors import OracleError
-from oracle.runner import Settings, run_case
+from oracle.settings.settings import Settings
 
 MODULE = """
 class Device:

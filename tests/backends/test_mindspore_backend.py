@@ -15,12 +15,12 @@ import mindspore
 
 from oracle.backends import load
 from oracle.backends.mindspore import _open, _tensor, to_numpy
+from oracle.case.expectations import expectations_file, load_expectations
 from oracle.catalogue import default_dir, load_all
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
-from oracle.runner import Settings
-from oracle.runner.bench import Bench
-from oracle.runner.expectations import expectations_file, load_expectations
+from oracle.place.bench import Bench
+from oracle.settings.settings import Settings
 
 _open("CPU", 0)  # MindSpore takes its device before its first operator
 BASE = np.arange(24, dtype=np.float32).reshape(4, 6)

@@ -14,14 +14,14 @@ import torch
 
 from oracle.backends import load
 from oracle.backends.torch import from_numpy, to_numpy
+from oracle.case.expectations import expectations_file, load_expectations
 from oracle.catalogue import default_dir, load_all, select
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
-from oracle.operators.operator import Aten
-from oracle.runner import Settings
-from oracle.runner.bench import Bench
-from oracle.runner.expectations import expectations_file, load_expectations
+from oracle.operators.definition.operator import Aten
+from oracle.place.bench import Bench
+from oracle.settings.settings import Settings
 
 BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
 VIEWS = {

@@ -9,9 +9,9 @@ from oracle.backends import load
 from oracle.emulator import add_custom, build_custom
 from oracle.model.call import Call
 from oracle.model.errors import DeviceFault
-from oracle.numerics.elementwise import Elementwise
+from oracle.numerics.golden.elementwise import Elementwise
 from oracle.operators import OPERATORS, Operator
-from oracle.operators.parameters import MAIN, Parameter
+from oracle.operators.definition.parameters import MAIN, Parameter
 
 NAME = "aclnnMyDouble"
 SOURCE = """

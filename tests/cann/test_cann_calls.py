@@ -10,7 +10,7 @@ import pytest
 
 from oracle.backends import load
 from oracle.cann import CannError
-from oracle.catalogue.layout import allocate, describe
+from oracle.catalogue.data.layout import allocate, describe
 from oracle.emulator import served
 from oracle.model.call import Call, TensorSpec
 from oracle.model.errors import DeviceFault

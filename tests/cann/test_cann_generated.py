@@ -16,11 +16,11 @@ from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, compute, operator
 
 PAGE = """
-from oracle.numerics.graphs import Elementwise
-from oracle.numerics.expressions import equal, maximum, minimum, ratio, sign, where
+from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.formula.expressions import equal, maximum, minimum, ratio, sign, where
 from oracle.operators import Operator
-from oracle.operators.checks import dtype_in, ends_if_empty, float_types, not_null, promotes
-from oracle.operators.parameters import BROADCAST, MAIN, flag, number, output, reduction, tensor
+from oracle.operators.definition.checks import dtype_in, ends_if_empty, float_types, not_null, promotes
+from oracle.operators.definition.parameters import BROADCAST, MAIN, flag, number, output, reduction, tensor
 
 
 def formula(g, x, w, b, f):

@@ -13,9 +13,9 @@ from oracle.emulator import add_custom, build_custom
 from oracle.model.call import Call, TensorSpec
 from oracle.model.errors import OracleError
 from oracle.model.status import SUCCESS, Status
-from oracle.numerics.elementwise import Elementwise
+from oracle.numerics.golden.elementwise import Elementwise
 from oracle.operators import OPERATORS, Operator
-from oracle.operators.parameters import MAIN, Parameter
+from oracle.operators.definition.parameters import MAIN, Parameter
 
 NAME = "aclnnMyDifference"
 SOURCE = """

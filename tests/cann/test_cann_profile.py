@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.backends import load
+from oracle.case.memory import Memory
 from oracle.catalogue import load_all, select
 from oracle.operators import compute, reference, writes
-from oracle.runner.memory import Memory
 
 # Only + - * / in a known order: no room for another bit. The others call exp, or sum in an order of their own.
 EXACT = ("aclnnBinaryCrossEntropyBackward", "aclnnNLLLossBackward")

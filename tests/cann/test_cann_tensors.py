@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oracle.cann.tensors import ALIGNMENT, Placed, unsupported
-from oracle.catalogue.layout import VIEWS, allocate, describe
+from oracle.catalogue.data.layout import VIEWS, allocate, describe
 from oracle.model.call import TensorSpec
 
 SHAPE = (3, 4, 5)

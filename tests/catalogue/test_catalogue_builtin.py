@@ -12,14 +12,14 @@ import pytest
 
 from oracle import verdict
 from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, load_all, make_inputs, select, spec_of_plan
-from oracle.catalogue.generators import size_of
+from oracle.catalogue.data.generators import size_of
+from oracle.catalogue.expand.of_class import made_for
 from oracle.catalogue.loader import operator_of
-from oracle.catalogue.templates import made_for
 from oracle.model.call import Call
 from oracle.model.platforms import NEWEST, PLATFORMS, platform
 from oracle.operators import OPERATORS, reference, validate
-from oracle.operators.operator import Operator
-from oracle.operators.registry import operator_named
+from oracle.operators.answers.registry import operator_named
+from oracle.operators.definition.operator import Operator
 
 # Operators whose cases are written; a page may come before its YAML.
 OPERATED = [op for op in OPERATORS.values() if (default_dir() / f"{op.slug}.yaml").is_file()]

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from oracle.catalogue import default_dir, load
-from oracle.catalogue.generators import GENERATORS, MODIFIERS
-from oracle.catalogue.layout import VIEWS
-from oracle.catalogue.schema import _validator
+from oracle.catalogue.data.generators import GENERATORS, MODIFIERS
+from oracle.catalogue.data.layout import VIEWS
+from oracle.catalogue.written.schema import _validator
 
 README = (default_dir() / "README.md").read_text("utf-8")
 

@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 from oracle.commands.info import _variables
-from oracle.runner.kill import COOKIE
+from oracle.guest.kill import COOKIE
 
 NAME = re.compile(r"ACLNN_ORACLE_[A-Z]+")
 

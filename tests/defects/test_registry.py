@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import stated
 
-from oracle.defects import CLASSES, Argument, Defect, Device, Right, defects, right_kernels
-from oracle.defects.base import BEFORE_950
-from oracle.defects.kernels import plain
+from oracle.case.one_case import outcome_on
+from oracle.defects import CLASSES, Argument, Defect, Device, Right, defects, published, right_kernels
+from oracle.defects.base.base import BEFORE_950
+from oracle.defects.base.kernels import plain
 from oracle.defects.unseen import WHY
 from oracle.model.call import Call
 from oracle.model.errors import OracleError
 from oracle.model.platforms import PLATFORMS
-from oracle.operators import OPERATORS, published
-from oracle.runner.one_case import outcome_on
+from oracle.operators import OPERATORS
 
 ALL = [d for op in OPERATORS for d in defects(op)]
 PUBLISHED = [d for d in ALL if d.row]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oracle.defects import corners, numerics, registry
+from oracle.defects import registry
+from oracle.defects.one_change import numerics
+from oracle.defects.sizes import corners
 from oracle.defects.unseen import unseen
 from oracle.operators import OPERATORS
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from oracle.backends.cpu import Backend
+from oracle.case.one_case import run_case
 from oracle.catalogue import load, select
-from oracle.runner.one_case import run_case
-from oracle.runner.settings import Settings
+from oracle.settings.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-an-operator.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -17,7 +17,7 @@ def bare(monkeypatch, tmp_path):
         if name != "LD_LIBRARY_PATH":
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("oracle.cann.discovery.DEFAULT_ROOTS", (str(tmp_path / "nowhere"),))
-    monkeypatch.setattr("oracle.cann.remedies.DEVICES", tmp_path / "dev")
+    monkeypatch.setattr("oracle.cann.messages.DEVICES", tmp_path / "dev")
     monkeypatch.setattr(machine, "DRIVER", tmp_path / "driver" / "version.info")
     monkeypatch.setattr(machine, "FIRMWARE", tmp_path / "firmware" / "version.info")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)

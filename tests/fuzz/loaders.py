@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import stated
 
-from oracle import fixtures
 from oracle.backends.recorded import load_output, read_index
+from oracle.case.expectations import load_expectations
 from oracle.catalogue import load, make_inputs
-from oracle.catalogue.generators import size_of
+from oracle.catalogue.data.generators import size_of
+from oracle.fixtures import files as fixtures
 from oracle.interop import load as load_foreign
-from oracle.model import npy
 from oracle.record.reader import read
-from oracle.runner.expectations import load_expectations
+from oracle.system import npy
 
 DATA = Path(__file__).parents[1] / "data"
 SMALL = 1 << 12  # elements of tensors whose data is made too

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import oracle.backends.cpu
-import oracle.runner.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
+import oracle.run.session  # noqa: F401  NumPy must be there already: an in-process run forgets what it imports
 from oracle.interop import load
 
 DATA = Path(__file__).parents[1] / "data"

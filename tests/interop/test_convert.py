@@ -10,8 +10,8 @@ import pytest
 
 from oracle.catalogue import load as cases_of
 from oracle.catalogue import load_all, select
-from oracle.catalogue.case import Case, TensorPlan
-from oracle.catalogue.layout import arrange
+from oracle.catalogue.data.case import Case, TensorPlan
+from oracle.catalogue.data.layout import arrange
 from oracle.cli import main
 from oracle.interop import load
 from oracle.interop.ranges import range_of

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from oracle.backends import load as load_backend
+from oracle.case.one_case import run_case
 from oracle.catalogue import make_inputs
-from oracle.catalogue.layout import arrange, as_view, shares_elements
+from oracle.catalogue.data.layout import arrange, as_view, shares_elements
 from oracle.interop import is_foreign_catalogue, load
 from oracle.interop.names import dtype_named, socs_named
 from oracle.interop.recognise import kind_of
 from oracle.model.errors import OracleError
 from oracle.model.platforms import PLATFORMS
 from oracle.operators import OPERATORS
-from oracle.runner import Settings, run_case
+from oracle.settings.settings import Settings
 
 DATA = Path(__file__).parents[1] / "data"
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from oracle.backends import load as load_backend
+from oracle.case.one_case import run_case
 from oracle.catalogue import load_all, select
 from oracle.interop.golden_py import GoldenFile
 from oracle.model.errors import OracleError
-from oracle.runner import Settings, run_case
+from oracle.settings.settings import Settings
 
 FILE = Path(__file__).parents[1] / "data" / "golden_small.py"
 CASES = select(load_all(), tier="smoke", soc="ascend910b")

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oracle.case.memory import Memory
 from oracle.catalogue import default_dir, load_all
-from oracle.catalogue.case import Case
+from oracle.catalogue.data.case import Case
 from oracle.cli import main
 from oracle.interop.golden_py import GoldenFile
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
-from oracle.operators.api import golden
-from oracle.runner.memory import Memory
+from oracle.operators.answers.api import golden
 
 EACH = 6  # cases of an operator
 

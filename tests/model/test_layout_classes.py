@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracle.catalogue.layout import arrange
+from oracle.catalogue.data.layout import arrange
 from oracle.model.layout_classes import OFFSETS, OTHERWISE, STRIDES, offset_class, stride_class
 
 VIEWS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.model.storage import address, memory_of, owner_of, row_major, strides_of
+from oracle.model.call import address, memory_of, owner_of, row_major, strides_of
 
 VIEWS = {
     "itself": lambda a: a,

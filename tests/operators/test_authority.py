@@ -7,7 +7,7 @@ from typing import Any
 from oracle.model.authority import DOCUMENT, SOURCE
 from oracle.model.call import TensorSpec
 from oracle.model.platforms import platform
-from oracle.operators.api import bound, decision, operator
+from oracle.operators.answers.api import bound, decision, operator
 
 SOC = "ascend910b"
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from oracle import Call
 from oracle.model.platforms import CANN, PLATFORMS, platform
-from oracle.numerics.graphs import is_public, named
+from oracle.numerics.orders.kernel_orders import is_public, named
 from oracle.operators import OPERATORS
-from oracle.operators.api import compute, operator, reference
+from oracle.operators.answers.api import compute, operator, reference
 
 NAN = np.nan
 SOC = "ascend950"

@@ -11,10 +11,10 @@ from truth import TYPES
 
 from oracle import Call
 from oracle.model.platforms import PLATFORMS
-from oracle.numerics import device
-from oracle.numerics.graphs import Elementwise
-from oracle.operators.api import compute, operator, reference, validate
-from oracle.operators.registry import OPERATORS
+from oracle.numerics.orders import device
+from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.operators.answers.api import compute, operator, reference, validate
+from oracle.operators.answers.registry import OPERATORS
 
 SIZE = 3000
 BY_SLUG = {op.slug: op for op in OPERATORS.values()}

@@ -11,7 +11,7 @@ from elementwise_truth import ROWS, expected, hard
 from truth import TYPES, wrong
 
 import oracle
-from oracle.operators.registry import OPERATORS
+from oracle.operators.answers.registry import OPERATORS
 
 # Elements per operator and dtype; `.ci/run --full` asks for 100,000.
 SIZE = int(os.environ.get("ACLNN_TEST_ELEMENTS", "1500"))

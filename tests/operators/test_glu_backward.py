@@ -12,7 +12,7 @@ from truth import TYPES, rounded, wrong
 
 import oracle
 from oracle import Call, TensorSpec
-from oracle.operators.api import compute, operator, reference
+from oracle.operators.answers.api import compute, operator, reference
 
 NAME = "aclnnGluBackward"
 

@@ -12,7 +12,7 @@ from truth import TYPES, rounded, wrong
 
 import oracle
 from oracle import Call
-from oracle.operators.api import compute, reference
+from oracle.operators.answers.api import compute, reference
 
 NAME = "aclnnKlDivBackward"
 SHAPES = [((7,), (31, 7)), ((3, 1, 4), (3, 20, 4)), ((1,), (5, 60)), ((), (9, 30))]  # of self and of target

@@ -9,7 +9,7 @@ from truth import TYPES
 
 import oracle
 from oracle import Call
-from oracle.operators.api import compute, reference
+from oracle.operators.answers.api import compute, reference
 
 NAME = "aclnnLogSoftmaxBackward"
 INF, NAN = np.inf, np.nan

@@ -10,7 +10,7 @@ from truth import TYPES
 
 import oracle
 from oracle import Call, TensorSpec
-from oracle.operators.api import compute, operator, reference
+from oracle.operators.answers.api import compute, operator, reference
 
 NAME = "aclnnNLLLoss2dBackward"
 

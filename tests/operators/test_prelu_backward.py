@@ -15,14 +15,15 @@ from truth import TYPES, rounded, wrong
 import oracle
 from oracle import Call, OracleError, TensorSpec
 from oracle.cann.generated import source
+from oracle.case.one_case import run_case
 from oracle.catalogue import load
-from oracle.fixtures import verify, write
+from oracle.explain.detail import text
+from oracle.fixtures.files import verify, write
 from oracle.operators import OPERATORS
-from oracle.operators.api import compute, references
-from oracle.runner import Settings, run_case
-from oracle.runner.failure import text
-from oracle.runner.script import script
-from oracle.runner.shrink import shrink
+from oracle.operators.answers.api import compute, references
+from oracle.reduce.script import script
+from oracle.reduce.shrink import shrink
+from oracle.settings.settings import Settings
 
 NAME = "aclnnPreluBackward"
 ROUNDS = max(1, int(os.environ.get("ACLNN_TEST_ELEMENTS", "1500")) // 1500)

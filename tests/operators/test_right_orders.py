@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oracle.case.judge import judge_values
+from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load
 from oracle.model.call import Call
 from oracle.model.status import Status
 from oracle.operators import operator, reference, validate
 from oracle.operators.negative_log_likelihood import kernel_error
-from oracle.runner import Settings, run_case
-from oracle.runner.judge import judge_values
+from oracle.settings.settings import Settings
 
 
 class WeightFirst:

@@ -17,7 +17,7 @@ from oracle import TensorSpec
 from oracle.model.dtypes import DTYPES
 from oracle.model.platforms import PLATFORMS
 from oracle.model.status import CODES
-from oracle.operators.registry import OPERATORS
+from oracle.operators.answers.registry import OPERATORS
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared/data/ut"
 NAMES = {d.acl: name for name, d in DTYPES.items()}

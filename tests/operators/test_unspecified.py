@@ -9,7 +9,7 @@ import numpy as np
 from oracle import Call
 from oracle.model.dtypes import DTYPES
 from oracle.model.platforms import PLATFORMS
-from oracle.operators.api import operator, reference
+from oracle.operators.answers.api import operator, reference
 
 INF, NAN = np.inf, np.nan
 BEFORE_950 = [soc for soc, p in PLATFORMS.items() if not p.flushes]

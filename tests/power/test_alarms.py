@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import stated
 
+from oracle.case.one_case import outcome_on
 from oracle.catalogue import default_dir, load
 from oracle.defects import Right, right_kernels
-from oracle.defects.right import SOCS
+from oracle.defects.base.right import SOCS
 from oracle.operators import OPERATORS, Reference
 from oracle.power import alarms
 from oracle.power.alarms import elementwise, worst_of
 from oracle.power.measure import Plan
 from oracle.power.share import Share
 from oracle.power.trial import run
-from oracle.runner.one_case import outcome_on
-from oracle.runner.settings import Settings
+from oracle.settings.settings import Settings
 from oracle.verdict import compare, standard
 
 F = np.float32

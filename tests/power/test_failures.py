@@ -9,10 +9,9 @@ import pytest
 from oracle.cli import main
 from oracle.defects.registry import defects
 from oracle.power.diagnosis import FAMILIES, RIGHT, matrix_of, right_of, sentence
-from oracle.power.failures import chosen, failures
-from oracle.power.scripts import rate_of
+from oracle.power.failures import chosen, failures, rate_of
 from oracle.power.summary import wilson
-from oracle.runner.settings import Settings
+from oracle.settings.settings import Settings
 
 OP = "aclnnLogSigmoidBackward"
 

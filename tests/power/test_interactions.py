@@ -11,15 +11,15 @@ import pytest
 
 from oracle.catalogue import Case, default_dir, load, select
 from oracle.cli import main
-from oracle.defects.factors import Condition, class_factors, factors_of, is_class
-from oracle.defects.pairs import SAID_BY, meeting, sampled
+from oracle.defects.meetings.factors import Condition, class_factors, factors_of, is_class
+from oracle.defects.meetings.pairs import SAID_BY, meeting, sampled
 from oracle.model import axis_classes
 from oracle.model.call import Call
 from oracle.operators import OPERATORS
 from oracle.power.interactions import BY_CLASS, BY_LAYOUT, KINDS, described, interactions
 from oracle.power.share import Share
 from oracle.power.trial import run
-from oracle.runner.settings import Settings
+from oracle.settings.settings import Settings
 
 FILE = default_dir() / "log_sigmoid_backward.yaml"
 

@@ -11,7 +11,7 @@ import stated
 from oracle.catalogue import load
 from oracle.cli import main
 from oracle.commands.power import RENDERERS
-from oracle.defects.pairs import SAMPLE, sampled
+from oracle.defects.meetings.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 from oracle.power.measure import Plan, look_elsewhere, measure
 from oracle.power.render import html, markdown, text
@@ -59,7 +59,7 @@ def test_processes_change_nothing(score, tiny):
 
 OUTSIDE = """
 from dataclasses import replace
-from oracle.defects.pairs import SAMPLE, sampled
+from oracle.defects.meetings.pairs import SAMPLE, sampled
 from oracle.operators import OPERATORS
 OPERATOR = replace(OPERATORS["aclnnLogSigmoidBackward"], name="aclnnElsewhereBackward")
 """

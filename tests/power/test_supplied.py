@@ -12,7 +12,7 @@ from oracle.cli import main
 from oracle.model.errors import OracleError
 from oracle.operators import writes
 from oracle.power.supplied import score_on
-from oracle.runner.settings import Settings
+from oracle.settings.settings import Settings
 
 OP = "aclnnLogSigmoidBackward"
 FEW = "[float32-"  # cases of one type

@@ -13,8 +13,7 @@ from oracle.cli import main
 from oracle.model.dtypes import DTYPES
 from oracle.operators import OPERATORS
 from oracle.power.distances import binades_of, distances, needed
-from oracle.power.judgeable import judgeable
-from oracle.power.values import values
+from oracle.power.values import judgeable, values
 
 LOSS, ROWS = OPERATORS["aclnnBinaryCrossEntropyBackward"], OPERATORS["aclnnSoftmaxBackward"]
 

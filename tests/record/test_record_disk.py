@@ -15,7 +15,7 @@ from oracle.model.errors import OracleError
 from oracle.record.reader import read
 from oracle.record.types import CaseRecord, RunHeader
 from oracle.record.writer import RecordWriter, dumps
-from oracle.reporting.save import save
+from oracle.reporting.formats import save
 
 HEADER = RunHeader(1, "cpu", {}, "ascend910b", "mixed", 0, "smoke", (), "inf_nan", None, (), {}, "", "")
 

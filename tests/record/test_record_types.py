@@ -26,7 +26,7 @@ from oracle.record.types import (
     RunHeader,
     WorstElement,
     line_of,
-)  # fmt: skip
+)
 from oracle.record.writer import RecordWriter, dumps
 
 HEADER = RunHeader(

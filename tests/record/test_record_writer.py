@@ -8,10 +8,9 @@ from pathlib import Path
 from oracle.record.reader import read
 from oracle.record.types import CaseRecord, LayerVerdict, RunHeader
 from oracle.record.writer import RecordWriter, dumps
-from oracle.reporting.formats import RENDERERS
-from oracle.reporting.language import ENGLISH
-from oracle.reporting.save import save
-from oracle.runner.terminal import by_layer
+from oracle.reporting.formats import RENDERERS, save
+from oracle.reporting.language.translate import ENGLISH
+from oracle.run.terminal import by_layer
 
 HEADER = RunHeader(1, "cpu", {}, "ascend910b", "mixed", 0, "smoke", (), "inf_nan", None, (), {}, "", "")
 

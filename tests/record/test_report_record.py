@@ -12,7 +12,7 @@ import synthetic
 from oracle.model.errors import OracleError
 from oracle.record.reader import budget_of, read, split_id
 from oracle.record.types import STATUSES
-from oracle.reporting.words import percent, verdict
+from oracle.reporting.language.words import percent, verdict
 
 
 def lines(path: Path) -> list[str]:

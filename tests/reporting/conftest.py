@@ -11,8 +11,8 @@ import pytest
 import synthetic
 
 from oracle.record.reader import read
-from oracle.reporting import html
-from oracle.reporting.language import LANGUAGES
+from oracle.reporting.html import page as html
+from oracle.reporting.language.translate import LANGUAGES
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

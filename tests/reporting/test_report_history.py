@@ -11,7 +11,7 @@ from pages import Page
 
 from oracle.cli import main
 from oracle.model.errors import OracleError
-from oracle.reporting import history
+from oracle.reporting.html import history
 
 ID = "softmax_backward/wide_row[bfloat16-16x20000-dim=-1]"
 

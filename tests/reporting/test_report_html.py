@@ -16,7 +16,8 @@ from pages import Page
 from oracle.model.errors import OracleError
 from oracle.record.reader import read
 from oracle.record.types import STATUSES
-from oracle.reporting import drawing, html
+from oracle.reporting.html import drawing
+from oracle.reporting.html import page as html
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \u2028 ]]>"
 

@@ -12,15 +12,15 @@ import pytest
 import synthetic
 
 from oracle.catalogue import load_all, select
+from oracle.explain import pattern
 from oracle.power.failures import chosen, failures
 from oracle.record.reader import read
 from oracle.reporting import markdown
-from oracle.reporting.bilingual import Bilingual
-from oracle.reporting.language import CHINESE, ENGLISH, FIGURE, Phrase, Text, _, _n, shape
-from oracle.reporting.phrases import PHRASES, SENTENCES
-from oracle.reporting.words import verdict
-from oracle.runner import pattern
-from oracle.runner.settings import Settings
+from oracle.reporting.language.bilingual import Bilingual
+from oracle.reporting.language.phrases import PHRASES, SENTENCES
+from oracle.reporting.language.translate import CHINESE, ENGLISH, FIGURE, Phrase, Text, _, _n, shape
+from oracle.reporting.language.words import verdict
+from oracle.settings.settings import Settings
 
 TOOL = Path(__file__).parents[2] / "tools" / "messages.py"
 CHARACTER = re.compile("[\u4e00-\u9fff]")
@@ -185,7 +185,7 @@ def test_a_long_reason_is_translated_by_parts_in_no_time() -> None:
 
 def test_a_reason_of_many_parts_is_taken_apart_once():
     """Marks by turns: every part is reached in many ways, which took twice as long with each of them."""
-    from oracle.reporting.bilingual import _parts
+    from oracle.reporting.language.bilingual import _parts
 
     found = _parts("; ".join(f"part {k}: of it" for k in range(200)))
     assert {"part 0", "part 199", "of it", "part 199: of it"} <= found

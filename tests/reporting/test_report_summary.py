@@ -12,9 +12,9 @@ import synthetic
 from oracle.record.reader import Record, read
 from oracle.record.types import STATUSES
 from oracle.reporting import exchange, markdown
-from oracle.reporting.html import kinds
+from oracle.reporting.html.page import kinds
+from oracle.reporting.language.words import equation, verdict
 from oracle.reporting.summary import Summary, columns
-from oracle.reporting.words import equation, verdict
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from oracle.backends import load
 from oracle.cli import main
 from oracle.model.errors import OracleError
-from oracle.numerics import enclosures
-from oracle.numerics.expressions import exp, log, maximum, sign, symbol, tanh, where
-from oracle.numerics.rationals import Undefined
+from oracle.numerics.exact import enclosures
+from oracle.numerics.exact.rationals import Undefined
+from oracle.numerics.formula.expressions import exp, log, maximum, sign, symbol, tanh, where
 from oracle.operators import OPERATORS
 from oracle.sweep.engine import SCATTER, Progress, midpoints, run
 from oracle.sweep.grid import Grid

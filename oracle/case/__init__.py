@@ -1,0 +1,1 @@
+"""One case: prepare, execute, judge, outcome."""

@@ -1,0 +1,203 @@
+"""What is known to fail: ``expectations/<backend>.yaml`` beside a catalogue.
+
+    - id: "binary_cross_entropy_backward/clamp[float16-*]"     # or a list; * and ? only, [ ] mean themselves
+      status: fail                                             # fail, error, crash, timeout or skip
+      reason: PyTorch computes in float16, whose 1e-12 is 0
+      link: https://...                                        # optional
+      soc: [ascend910b]                                        # optional, as is dtype: [float16]
+      cann: ["8.5", "9.0.1"]                                   # optional: these releases only, by how they begin
+      expires: "2026-12-31"                                    # optional: from the next day on it fails again
+      may: true                                                # optional: the bits depend on the machine; or those ids
+      measured: 0 to 3 of 1024 elements outside the bound      # required with may
+
+Strict: a case that passes although an entry expects otherwise is ``xpass`` and fails the run, unless the entry says
+``may``, or a layer outside the gate rejects the case. An entry that matches no case of the catalogue, all tiers, is an
+error; a run of some files does not read the others for those that may be about them. The first entry that matches a
+case counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ..catalogue.data.case import Case
+from ..catalogue.written.reading import Document, read
+from ..model.dtypes import DTYPES
+from ..model.errors import OracleError
+from ..model.platforms import PLATFORMS
+from ..record.types import CaseRecord
+
+_NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+_PATTERN = {"type": "string", "minLength": 1}
+SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "id": {"oneOf": [_PATTERN, {**_NAMES, "items": _PATTERN}]},
+            "status": {"enum": ["fail", "error", "crash", "timeout", "skip"]},
+            "reason": {"type": "string", "minLength": 1},
+            "link": {"type": "string", "pattern": "^https?://"},
+            "may": {"oneOf": [{"type": "boolean"}, {**_NAMES, "items": _PATTERN}]},
+            "measured": {"type": "string", "minLength": 1},
+            "soc": {**_NAMES, "items": {"enum": list(PLATFORMS)}},
+            "dtype": {**_NAMES, "items": {"enum": list(DTYPES)}},
+            "cann": {**_NAMES, "items": {"type": "string", "pattern": r"^\d+(\.\w+)*$"}},
+            "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+        },
+        "required": ["id", "status", "reason"],
+        "additionalProperties": False,
+    },
+}
+
+
+def _begins(cann: str, release: str) -> bool:
+    """Whether a version ("8.5.0 (emulated)") is of a release ("8.5")."""
+    return cann == release or (cann.startswith(release) and not cann[len(release)].isalnum())
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One entry: cases whose id matches ``pattern`` end in ``status`` for ``reason``."""
+
+    pattern: str
+    status: str
+    reason: str
+    where: str
+    link: str = ""
+    may: bool = False
+    measured: str = ""
+    soc: tuple[str, ...] = ()
+    dtype: tuple[str, ...] = ()
+    cann: tuple[str, ...] = ()
+    expires: str = ""
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile(re.escape(self.pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+    def names(self, case: Case) -> bool:
+        """Whether the entry's pattern and dtypes fit a case, whatever the SoC."""
+        return self._regex.fullmatch(case.id) is not None and (not self.dtype or case.dtype in self.dtype)
+
+    def may_be_about(self, slug: str) -> bool:
+        """Whether the pattern may match an id of an operator ("": of one that is not known), by its beginning."""
+        known, begins = re.split(r"[*?]", self.pattern)[0], f"{slug}/"
+        return not slug or known.startswith(begins) or begins.startswith(known)
+
+    def applies(self, case: Case, soc: str, cann: str = "") -> bool:
+        """Whether the entry is about a case on a SoC and a CANN release ("" where the backend has none)."""
+        released = not self.cann or any(_begins(cann, release) for release in self.cann)
+        return (not self.soc or soc in self.soc) and released and self.names(case)
+
+    @property
+    def expired(self) -> bool:
+        return bool(self.expires) and date.today().isoformat() > self.expires
+
+    @property
+    def explanation(self) -> str:
+        """The reason with its link and what was measured, for a record line."""
+        extra = [part for part in (f"measured: {self.measured}" if self.measured else "", self.link) if part]
+        return self.reason + (f" ({'; '.join(extra)})" if extra else "")
+
+    def counted(self, record: CaseRecord) -> CaseRecord:
+        """Return a case's record with the status it counts as. An expired entry leaves it as it is, and says so."""
+        if self.expired:
+            told = f"{self.where}: expected until {self.expires}, no longer: {self.explanation}"
+            return record if record.ok else record.counted_as(record.status, f"{record.reason}; {told}")
+        if record.status == self.status:
+            return record.counted_as("xfail", f"{self.explanation}: {record.reason}")
+        if record.status == "pass":
+            if self.may:
+                return record.counted_as("pass", "")
+            if any(not layer.passed for layer in record.verdicts.values()):
+                return record  # it fails as expected, in a layer outside the gate
+            return record.counted_as("xpass", f"{self.where} expects {self.status}: {self.explanation}")
+        if record.status == "skip":
+            return record
+        return record.counted_as(record.status, f"{record.reason} ({self.where} expects {self.status})")
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """All entries for one backend, in the file's order."""
+
+    entries: Sequence[Expectation] = ()
+
+    def of(self, case: Case, soc: str, cann: str = "") -> Expectation | None:
+        """Return the first entry that applies to a case, or None."""
+        return next((entry for entry in self.entries if entry.applies(case, soc, cann)), None)
+
+    @property
+    def ask_for_cann(self) -> bool:
+        """Whether any entry is limited to releases of CANN."""
+        return any(entry.cann for entry in self.entries)
+
+    def not_about(self, slugs: Sequence[str]) -> Expectations:
+        """Return the entries that are about no case of some operators."""
+        return Expectations([e for e in self.entries if not any(e.may_be_about(slug) for slug in slugs)])
+
+    def require_matches(self, cases: Iterable[Case]) -> None:
+        """Raise OracleError for entries that match none of the catalogue's cases."""
+        open_entries = list(self.entries)
+        for case in cases:
+            open_entries = [entry for entry in open_entries if not entry.names(case)]
+            if not open_entries:
+                return
+        if open_entries:
+            stale = "\n".join(f"{e.where}: id {e.pattern!r} matches no case of the catalogue" for e in open_entries)
+            raise OracleError(f"{stale}\nA stale expectation hides the next failure: correct the pattern or delete it.")
+
+
+def expectations_file(catalogue_dir: Path, backend: str) -> Path:
+    """Return where the expectations of a backend for the catalogue in a folder lie, whether or not there are any."""
+    return catalogue_dir / "expectations" / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', backend)}.yaml"
+
+
+def load_expectations(path: Path) -> Expectations:
+    """Read one file; an absent one is no expectations. Raises OracleError with file and line."""
+    if not path.exists():
+        return Expectations()
+    import jsonschema  # here, because most runs expect nothing and it takes a tenth of their start
+
+    document = read(path)
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    for problem in sorted(validator.iter_errors(document.data), key=lambda e: list(map(str, e.absolute_path))):
+        raise document.error(problem.message, tuple(problem.absolute_path))
+    found = (_entries(document, i, entry) for i, entry in enumerate(document.data))
+    return Expectations(tuple(chain.from_iterable(found)))
+
+
+def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[Expectation]:
+    """Yield what an entry expects, once for each of its ids."""
+    if entry.get("may") and "measured" not in entry:
+        raise document.error("may: true needs measured: what was seen, and on which machines", (index, "may"))
+    if "measured" in entry and not entry.get("may"):
+        raise document.error("measured: belongs to may: true", (index, "measured"))
+    patterns = [entry["id"]] if isinstance(entry["id"], str) else entry["id"]
+    some = entry.get("may", False)
+    for pattern in some if isinstance(some, list) else ():
+        if pattern not in patterns:
+            raise document.error(f"may: {pattern!r} is none of the entry's ids", (index, "may"))
+    for number, pattern in enumerate(patterns):
+        may = pattern in some if isinstance(some, list) else some
+        yield Expectation(
+            pattern=pattern,
+            status=entry["status"],
+            reason=entry["reason"],
+            where=document.where((index, "id", number), (index, "id"), (index,)),
+            link=entry.get("link", ""),
+            may=may,
+            measured=entry.get("measured", "") if may else "",
+            soc=tuple(entry.get("soc", ())),
+            dtype=tuple(entry.get("dtype", ())),
+            cann=tuple(entry.get("cann", ())),
+            expires=entry.get("expires", ""),
+        )

@@ -1,0 +1,211 @@
+"""The memory of a call beyond 32 bits: its tensors as they are, everything else of them a block at a time.
+
+The values repeat along one axis of the output, along which the operator works slice by slice: a block of slices is
+made, and its golden, and both stand for all blocks. A block has an odd number of slices and at least three, so that an
+index that is a power of two off meets other values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.inputs import make_values, spec_of_plan, stored_shape
+from ..catalogue.data.layout import Buffer, allocate, arrange
+from ..model.call import Array, Call
+from ..model.dtypes import DTYPES, dtype_of
+from ..model.errors import OracleError
+from ..numerics.floats.codes import words
+from ..operators import OPERATORS
+from ..operators.answers.parts import axis_in, slice_axes
+from ..operators.definition.parameters import Shape
+from .memory import PATTERN, Output, holding
+
+BLOCK = 1 << 21  # elements of a block, about
+LARGEST_BLOCK = 1 << 23  # of one whose slices are long
+BESIDE = 1 << 30  # bytes that making and judging takes beside the tensors
+POISON = "nan"  # no value that a golden has here: what holds it was not written
+_CHUNK = 1 << 26  # bytes of a storage that are looked at at once
+
+
+def bytes_of(case: Case) -> int:
+    """Return how many bytes the host needs for a case: its tensors, and what is made beside them."""
+    plans = [plan for plan in (*case.inputs.values(), *case.outputs.values()) if plan is not None]
+    return BESIDE + sum(arrange(p.shape, p.view).span * dtype_of(p.dtype).numpy.itemsize for p in plans)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a case is cut: along ``axis`` of the first output, of ``length`` slices, ``block`` of them at a time."""
+
+    axis: int
+    length: int
+    block: int
+
+    @classmethod
+    def of(cls, case: Case) -> Cut:
+        """Cut along the longest axis. Raises OracleError for a call that no axis allows to be judged by blocks."""
+        op = OPERATORS[case.op]
+        shapes = [{n: p.shape for n, p in some.items() if p is not None} for some in (case.inputs, case.outputs)]
+        shape = shapes[1][op.outputs[0]]
+        axes = slice_axes(op, shapes[0], shapes[1], case.attrs)
+        size = math.prod(shape)
+        axis = max(axes, key=lambda k: shape[k], default=None)
+        if axis is None or 3 * size > shape[axis] * LARGEST_BLOCK or shape[axis] < 3:
+            raise OracleError(
+                f"{case.op}: an output of shape {shape} cannot be judged by blocks: the huge tier needs an axis along "
+                f"which the operator works slice by slice, in slices of at most {LARGEST_BLOCK // 3:,} elements"
+            )
+        length = shape[axis]
+        block = max(3, min(BLOCK * length // size, length // 4))
+        return cls(axis, length, block - 1 + block % 2)
+
+    def pieces(self) -> Iterator[slice]:
+        """Yield the blocks in order; the last may be shorter."""
+        for start in range(0, self.length, self.block):
+            yield slice(start, min(start + self.block, self.length))
+
+
+def along(array: Array, axis: int | None, piece: slice) -> Array:
+    """Return a piece of an array along an axis; the whole where it has no such axis."""
+    return array if axis is None else array[(slice(None),) * axis + (piece,)]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input in its memory. ``axis``: its own that runs along the cut; ``values``: those of a block, as they are
+    stored: one where a stride is 0."""
+
+    plan: TensorPlan
+    buffer: Buffer
+    axis: int | None
+    values: Array
+    cut: Cut
+
+    @classmethod
+    def make(cls, case: Case, name: str, plan: TensorPlan, cut: Cut, seed: int) -> Input:
+        """Make a block of values by the case's id, and write it along the tensor."""
+        op = OPERATORS[case.op]
+        shape = case.outputs[op.outputs[0]].shape  # type: ignore[union-attr]
+        axis = axis_in(op, name, plan.shape, shape, cut.axis, case.attrs)
+        stored = _cut(stored_shape(plan.shape, plan.view), axis, cut.block)
+        if math.prod(stored) > LARGEST_BLOCK:
+            raise OracleError(
+                f"{case.op}: {name} of shape {plan.shape} cannot be made by blocks: none of its axes runs along axis "
+                f"{cut.axis} of the output; give it at most {LARGEST_BLOCK:,} elements, or stride 0"
+            )
+        values = make_values(plan.data or {}, stored, plan.dtype, case.id, name, seed)
+        made = cls(plan, allocate(plan.shape, plan.dtype, plan.view), axis, values, cut)
+        made._fill()
+        return made
+
+    @property
+    def block(self) -> Array:
+        """The input of one block's call."""
+        return np.broadcast_to(self.values, _cut(self.plan.shape, self.axis, self.cut.block))
+
+    def changed(self) -> bool:
+        """Whether an element, or what lies around them, is not what it was."""
+        if any(not np.array_equal(words(found), words(wanted)) for found, wanted in self._pieces()):
+            return True
+        around = words(np.array([self._around], self.buffer.base.dtype))
+        if any((words(end) != around).any() for end in self._ends()):
+            return True
+        storage = self.buffer.storage
+        if storage.size == math.prod(self._stored):
+            return False
+        inside = sum(int(np.count_nonzero(words(found))) for found, _ in self._pieces())
+        return inside != sum(int(np.count_nonzero(words(chunk))) for chunk in _chunks(storage))
+
+    def _fill(self) -> None:
+        """Write the values, and NaN around the storage where the type has one; between elements there are zeros."""
+        for end in self._ends():
+            words(end)[...] = words(np.array([self._around], end.dtype))
+        for found, wanted in self._pieces():
+            found[...] = wanted
+
+    @property
+    def _stored(self) -> Shape:
+        return stored_shape(self.plan.shape, self.plan.view)
+
+    @property
+    def _around(self) -> float:
+        return np.nan if DTYPES[self.plan.dtype].kind in ("float", "narrow") else 0
+
+    def _ends(self) -> tuple[Array, Array]:
+        guard = (self.buffer.base.size - self.buffer.storage.size) // 2
+        return self.buffer.base[:guard], self.buffer.base[-guard:]
+
+    def _pieces(self) -> Iterator[tuple[Array, Array]]:
+        """Yield the stored elements piece by piece, with the values of each."""
+        stored = self._stored
+        view = self.buffer.view[tuple(slice(0, n) for n in stored)]
+        if self.axis is None or stored[self.axis] == 1:
+            yield view, self.values
+            return
+        for piece in self.cut.pieces():
+            yield along(view, self.axis, piece), along(self.values, self.axis, slice(0, piece.stop - piece.start))
+
+
+def _cut(shape: Shape, axis: int | None, most: int) -> Shape:
+    return shape if axis is None else (*shape[:axis], min(most, shape[axis]), *shape[axis + 1 :])
+
+
+def _chunks(storage: Array) -> Iterator[Array]:
+    step = max(1, _CHUNK // storage.itemsize)
+    for start in range(0, storage.size, step):
+        yield storage[start : start + step]
+
+
+@dataclass
+class HugeMemory:
+    """A call beyond 32 bits, ready to run. ``block``: the call of one block, whose reference is that of all."""
+
+    case: Case
+    cut: Cut
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Output]
+    call: Call
+    block: Call
+    axes: Mapping[str, int | None] = field(default_factory=dict)  # of the outputs, along the cut
+
+    @classmethod
+    def make(cls, case: Case, *, soc: str, seed: int, under: Mapping[str, str]) -> HugeMemory:
+        """Make the data of a case and its outputs. Raises OracleError for a case that cannot be cut."""
+        cut, op = Cut.of(case), OPERATORS[case.op]
+        given = {name: plan for name, plan in case.inputs.items() if plan is not None}
+        inputs = {name: Input.make(case, name, plan, cut, seed) for name, plan in given.items()}
+        plans = {name: plan for name, plan in case.outputs.items() if plan is not None}
+        outputs = {name: Output.make(plan, POISON) for name, plan in plans.items()}
+        shape = plans[op.outputs[0]].shape
+        axes = {name: axis_in(op, name, plan.shape, shape, cut.axis, case.attrs) for name, plan in plans.items()}
+        specs = {name: spec_of_plan(plan) for name, plan in {**given, **plans}.items()}
+        arrays: dict[str, Any] = {name: inputs[name].buffer.view if name in inputs else None for name in case.inputs}
+        views = {name: output.view for name, output in outputs.items()}
+        attrs = dict(case.attrs)
+        call = Call(case.op, soc, arrays, attrs, dict(views), specs, case.null, case.id, **under)
+        blocks: dict[str, Any] = {name: inputs[name].block if name in inputs else None for name in case.inputs}
+        first = slice(0, cut.block)
+        empty = {n: np.empty(along(v, axes[n], first).shape, DTYPES[plans[n].dtype].numpy) for n, v in views.items()}
+        block = replace(call, inputs=blocks, outputs=empty, specs={}, attrs=dict(attrs))
+        return cls(case, cut, inputs, outputs, call, block, axes)
+
+    def changed_inputs(self) -> list[str]:
+        """Return the names of inputs that are not what they were."""
+        return [name for name, given in self.inputs.items() if given.changed()]
+
+    def damaged(self, name: str) -> int:
+        """Return how many elements around an output, or between its elements, lost their pattern."""
+        output = self.outputs[name]
+        if output.view.flags.c_contiguous:
+            return output.damaged()
+        around = output.base.size - output.view.size
+        kept = sum(int(np.count_nonzero(holding(PATTERN, chunk))) for chunk in _chunks(output.base))
+        pieces = (np.ascontiguousarray(along(output.view, self.axes[name], p)) for p in self.cut.pieces())
+        inside = sum(int(np.count_nonzero(holding(PATTERN, piece.reshape(-1)))) for piece in pieces)
+        return around - (kept - inside)

@@ -1,0 +1,1 @@
+"""Few cases in which all pairs or triples of conditions meet."""

@@ -1,0 +1,1 @@
+"""The data of a case: values by counter, memory layouts."""

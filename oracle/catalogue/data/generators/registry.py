@@ -1,0 +1,97 @@
+"""The registry of data generators, and the check of what a catalogue writes for one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ....model.call import Array
+from ....model.errors import OracleError, unknown
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A generator's parameter: its kind (int, float, bool, str, list) and default; required where there is none."""
+
+    name: str
+    kind: str
+    default: Any = None
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A registered generator."""
+
+    name: str
+    make: Callable[..., Array]
+    parameters: tuple[Parameter, ...]
+    doc: str
+
+
+GENERATORS: dict[str, Generator] = {}
+# What every generator takes besides its own parameters; applied by inputs.py.
+MODIFIERS = (
+    Parameter("scale", "float", 1.0),  # multiplies the values before they are rounded
+    Parameter("outliers", "float", 0.0),  # multiplies one in a thousand of the values, at least one
+    Parameter("spots", "list", ()),  # [[flat index, value], ...], negative from the end: special values at given spots
+    Parameter("stream", "str", ""),  # the parameter whose random words are used: equal data in two tensors
+)
+
+
+def generator(make: Callable[..., Array]) -> Callable[..., Array]:
+    """Register a function; its keyword-only arguments become the catalogue's parameters."""
+    written = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    GENERATORS[make.__name__] = Generator(
+        make.__name__, make, tuple(map(_parameter, written)), inspect.getdoc(make) or ""
+    )
+    return make
+
+
+def _parameter(written: inspect.Parameter) -> Parameter:
+    kind = str(written.annotation).partition("[")[0]
+    required = written.default is written.empty
+    return Parameter(written.name, kind, None if required else written.default, required)
+
+
+def check(data: Mapping[str, Any]) -> None:
+    """Raise OracleError for an unknown generator, an unknown or missing parameter, or one of the wrong kind."""
+    name = data.get("gen")
+    if name not in GENERATORS:
+        raise unknown("generator", name, GENERATORS)
+    known = {p.name: p for p in (*GENERATORS[name].parameters, *MODIFIERS)}
+    for key, value in data.items():
+        if key == "gen":
+            continue
+        if key not in known:
+            raise unknown(f"parameter of generator {name}", key, known)
+        if not _fits(known[key].kind, value):
+            raise OracleError(f"generator {name}: {key} must be of kind {known[key].kind}, not {value!r}")
+    for spot in data.get("spots", ()):
+        if not (
+            isinstance(spot, (list, tuple)) and len(spot) == 2 and _fits("int", spot[0]) and _fits("float", spot[1])
+        ):
+            raise OracleError(f"generator {name}: a spot is [flat index, number], not {spot!r}")
+    for parameter in known.values():
+        if parameter.required and parameter.name not in data:
+            raise OracleError(f"generator {name}: the parameter {parameter.name} is missing")
+
+
+def _fits(kind: str, value: Any) -> bool:
+    if kind == "list":
+        return isinstance(value, (list, tuple))
+    if kind in ("str", "bool"):
+        return isinstance(value, str if kind == "str" else bool)
+    number = (int,) if kind == "int" else (int, float)
+    return isinstance(value, number) and not isinstance(value, bool)
+
+
+def size_of(shape: Shape) -> int:
+    size = 1
+    for dim in shape:
+        size *= dim
+    return size

@@ -1,0 +1,262 @@
+"""Real numbers and written values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....model.call import Array
+from ....model.dtypes import DTYPES, FORMATS, FloatFormat
+from ....model.errors import OracleError
+from ....model.limits import VALUES
+from ....model.text import bounded
+from ....numerics.floats.rounding import round_to
+from .registry import Shape, generator, size_of
+from .streams import Stream
+
+# ---- real numbers ----------------------------------------------------------------------------------------------------
+
+
+@generator
+def uniform(stream: Stream, shape: Shape, dtype: str, *, low: float = -1.0, high: float = 1.0) -> Array:
+    """Uniform in [low, high)."""
+    return stream.between(size_of(shape), low, high)
+
+
+@generator
+def normal(stream: Stream, shape: Shape, dtype: str, *, mean: float = 0.0, std: float = 1.0) -> Array:
+    """Normal with a mean and a standard deviation."""
+    values = stream.normal(size_of(shape))
+    values *= std
+    values += mean
+    return values
+
+
+@generator
+def nonzero(stream: Stream, shape: Shape, dtype: str, *, low: float = 0.5, high: float = 4.0) -> Array:
+    """Uniform magnitude in [low, high) with a random sign: no element vanishes and none dominates."""
+    return stream.give_signs(stream.between(size_of(shape), low, high))
+
+
+@generator
+def probabilities(stream: Stream, shape: Shape, dtype: str, *, margin: float = 0.05) -> Array:
+    """Uniform in [margin, 1 - margin): inside (0, 1) in every dtype while the margin is above its last place."""
+    return stream.between(size_of(shape), margin, 1.0 - margin)
+
+
+@generator
+def bernoulli(stream: Stream, shape: Shape, dtype: str, *, p: float = 0.5) -> Array:
+    """Ones with probability p, else zeros: hard targets."""
+    return (stream.unit(size_of(shape)) < p).astype(np.float64)
+
+
+@generator
+def magnitudes(
+    stream: Stream, shape: Shape, dtype: str, *, low: int = -10, high: int = 10, signed: bool = True
+) -> Array:
+    """Log-uniform magnitudes from 2^low to 2^high, with random signs unless signed is false."""
+    n = size_of(shape)
+    values = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
+    return stream.give_signs(values) if signed else values
+
+
+@generator
+def binades(
+    stream: Stream,
+    shape: Shape,
+    dtype: str,
+    *,
+    low: int = -(2**10),
+    high: int = 2**10,
+    falling: bool = False,
+    signed: bool = True,
+    beside: list[Any] = (),  # type: ignore[assignment]
+) -> Array:
+    """Random values in 2^low, 2^(low + 1), ... 2^high by turns, or the other way round; the sign changes after each
+    round. Without bounds, all of the dtype's binades but the subnormal ones of those that reach below 2^-100.
+    ``beside``: numbers that follow each of them."""
+    size, fmt = size_of(shape), _format(dtype)
+    n = -(-size // (1 + len(beside)))
+    least = fmt.emin if fmt.emin < -100 else fmt.emin - fmt.mant
+    first, last = max(low, least), min(high, int(np.frexp(fmt.max)[1]) - 1)
+    turn, place = np.divmod(np.arange(n), max(last - first + 1, 1))
+    values = np.ldexp(1.0 + stream.unit(n) * 0.49, ((last - place) if falling else (first + place)).astype(np.int32))
+    values = np.where(turn % 2 == 1, -values, values) if signed else values
+    others = np.broadcast_to(_table(beside), (n, len(beside)))
+    return np.concatenate([values[:, None], others], axis=1).reshape(-1)[:size]
+
+
+@generator
+def subnormals(stream: Stream, shape: Shape, dtype: str, *, signed: bool = True) -> Array:
+    """Random subnormal numbers of the dtype, the smallest and the largest among them."""
+    n, fmt = size_of(shape), _format(dtype)
+    fractions = 1 + stream.below(n, (1 << fmt.mant) - 1)
+    fractions[:1], fractions[1:2] = 1, (1 << fmt.mant) - 1
+    values = np.ldexp(fractions.astype(np.float64), fmt.emin - fmt.mant)
+    return stream.give_signs(values) if signed else values
+
+
+@generator
+def large(stream: Stream, shape: Shape, dtype: str, *, binades: int = 4, signed: bool = True) -> Array:
+    """Random values in the top binades of the dtype, its largest finite number among them."""
+    n, fmt = size_of(shape), _format(dtype)
+    _, top = np.frexp(fmt.max)
+    values = np.ldexp(1.0 + stream.unit(n), (int(top) - binades + stream.below(n, binades) - 1).astype(np.int32))
+    values = np.minimum(values, fmt.max)
+    values[1:2] = fmt.max  # not the first: a tensor of one element stays random
+    return stream.give_signs(values) if signed else values
+
+
+@generator
+def around(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], steps: int = 2, repeat: int = 1) -> Array:
+    """The given points, rounded, and ``steps`` neighbours on both sides; cycled, each ``repeat`` times in a row."""
+    if steps < 0 or len(points) * (2 * steps + 1) > VALUES:
+        raise OracleError(
+            f"around: {len(points)} points and {steps} steps; at most {VALUES} values in all, none negative"
+        )
+    row = DTYPES[dtype]
+    table: list[float] = []
+    for point in _table(points):
+        centre = _ordered(np.asarray(point, np.float64), dtype)
+        for step in range(-steps, steps + 1):
+            table.append(_from_ordered(centre + step, row.numpy))
+    return _cycle(np.asarray(table), size_of(shape), repeat)
+
+
+@generator
+def near(stream: Stream, shape: Shape, dtype: str, *, points: list[Any], low: int = -14, high: int = -1) -> Array:
+    """The given points by turns, each a random distance from 2^low to 2^high away, on either side."""
+    n = size_of(shape)
+    away = np.ldexp(1.0 + stream.unit(n), (low + stream.below(n, max(high - low, 1))).astype(np.int32))
+    return np.asarray(_cycle(_table(points).astype(np.float64), n, 1) + stream.give_signs(away))
+
+
+@generator
+def bit_patterns(stream: Stream, shape: Shape, dtype: str, *, start: int = 0, step: int = 1) -> Array:
+    """The numbers whose bits are start, start + step, ...: 65536 elements hold every number of a 16-bit type."""
+    numpy_type = DTYPES[_format(dtype).name].numpy
+    word = np.dtype(f"u{numpy_type.itemsize}")
+    bits = np.uint64(start) + np.uint64(step) * np.arange(size_of(shape), dtype=np.uint64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((bits & np.uint64(np.iinfo(word).max)).astype(word).view(numpy_type).astype(np.float64))
+
+
+@generator
+def within(
+    stream: Stream,
+    shape: Shape,
+    dtype: str,
+    *,
+    low: float,
+    high: float,
+    must: list[Any] = (),  # type: ignore[assignment]
+    share: float = 0.25,
+    whole: bool = True,
+    decades: bool = False,
+) -> Array:
+    """Uniform in [low, high], both bounds possible, with the values of ``must`` mixed in at random places.
+
+    They take ``share`` of the places in equal parts, one place each where that is none; in a tensor too small for all,
+    chance chooses among them and random values. In an integer dtype every integer of [low, high] is equally likely;
+    with whole=false a real number is cut towards zero, so that the last integer appears only if ``must`` names it.
+    decades: random decimal exponents over the whole range of the dtype, for bounds that cover it.
+    """
+    n, integer = size_of(shape), DTYPES[dtype].kind in ("int", "uint", "bool")
+    if low == high or (low != low and high != high):
+        values = np.repeat(_table([low]), n)
+    elif not low <= high:
+        raise OracleError(f"within: low {low} is above high {high}")
+    elif decades:
+        fmt = _format(dtype)
+        lowest, count = int(np.log10(fmt.tiny)) + 1, int(np.log10(fmt.max)) - int(np.log10(fmt.tiny))
+        powers = np.asarray([float(f"1e{k}") for k in range(lowest, lowest + count)])
+        values = stream.between(n, -1.0, 1.0) * powers[stream.below(n, count)]
+    elif integer and whole:
+        span = int(high) - int(low) + 1
+        values = (stream.below(n, span) if span < 2**31 else (stream.unit(n) * span).astype(np.int64)) + int(low)
+    else:
+        values = low * (1.0 - (u := stream.unit(n))) + high * u
+        values = np.trunc(values).astype(np.int64) if integer else values
+    return _mixed_in(values, _table(must), share, stream) if len(must) else values
+
+
+def _mixed_in(values: Array, must: Array, share: float, stream: Stream) -> Array:
+    """Overwrite random places with the values of ``must``, the same number of places for each."""
+    n, count = len(values), len(must)
+    values = values.astype(np.result_type(values, must))
+    if n <= count:
+        candidates = np.concatenate([values, must])
+        return candidates[np.argsort(stream.raw(n + count), kind="stable")[:n]]
+    each = max(1, int(share * n / count))
+    values[np.argsort(stream.raw(n), kind="stable")[: each * count]] = np.repeat(must, each)
+    return values
+
+
+# ---- written values --------------------------------------------------------------------------------------------------
+
+
+@generator
+def constant(stream: Stream, shape: Shape, dtype: str, *, value: float) -> Array:
+    """One value everywhere."""
+    return np.repeat(_table([value]), size_of(shape))
+
+
+@generator
+def literal(stream: Stream, shape: Shape, dtype: str, *, values: list[Any]) -> Array:
+    """The given values in row-major order, as many as the tensor has elements."""
+    if len(values) != size_of(shape):
+        raise OracleError(f"literal: {len(values)} values for a tensor of shape {shape} ({size_of(shape)} elements)")
+    return _table(values)
+
+
+@generator
+def cycle(stream: Stream, shape: Shape, dtype: str, *, values: list[Any], repeat: int = 1) -> Array:
+    """The given values over and over, each ``repeat`` times in a row; two periods give every pair of two tables."""
+    return _cycle(_table(values), size_of(shape), repeat)
+
+
+@generator
+def ramp(stream: Stream, shape: Shape, dtype: str, *, start: float = 0.0, step: float = 1.0) -> Array:
+    """start, start + step, ...: every element differs."""
+    return start + step * np.arange(size_of(shape), dtype=np.float64)
+
+
+# ---- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def _format(dtype: str) -> FloatFormat:
+    if dtype not in FORMATS:
+        raise OracleError(f"this generator needs a floating-point dtype, not {dtype}")
+    return FORMATS[dtype]
+
+
+def _table(values: Any) -> Array:
+    """Written numbers as int64 where all are integers (float64 would lose the low bits), else float64."""
+    exact = all(isinstance(v, int) for v in values) and len(values) > 0
+    try:
+        if (table := np.asarray(values, np.int64 if exact else np.float64)).ndim == 1:
+            return table
+    except (OverflowError, ValueError, TypeError):
+        pass
+    raise OracleError(f"values must be numbers of at most 64 bits, not {bounded(str(list(values)[:5]), 200)}")
+
+
+def _cycle(table: Array, n: int, repeat: int) -> Array:
+    if repeat < 1 or not len(table):
+        raise OracleError("a cycle needs at least one value and repeat of 1 or more")
+    return np.asarray(table[np.arange(n) // repeat % len(table)])
+
+
+def _ordered(value: Array, dtype: str) -> int:
+    """The place of a value among all numbers of its dtype, in order; +0 is 0, -0 is -1."""
+    stored = round_to(value, dtype).reshape(1)
+    bits = int(stored.view(f"u{stored.itemsize}")[0])
+    top = 1 << (8 * stored.itemsize - 1)
+    return bits if bits < top else top - 1 - bits
+
+
+def _from_ordered(place: int, numpy_type: Any) -> float:
+    top = 1 << (8 * numpy_type.itemsize - 1)
+    bits = place if place >= 0 else top - 1 - place
+    return float(np.array([bits], f"u{numpy_type.itemsize}").view(numpy_type)[0])

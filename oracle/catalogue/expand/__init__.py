@@ -1,0 +1,1 @@
+"""A catalogue file becomes cases."""

@@ -1,0 +1,289 @@
+"""Families that every operator of a class must face (classes/*.yaml beside this module), made for one operator.
+
+They are written like the families of a catalogue file, with parameters by what they are: ``<main>``, ``<gradient>``,
+``<operand>`` ... in place of a name (:func:`roles`). As a key of ``inputs`` or ``attrs`` a role stands for all its
+parameters. A variant whose name holds a role is made once for each of them, and the role means that one inside; so is
+an axis of a list of variants when all its names hold one. What mentions a role the operator lacks is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...model.errors import OracleError, unknown
+from ...numerics.orders.kernel_orders import Elementwise
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import CLASS_INDEX, MUTUAL, Parameter
+from ..data.case import HUGE
+from ..written.layers import PLAN_KEYS
+from ..written.reading import Document, read
+
+FOLDER = Path(__file__).with_name("classes")
+_ROLE = re.compile(r"<([a-z ]+)(:name)?>")
+CLASSES: Mapping[str, Callable[[Operator], bool]] = {
+    "every operator": lambda op: True,
+    "elementwise": lambda op: isinstance(op.computes, Elementwise),
+    "broadcasting": lambda op: any(p.role.freedom == "broadcast" for p in op.inputs()),  # type: ignore[union-attr]
+    "rows": lambda op: op.attribute("axis") is not None,
+    "class indices": lambda op: bool(op.inputs(CLASS_INDEX)),
+}
+_LABEL = {"g": "gradient"}  # of the operand a formula calls g
+
+
+@dataclass(frozen=True)
+class Template:
+    """A family of a class made for an operator: as a catalogue file would write it, and the file it stands in."""
+
+    document: Document
+    name: str
+    written: Mapping[str, Any]
+
+
+@cache
+def templates() -> tuple[Document, ...]:
+    """Return the class files, read and told apart by their name."""
+    found = tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
+    for document in found:
+        if document.data["class"] not in CLASSES:
+            raise document.error(str(unknown("class", document.data["class"], CLASSES)), ("class",))
+    return found
+
+
+@cache
+def made_for(operator: Operator, lean: bool = False) -> Mapping[str, Template]:
+    """Return the families of the operator's classes by name, at their lean level where it is asked for."""
+    found: dict[str, Template] = {}
+    for document in templates():
+        if not CLASSES[document.data["class"]](operator):
+            continue
+        families = leaner(document) if lean else document.data["families"]
+        for name, written in families.items():
+            if name in found:
+                raise document.error(f"{found[name].document.path} has a family {name} too", ("families", name))
+            try:
+                made = _Maker(operator).family(written)
+            except OracleError as error:
+                raise document.error(f"{operator.name}: family {name}: {error}", ("families", name)) from None
+            if made is not None:
+                found[name] = Template(document, name, made)
+    return found
+
+
+def leaner(document: Document) -> dict[str, dict[str, Any]]:
+    """Return a class's families as an operator with ``classes: lean`` has them: the class file's key ``lean`` says how.
+
+    Those that write no ``cover`` have ``each``; smoke cases stay so in the families under ``smoke`` alone; those under
+    ``full`` wait for the full tier; ``families`` changes keys. Those under ``whole`` come a second time in the full
+    tier, as the class file writes them; those under ``more`` are at this level alone.
+    """
+    rule: Mapping[str, Any] | None = document.data.get("lean")
+    found: dict[str, dict[str, Any]] = {}
+    if rule is None:
+        return dict(document.data["families"])
+    for name, written in document.data["families"].items():
+        made = {**({} if "generate" in written else {"cover": "each"}), **written, **rule["families"].get(name, {})}
+        if name in rule["full"]:
+            made = _in_tier(made, "full")
+        elif name not in rule["smoke"] and made.get("tier") not in ("full", HUGE):
+            made = _in_tier(made, "standard")
+        found[name] = made
+    for name in rule.get("whole", ()):
+        found[f"{name}_whole"] = _in_tier(document.data["families"][name], "full")
+    return {**found, **rule.get("more", {})}
+
+
+def _in_tier(written: Mapping[str, Any], tier: str) -> dict[str, Any]:
+    """Return a family that is, with all its variants, in one tier."""
+    made = {**written, "tier": tier}
+    if "variants" in made:
+        several = isinstance(made["variants"], list)
+        axes = [
+            {name: {k: v for k, v in keys.items() if k != "tier"} for name, keys in axis.items()}
+            for axis in (made["variants"] if several else [made["variants"]])
+        ]
+        made["variants"] = axes if several else axes[0]
+    return made
+
+
+def roles(op: Operator) -> dict[str, tuple[str, ...]]:
+    """Return the parameters of an operator by what a class file calls them."""
+    operands = tuple(p.name for p in op.operands)
+    gradient = tuple(p.name for p in op.operands if p.symbol in _LABEL)
+    attributes: dict[str, tuple[str, ...]] = {}
+    for p in op.parameters:
+        if p.kind == "attr":
+            attributes[str(p.role)] = (*attributes.get(str(p.role), ()), p.name)
+    mutual = tuple(p.name for p in op.inputs(MUTUAL))
+    broadcast = tuple(p.name for p in op.inputs() if p.role.freedom == "broadcast")  # type: ignore[union-attr]
+    inputs, outputs = op.names("input"), op.names("output")
+    return {
+        "main": (op.main,),
+        "gradient": gradient,
+        "operand": operands,  # whose values enter the result
+        "value": tuple(n for n in operands if n not in gradient),  # what the gradient is taken at
+        "other": tuple(n for n in operands if n not in gradient and n != op.main),
+        "beside": tuple(n for n in operands if n != op.main),
+        "fixed": tuple(p.name for p in op.inputs() if p.role.freedom == "none"),  # type: ignore[union-attr]
+        "pointed": tuple(p.name for p in op.operands if op.points.get(p.symbol)),
+        "input": inputs,
+        "output": outputs,
+        "tensor": (*inputs, *outputs),
+        "optional": tuple(p.name for p in op.inputs() if p.optional),
+        "float": tuple(p.name for p in op.inputs() if p.role is not CLASS_INDEX),
+        "unread": tuple(p.name for p in op.inputs() if not p.read),
+        "class index": tuple(p.name for p in op.inputs(CLASS_INDEX)),
+        "broadcast": broadcast,
+        "spread": (*broadcast, *((op.main,) if mutual else ())),  # every input that may be the one that broadcasts
+        "spread main": (op.main,) if mutual else (),
+        **{role: attributes.get(role, ()) for role in _ATTRIBUTES},
+        "optional number": tuple(p.name for p in op.parameters if p.role == "number" and p.optional),
+        "scalar": tuple(p.name for p in op.parameters if p.c == "aclScalar"),
+        "real": tuple(p.name for p in op.parameters if p.c in ("float", "double")),
+    }
+
+
+def _signs(plain: float) -> list[float]:
+    """A positive number, a negative one, and 0: the usual value first."""
+    return [plain, *(v for v in (0.5, -0.5, 0.0) if np.sign(v) != np.sign(plain))]
+
+
+_ATTRIBUTES = ("axis", "reduction", "ignore index", "number", "flag", "choice")
+
+
+class _Lacking(Exception):
+    """A role that no parameter of the operator has."""
+
+
+class _Maker:
+    """Puts an operator's parameters in the places of their roles."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op, self.roles = op, roles(op)
+
+    def family(self, written: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a family without placeholders; None where the operator lacks what it needs."""
+        if any(not self.named(role) for role in written.get("needs", ())):
+            return None
+        if any(self.named(role) for role in written.get("unless", ())):
+            return None
+        made = self.layer(written, {}, strict=False)
+        for key in ("needs", "unless"):
+            made.pop(key, None)
+        if "variants" in written:
+            axes = self.axes(written["variants"])
+            if not axes:
+                return None
+            made["variants"] = axes if isinstance(written["variants"], list) else axes[0]
+        return made
+
+    def named(self, role: str) -> tuple[str, ...]:
+        if role not in self.roles:
+            raise unknown("role", role, self.roles)
+        return self.roles[role]
+
+    def axes(self, written: Any) -> list[dict[str, Any]]:
+        """Return the axes of variants; one whose names all hold a role is repeated for each of its parameters."""
+        found = []
+        for axis in written if isinstance(written, list) else [written]:
+            held = [_ROLE.search(name) for name in axis]
+            if isinstance(written, list) and all(held):
+                role = held[0][1]  # type: ignore[index]
+                found += [self.variants(axis, {role: name}) for name in self.named(role)]
+            else:
+                found.append(self.variants(axis, {}))
+        return [axis for axis in found if axis]
+
+    def variants(self, axis: Mapping[str, Any], bound: Mapping[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, written in axis.items():
+            for title, binding in self.titles(name, bound):
+                try:
+                    found[title] = self.layer(written, binding, strict=True)
+                except _Lacking:
+                    continue
+        return found
+
+    def titles(self, name: str, bound: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield a variant's names, each with what the roles inside it mean."""
+        match = _ROLE.search(name)
+        if match is None:
+            yield name, dict(bound)
+            return
+        role, full = match[1], match[2]
+        for parameter in (bound[role],) if role in bound else self.named(role):
+            title = parameter if full else self.label(self.op.by_name[parameter])
+            yield from self.titles(name.replace(match[0], title), {**bound, role: parameter})
+
+    @staticmethod
+    def label(parameter: Parameter) -> str:
+        return _LABEL.get(parameter.symbol, parameter.name.removesuffix("Optional"))
+
+    def layer(self, written: Mapping[str, Any], bound: Mapping[str, str], *, strict: bool) -> dict[str, Any]:
+        """Return a family or a variant with names for roles. Raises _Lacking if strict and the operator lacks one."""
+        made: dict[str, Any] = {}
+        for key, value in written.items():
+            if key == "inputs":
+                self.tensors(value, bound, made, strict=strict)
+            elif key == "attrs":
+                named = self.by_name(value, bound, strict=strict)
+                if named:
+                    made["attrs"] = named
+            elif key == "output":
+                self.outputs(dict.fromkeys(self.op.names("output"), value), made)
+            elif key == "generate":
+                made[key] = {**value, "draws": [n for role in value["draws"] for n in self.names(role, bound)]}
+            elif key != "variants":
+                made[key] = value
+        return made
+
+    def tensors(
+        self, written: Mapping[str, Any], bound: Mapping[str, str], made: dict[str, Any], *, strict: bool
+    ) -> None:
+        named = self.by_name(written, bound, strict=strict)
+        outputs = {n: v for n, v in named.items() if n in self.op.names("output")}
+        if len(outputs) < len(named):
+            made["inputs"] = {**made.get("inputs", {}), **{n: v for n, v in named.items() if n not in outputs}}
+        if outputs:
+            self.outputs(outputs, made)
+
+    def outputs(self, given: Mapping[str, Any], made: dict[str, Any]) -> None:
+        given = {n: {k: v[k] for k in v if k in PLAN_KEYS} if isinstance(v, dict) else v for n, v in given.items()}
+        several = len(self.op.names("output")) > 1
+        made["output"] = {**made.get("output", {}), **given} if several else next(iter(given.values()))
+
+    def by_name(self, written: Mapping[str, Any], bound: Mapping[str, str], *, strict: bool) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in written.items():
+            names = self.names(key, bound)
+            if strict and not names:
+                raise _Lacking
+            for name in names:
+                found[name] = self.value(value, self.op.by_name[name])
+        return found
+
+    def names(self, key: str, bound: Mapping[str, str]) -> tuple[str, ...]:
+        match = _ROLE.fullmatch(key)
+        if match is None:
+            raise OracleError(f"{key!r}: a class file names parameters by their role, as in <main>")
+        return (bound[match[1]],) if match[1] in bound else self.named(match[1])
+
+    def value(self, value: Any, parameter: Parameter) -> Any:
+        """Fill in what the declaration knows of a parameter: its points, its usual value, its words."""
+        if isinstance(value, dict):
+            return {key: self.value(inner, parameter) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.value(inner, parameter) for inner in value]
+        if value == "<points>":
+            return list(self.op.points.get(parameter.symbol, ()))
+        if value == "<words>":
+            return list(parameter.words)
+        if value == "<signs>":
+            return _signs(float(parameter.plain or 0))
+        return parameter.plain if value == "<plain>" else value

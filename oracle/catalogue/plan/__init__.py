@@ -1,0 +1,1 @@
+"""A row of a family becomes a planned call: attributes, variants, statuses."""

@@ -1,0 +1,162 @@
+"""What a call must answer, asked of ``oracle.validate``: families of a class know no operator's checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...model.authority import DEMANDED, DOCUMENT, SOURCE
+from ...model.call import TensorSpec
+from ...model.dtypes import DTYPES
+from ...model.errors import OracleError
+from ...model.platforms import CANN, NEWEST, PLATFORMS, platform
+from ...model.status import SUCCESS
+from ...operators import OPERATORS
+from ...operators.answers.api import COMPUTABLE, bound, decision, served, validate
+from ...operators.definition.operator import Operator
+from ..data.case import Case, TensorPlan
+from ..data.inputs import spec_of_plan
+
+ASKED = "validate"  # expect: the status that oracle.validate answers
+SOCS = tuple(PLATFORMS)
+_OK = SUCCESS.name
+_NO_DATA = ("string", "narrow")  # kinds of dtype that no case makes data of
+
+
+class Asker:
+    """Asks for the statuses of one operator's cases, and plans the cases by them.
+
+    Whether products differ follows from types, formats, ranks, emptiness, null pointers, attributes, and which shapes
+    are equal, not from the lengths: where all accepted a call, one is asked for all on the next of the same kind.
+    """
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self._agree: dict[Hashable, bool] = {}
+
+    def where_accepted(self, case: Case) -> Case | None:
+        """Return a case for the SoCs that accept it; None where none does, for the operator has no such call."""
+        given = arguments(case)
+        found = self.answers(case, given)
+        refusing = {key.partition("@")[0] for key, name in (found | self.later(found, given)).items() if name != _OK}
+        accepting = tuple(soc for soc in found if soc not in refusing)
+        if not accepting or self._undefined(given):
+            return None
+        if not self._served(case, given):
+            case = without_data(case)
+        return case if len(accepting) == len(found) else replace(case, soc=accepting)
+
+    def with_answers(self, case: Case) -> Case | None:
+        """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
+        given = arguments(case)
+        found = self.answers(case, given)
+        if SUCCESS.name in found.values() and self._undefined(given):
+            return None
+        most, _ = Counter(found.values()).most_common(1)[0]
+        expect = {"default": most, **{soc: name for soc, name in found.items() if name != most}}
+        expect |= self.later(found, given)
+        if SUCCESS.name not in expect.values() or not self._served(case, given):
+            case = without_data(case)
+        return case if expect == {"default": SUCCESS.name} else replace(case, expect=expect)
+
+    def refusal(self, case: Case) -> str:
+        """Return why all of a case's SoCs refuse it, "" where one accepts it."""
+        given, reason = arguments(case), ""
+        for soc in case.soc or SOCS:
+            status = validate(self.operator.name, soc=soc, **given)
+            if status.ok:
+                return ""
+            reason = reason or status.reason
+        return reason or "without a reason"
+
+    def answers(self, case: Case, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return the name of the status that each of a case's SoCs answers to its arguments."""
+        socs, kind = case.soc or SOCS, _kind(given)
+        if self._agree.get(kind, False):
+            return dict.fromkeys(socs, self._answer(socs[0], given))
+        found = {soc: self._answer(soc, given) for soc in socs}
+        if len(socs) == len(SOCS):
+            self._agree[kind] = set(found.values()) == {SUCCESS.name}  # what all refuse may hide what some would
+        return found
+
+    def _undefined(self, given: Mapping[str, Any]) -> bool:
+        """Whether a call that passes the checks does what no source tells."""
+        op = self.operator
+        return op.undefined is not None and not op.ends_early(given) and op.undefined(given) is not None
+
+    def later(self, found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+        """Return what other versions of CANN answer otherwise, by SoC@version."""
+        told = {
+            f"{soc}@{cann}": self._answer(soc, given, cann)
+            for cann in self.operator.changed
+            if CANN.index(cann) > CANN.index(NEWEST)
+            for soc in found
+        }
+        return {key: name for key, name in told.items() if name != found[key.partition("@")[0]]}
+
+    def _answer(self, soc: str, given: Mapping[str, Any], cann: str | None = None) -> str:
+        return validate(self.operator.name, soc=soc, cann=cann, **given).name
+
+    def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
+        """Whether the golden serves a case's types and attributes."""
+        kinds = [DTYPES[plan.dtype].kind for plan in case.inputs.values() if plan is not None]
+        if any(kind in _NO_DATA for kind in kinds):
+            return False
+        try:
+            served(self.operator, {**dict.fromkeys(self.operator.by_name), **given})
+        except OracleError:
+            return False
+        return all(plan is not None and plan.dtype in COMPUTABLE for plan in case.outputs.values())
+
+
+def arguments(case: Case) -> dict[str, Any]:
+    """Return what ``validate`` is given for a case."""
+    tensors = {**case.inputs, **case.outputs}
+    specs = {name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}
+    return {**specs, **case.attrs, **dict.fromkeys(case.null)}
+
+
+def _kind(given: Mapping[str, Any]) -> Hashable:
+    """A call, less its lengths."""
+    shapes = [value.shape for value in given.values() if isinstance(value, TensorSpec)]
+    return tuple(
+        (name, (value.dtype_name, value.format, value.rank, 0 in value.shape, shapes.index(value.shape)))
+        if isinstance(value, TensorSpec)
+        else (name, repr(value))
+        for name, value in given.items()
+    )
+
+
+def without_data(case: Case) -> Case:
+    """Return a case whose tensors are only described: it asks for the status and computes nothing."""
+    return replace(case, inputs=_specs(case.inputs), outputs=_specs(case.outputs))
+
+
+def _specs(plans: Mapping[str, TensorPlan | None]) -> dict[str, TensorPlan | None]:
+    return {name: plan and replace(plan, spec_only=True) for name, plan in plans.items()}
+
+
+# On whose authority a case stands: its family's, the check's that decides its status, or the source's where a call is
+# accepted that the document does not allow, or on a product that it does not name.
+
+
+def authority_of(case: Case, soc: str, cann: str = "") -> str:
+    """Return the authority of a case on a SoC, under a version of CANN."""
+    op = OPERATORS[case.op]
+    if case.expected(soc, cann) != SUCCESS.name:
+        deciding = decision(op.name, soc, cann, arguments(case))
+        if deciding is not None and deciding.status is not None and not deciding.status.ok:
+            return deciding.authority
+    if case.authority not in ("", DOCUMENT):
+        return case.authority
+    if platform(soc, cann).soc not in op.documented:
+        return SOURCE
+    demands = () if op.demands is None else op.demands(bound(op, arguments(case)), platform(soc, cann))
+    return SOURCE if any(check.status is not None for check in demands) else DOCUMENT
+
+
+def demanded(cases: Iterable[Case], soc: str, cann: str = "") -> Iterator[Case]:
+    """Yield the cases that the user's documents demand."""
+    return (case for case in cases if authority_of(case, soc, cann) in DEMANDED)

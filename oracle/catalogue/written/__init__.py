@@ -1,0 +1,1 @@
+"""A catalogue file as it is written: schema, words, shapes, layers."""

@@ -1,0 +1,199 @@
+"""YAML read strictly: every value keeps its line, and YAML 1.1's silent surprises are errors.
+
+The text is composed to nodes (with libyaml where PyYAML has it) and turned into plain Python here, so that ``1e-5``
+(a string in YAML 1.1), ``no`` (False), ``010`` (eight), ``1:30`` (ninety), duplicate keys, aliases and empty values
+are told with file and line instead of being believed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...model import limits
+from ...model.errors import OracleError
+
+Where = tuple[Any, ...]  # the keys and indices that lead to a value
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?\Z")
+# No run of digits may be divided between two repetitions: the time would grow by the square of its length.
+_EXPONENT = re.compile(r"[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.?[0-9_]*)[eE][-+]?[0-9]+\Z")
+_SPECIAL = {".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan")}
+_BARE_SPECIAL = re.compile(r"[-+]?(inf|infinity|nan)\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A YAML file as plain Python, with the line of every key and list item."""
+
+    path: str
+    data: Any
+    lines: Mapping[Where, int] = field(repr=False)
+
+    def where(self, *places: Where) -> str:
+        """Return ``file:line`` of the first place that was written in the file, or of its nearest parent."""
+        for place in places:
+            if place in self.lines:
+                return f"{self.path}:{self.lines[place]}"
+        place = places[-1] if places else ()
+        while place and place not in self.lines:
+            place = place[:-1]
+        return f"{self.path}:{self.lines.get(place, 1)}"
+
+    def error(self, message: str, *places: Where) -> OracleError:
+        """Return an OracleError that begins with ``file:line:``."""
+        return OracleError(f"{self.where(*places)}: {message}")
+
+
+def display(path: str | os.PathLike[str]) -> str:
+    """Return a path as people want to read it: relative to the current directory where it lies below."""
+    path = Path(path)
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def read(path: str | os.PathLike[str]) -> Document:
+    """Read one YAML document; OracleError with ``file:line`` for anything that is not plainly what it says."""
+    name = display(path)
+    return parsed(limits.read_bytes(path, limits.CATALOGUE_BYTES, name), name)
+
+
+def parsed(content: bytes, name: str) -> Document:
+    """Return what :func:`read` reads in a file's content."""
+    text = limits.decoded(content, name)
+    try:
+        _check_depth(name, text)
+        node = yaml.compose(text, Loader=_LOADER)
+        if node is None:
+            raise OracleError(f"{name}:1: the file is empty; a catalogue begins with 'aclnn_oracle: 1'")
+        reader = _Reader(name)
+        data = reader.value(node, ())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise OracleError(f"{name}:{line}: not YAML: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        raise OracleError(f"{name}:1: not YAML: {error}") from None
+    return Document(name, data, reader.lines)
+
+
+def _check_depth(name: str, text: str) -> None:
+    """Refuse deep nesting before libyaml's recursive composer meets it and takes the process down."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > limits.DEPTH:
+                mark: Any = event.start_mark
+                raise OracleError(f"{name}:{mark.line + 1}: nested more than {limits.DEPTH} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+class _Reader:
+    """Turns nodes into Python values and remembers lines."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines: dict[Where, int] = {}
+        self.seen: set[int] = set()
+
+    def error(self, node: Any, message: str) -> OracleError:
+        return OracleError(f"{self.name}:{node.start_mark.line + 1}: {message}")
+
+    def value(self, node: Any, place: Where) -> Any:
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        if id(node) in self.seen:
+            raise self.error(
+                node,
+                "this anchor is used again; aliases (*name) are not supported, write the value out or use variants",
+            )
+        self.seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, place)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.item(item, (*place, i)) for i, item in enumerate(node.value)]
+        return self.scalar(node)
+
+    def item(self, node: Any, place: Where) -> Any:
+        self.lines[place] = node.start_mark.line + 1
+        return self.value(node, place)
+
+    def mapping(self, node: Any, place: Where) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self.error(key_node, "a key must be a plain name")
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                raise self.error(key_node, "merge keys (<<) are not supported; use variants")
+            inner = (*place, key)
+            if key in result:
+                raise self.error(key_node, f"duplicate key {key!r}; the first is on line {self.lines[inner]}")
+            self.lines[inner] = key_node.start_mark.line + 1
+            result[key] = self.value(value_node, inner)
+        return result
+
+    def scalar(self, node: Any) -> Any:
+        text, kind = node.value, node.tag.rpartition(":")[2]
+        if node.style in ("'", '"', "|", ">"):  # quoted or block text
+            if kind != "str":
+                raise self.error(node, f"the tag {node.tag} is not supported")
+            return text
+        if kind == "str":
+            self.refuse_lookalike(node, text)
+            return text
+        if kind in ("int", "float") and len(text) > limits.DIGITS:
+            raise self.error(node, f"a number of {len(text)} characters; at most {limits.DIGITS} are read")
+        if kind == "int" and _INT.match(text):
+            return int(text)
+        if kind == "float" and _FLOAT.match(text):
+            return self.finite(node, text)
+        if kind == "float" and text.lower() in _SPECIAL:
+            return _SPECIAL[text.lower()]
+        if kind == "bool" and text in ("true", "false"):
+            return text == "true"
+        if kind == "null" and text == "null":
+            return None
+        raise self.error(node, _SURPRISE.get(kind, "{0!r} has an unsupported tag").format(text))
+
+    def finite(self, node: Any, text: str) -> float:
+        if math.isinf(value := float(text)):
+            raise self.error(node, f"{text} is too large for float64; write .inf if infinity is meant")
+        return value
+
+    def refuse_lookalike(self, node: Any, text: str) -> None:
+        if _EXPONENT.match(text):
+            raise self.error(
+                node, f"{text} is a string in YAML 1.1, not a number; write {_as_yaml_float(text)} (or quote it)"
+            )
+        if _BARE_SPECIAL.match(text):
+            negative = "-" if text.startswith("-") else ""
+            number = ".nan" if "nan" in text.lower() else f"{negative}.inf"
+            raise self.error(node, f"{text} is a string in YAML, not a number; write {number}")
+
+
+_SURPRISE = {
+    "int": "{0} is read by YAML 1.1 as an octal, hexadecimal, grouped or base-60 integer; write a plain decimal number",
+    "float": "{0} is not a plain decimal number; write it as 1.5 or 1.0e-5",
+    "bool": "{0} is a boolean in YAML 1.1; quote it, or write true or false",
+    "null": "an empty value; write null for a null pointer, or delete the key",
+    "timestamp": "{0} is a date in YAML; quote it",
+}
+
+
+def _as_yaml_float(text: str) -> str:
+    """Write 1e-5 as 1.0e-5, the way YAML 1.1 reads as a number."""
+    mantissa, _, exponent = text.replace("_", "").lower().partition("e")
+    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
+    return f"{mantissa}e{exponent if exponent[0] in '+-' else '+' + exponent}"

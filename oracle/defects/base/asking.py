@@ -1,0 +1,243 @@
+"""What an operator accepts, found out by asking its checks: ranks, dtypes, shapes of operands, values of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Call, TensorSpec
+from ...model.dtypes import FLOATS
+from ...model.errors import OracleError
+from ...model.platforms import DEFAULT_SOC, PLATFORMS, platform
+from ...operators import operator, validate
+from ...operators.definition.checks import Asked, Check
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import (
+    BROADCAST,
+    CLASS_INDEX,
+    MUTUAL,
+    ONE_VALUE,
+    PER_CLASS,
+    PER_SAMPLE,
+    REDUCTIONS,
+    SAME,
+    UNREAD,
+    Parameter,
+    Shape,
+)
+
+USUAL: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 5), (2, 5, 3, 4), (2, 5, 3, 4, 2), ())
+INDEX_TYPES = ("int64", "int32", "uint8")
+LARGEST_RANK = 9  # that catalogues visit
+NEWEST = "ascend950"
+
+
+def attributes(op: Operator, **given: Any) -> dict[str, Any]:
+    """Return the usual attributes of an operator, some given by name."""
+    return {p.name: given.get(p.name, p.plain) for p in op.parameters if p.kind == "attr"}
+
+
+def call_of(
+    op: Operator,
+    shape: Shape,
+    soc: str = NEWEST,
+    dtype: str = "float32",
+    *,
+    attrs: Mapping[str, Any] | None = None,
+    dtypes: Mapping[str, str] | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+) -> Call:
+    """Return a call without data. ``attrs``, ``dtypes``, ``shapes``: what is not the usual, by name."""
+    own, kinds = attributes(op, **(attrs or {})), dtypes or {}
+    outer = shapes or {}
+    specs = {}
+    for p in op.inputs():
+        kind = "int64" if p.role is CLASS_INDEX else dtype
+        specs[p.name] = TensorSpec(outer.get(p.name, op.shape_of(p.name, shape, own)), kinds.get(p.name, kind))
+    follows = {n: op.of(n).shape is None for n in op.outputs}
+    own_shapes = {n: shape if follows[n] else op.of(n).output_shape({**own, **specs}) for n in op.outputs}
+    outputs = {n: TensorSpec(outer.get(n, own_shapes[n]), kinds.get(n, dtype)) for n in op.outputs}
+    return Call(op.name, soc, specs, own, outputs)
+
+
+def checks_of(call: Call) -> Iterator[Check]:
+    """Yield every check of a call's validator, in order."""
+    found = operator(call.op)
+    specs = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
+    yield from found.checks(Asked(call.op, {**call.attrs, **specs}), platform(call.soc))
+
+
+@cache
+def usual_shape(op: Operator) -> Shape:
+    """Return a shape of the main operand that the operator accepts beside operands of their usual shapes."""
+    answers = [validate(call_of(op, shape)) for shape in USUAL]
+    found = next((shape for shape, answer in zip(USUAL, answers, strict=True) if answer.ok), None)
+    if found is None:
+        raise OracleError(
+            f"{op.name}: its checks refuse every usual call, so nothing can be asked of them; of shape {USUAL[0]} they "
+            f"say: {answers[0].reason}"
+        )
+    return found
+
+
+def usual(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> Call:
+    """Return a usual call without data."""
+    return call_of(op, usual_shape(op), soc, dtype, **more)
+
+
+def accepts(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
+    """Whether a call that is usual otherwise is accepted."""
+    return validate(usual(op, soc, dtype, **more)).ok
+
+
+def computes(op: Operator, soc: str = NEWEST, dtype: str = "float32", **more: Any) -> bool:
+    """Whether such a call is accepted, and sources tell what it computes."""
+    call = usual(op, soc, dtype, **more)
+    return validate(call).ok and _is_told(op, call)
+
+
+def _is_told(op: Operator, call: Call) -> bool:
+    known = {name: call.spec(name) for name in (*call.inputs, *call.outputs)}
+    return op.undefined is None or op.undefined({**call.attrs, **known}) is None
+
+
+@cache
+def ranks(op: Operator) -> tuple[int, ...]:
+    """Return the ranks of the main operand that are accepted, up to the largest that catalogues visit."""
+    return tuple(rank for rank in range(LARGEST_RANK + 1) if any(validate(c).ok for c in _of_rank(op, rank)))
+
+
+def _of_rank(op: Operator, rank: int) -> list[Call]:
+    shape = (2,) * rank
+    found = [call_of(op, shape)]
+    if rank == 1 and op.inputs(CLASS_INDEX):  # a single sample: its class may be a scalar
+        found.append(call_of(op, shape, shapes={p.name: () for p in op.inputs(CLASS_INDEX)}))
+    return found
+
+
+@cache
+def kinds(op: Operator) -> tuple[str, ...]:
+    """Return the float types of the main operand that are accepted and computed somewhere."""
+    return tuple(kind for kind in FLOATS if any(accepts(op, soc, kind) for soc in tuple(PLATFORMS)))
+
+
+@cache
+def socs_of(op: Operator, kind: str) -> tuple[str, ...]:
+    """Return the SoCs on which a main operand of a type is computed."""
+    return tuple(n for n, p in PLATFORMS.items() if kind != "bfloat16" or p.bfloat16)
+
+
+@cache
+def mixes(op: Operator, name: str) -> bool:
+    """Whether a tensor may have another float type than all others."""
+    return computes(op, dtypes={name: "float16"}) or computes(op, dtype="float16", dtypes={name: "float32"})
+
+
+def host_type(op: Operator, call: Call) -> str:
+    """The type that the host rounds to in a call without data."""
+    arrays = {n: np.empty(t.shape, t.dtype.numpy) for n in call.inputs if (t := call.spec(n)) and t.dtype}
+    return op.host_type({**arrays, **call.attrs}, platform(call.soc))
+
+
+def _accepted_types(op: Operator) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield every accepted choice of float types: those of the operands, the host's, the output's."""
+    names = [p.name for p in op.operands]
+    for types in product(FLOATS, repeat=len(names) + 1):
+        call = usual(op, dtypes=dict(zip((*names, op.output), types, strict=True)))
+        if validate(call).ok and _is_told(op, call):
+            yield types[:-1], host_type(op, call), types[-1]
+
+
+@cache
+def narrows(op: Operator) -> bool:
+    """Whether the output may have a type that does not hold the numbers of some operand's."""
+    return any(out != FLOATS[-1] and {out} != {*given} for given, _, out in _accepted_types(op))
+
+
+@cache
+def rounds_to_another(op: Operator) -> bool:
+    """Whether the host may round to another type than the output's."""
+    return any(host != out for _, host, out in _accepted_types(op))
+
+
+def where_accepted(op: Operator, calls: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the SoCs that accept one of some calls: all, where the one that is asked by default does."""
+    found = tuple(soc for soc in PLATFORMS if any(accepts(op, soc, **call) for call in calls))
+    return tuple(PLATFORMS) if DEFAULT_SOC in found else found
+
+
+@cache
+def mixing(op: Operator) -> tuple[str, ...]:
+    """Return the SoCs that accept inputs of two float types."""
+    outputs = ("float32", "float16")
+    return where_accepted(op, [{"dtypes": {p.name: "float16", op.output: o}} for p in op.operands for o in outputs])
+
+
+@cache
+def index_types(op: Operator) -> tuple[str, ...]:
+    """Return the integer types that class indices may have."""
+    names = [p.name for p in op.inputs(CLASS_INDEX)]
+    return tuple(k for k in INDEX_TYPES if names and accepts(op, dtypes=dict.fromkeys(names, k)))
+
+
+@cache
+def any_shape(op: Operator, name: str) -> bool:
+    """Whether a tensor that is not read may have another shape than usual."""
+    return op.by_name[name].role is UNREAD and accepts(op, shapes={name: (0,)})
+
+
+@cache
+def accepted_values(op: Operator, name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values of an attribute that are accepted."""
+    return tuple(v for v in values if accepts(op, attrs={name: v}))
+
+
+def takes_complex(op: Operator) -> bool:
+    """Whether the checks ask for a cast to the output, and take one from real numbers to complex ones."""
+    asked = any(check.name.endswith(f"casts to {op.output}") for check in checks_of(usual(op)))
+    return asked and accepts(op, dtypes={op.output: "complex64"})
+
+
+def broadcasting(op: Operator) -> tuple[Parameter, ...]:
+    """Return the operands, beside the main one, that may broadcast."""
+    return op.inputs(BROADCAST, MUTUAL)
+
+
+def rank_of(op: Operator, parameter: Parameter) -> int:
+    """How many axes an operand has in a usual call."""
+    return len(op.shape_of(parameter.name, usual_shape(op), attributes(op)))
+
+
+def is_vector(op: Operator, parameter: Parameter) -> bool:
+    """Whether an operand has one axis, or none, in a call whose main operand has several."""
+    return parameter.role in (PER_CLASS, ONE_VALUE, PER_SAMPLE, CLASS_INDEX) and rank_of(op, parameter) < 2
+
+
+def like_main(op: Operator) -> tuple[Parameter, ...]:
+    """Return the operands, beside the main one, that have or may have its shape."""
+    return tuple(p for p in op.inputs(SAME, BROADCAST, MUTUAL) if p.read)
+
+
+def has_rows(op: Operator) -> bool:
+    """Whether the output of a usual call has two axes."""
+    return len(usual(op).outputs[op.output].shape) > 1
+
+
+def reductions(op: Operator) -> tuple[str, ...]:
+    """Return the words of an operator's reductions by their numbers; that of the first where it has no attribute."""
+    return REDUCTIONS if op.attribute("reduction") is not None else REDUCTIONS[:1]
+
+
+@cache
+def may_be_odd(op: Operator) -> bool:
+    """Whether a main operand may have an odd number of elements."""
+    return any(validate(call_of(op, shape)).ok for shape in ((), (3,), (3, 5), (1, 3), (3, 3, 5, 7)))
+
+
+def output_shape(call: Call) -> Shape:
+    """Return the shape of a call's (first) output."""
+    return tuple(call.outputs[operator(call.op).output].shape)

@@ -1,0 +1,294 @@
+"""Right kernels: what a verdict must never flag.
+
+The freedoms of a right kernel: every order that the page declares; the mean's factor first, last, divided or in chained
+divisions; float64 instead of float32 internals; fused multiply-add; PyTorch's kernel; the orders of summation of a row;
+-0 for +0 where nothing is written. What only one operator has stands with its published defects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache, reduce
+from importlib.util import find_spec
+from operator import truediv
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.platforms import PLATFORMS, Platform, platform
+from ...numerics.evaluate.programs import simulate
+from ...numerics.exact.enclosures import round_constant
+from ...numerics.formula.expressions import Expression, operation, symbol, symbols_of, trace
+from ...numerics.formula.traversal import names_of, substitute, walk
+from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form, is_public, named
+from ...operators.definition.operator import Operator, float32
+from ...operators.definition.parameters import CLASS_INDEX, ONE_VALUE
+from . import elementwise, rows, samples
+from .base import Right
+from .kernels import plain
+from .pieces import Arguments, F, Kernel, gathered, public, row_sum, shaped
+from .summation import ORDERS, Sum, backwards, fused_sum, sequential, tree
+
+D = np.float64
+TILE = 128  # terms that a kernel adds one after the other: the official standard fails whole rows of them
+SOCS = ("ascend910b", "ascend950", "ascend910")  # infinities, another host, saturation: all that a verdict reads
+Found = Iterator[tuple[str, str, Kernel]]  # name, what, kernel
+
+
+def generated(op: Operator) -> Iterator[Right]:
+    """Yield the right kernels that follow from an operator's declaration, the plain one first."""
+    for name, what, kernel in _kernels(op):
+        yield Right(f"right/{name}" + (f" of {op.written}" if op.written else ""), op.name, what, kernel, op.written)
+
+
+def _kernels(op: Operator) -> Found:
+    yield "plain", "the plain float32 kernel, in an order that the page declares", plain(op)
+    if elementwise.fits(op):
+        yield from _elementwise(op)
+    if rows.fits(op):
+        yield from _rows(op)
+    if samples.fits(op):
+        yield from _samples(op)
+    if op.aten is not None and op.aten.call is not None and not op.aten.departs and find_spec("torch") is not None:
+        yield "torch", "PyTorch in float32", _torch(op)
+    for form in dict.fromkeys(platform(soc).kernel for soc in SOCS):
+        if not departs(op, form):
+            yield form, f"the public kernel {form}", public(op, form)
+
+
+@lru_cache
+def flushing(op: Operator) -> tuple[Right, ...]:
+    """Return the kernels of SoCs whose instructions flush subnormal numbers, doing so: right there alone."""
+    own = dict.fromkeys(p.kernel for p in PLATFORMS.values() if p.flushes)
+    return tuple(
+        Right(f"right/{form} flushing", op.name, f"the public kernel {form}, flushing", public(op, form, flushing=True))
+        for form in own
+    )
+
+
+def departs(op: Operator, kernel: str) -> bool:
+    """Whether a SoC's kernel computes something else, which is right there alone."""
+    forms = op.computes.forms or {} if isinstance(op.computes, Elementwise) else {}
+    form = named(forms, kernel)
+    return isinstance(form, Form) and form.departs
+
+
+# ---- elementwise -----------------------------------------------------------------------------------------------------
+
+
+def _elementwise(op: Operator) -> Found:
+    form = elementwise.own_order(op)
+    right = elementwise.traced(op, form)
+    yield "double", "float64 internals", _in_double(op, right)
+    own = elementwise.value_of(op, form)
+    for name, form in elementwise.orders(op).items():
+        if not is_public(name) and elementwise.value_of(op, form) is not own:
+            yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.traced(op, form))
+    if op.kept is not None:
+        for name, total in (("sequential", sequential), ("backwards", backwards)):
+            yield name, f"the terms summed {name} in tiles of {TILE}", _in_order(op, right, total)
+    if op.attribute("reduction") is not None and isinstance(op.computes, Elementwise):
+        first = Form(op.computes.formula if form is None else form.formula, mean="first")
+        yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
+        if _factor_last(op):
+            yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
+        yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))
+    if any(_has_sum_of_product(value) for _, value, _ in elementwise.roots(op)):
+        yield "fused", "a fused multiply-add wherever a product is added", _fused(op, right)
+
+
+def _in_order(op: Operator, formula: elementwise.Formula, total: Sum) -> Kernel:
+    """The terms of each element summed in an order tile by tile, and the tiles' sums as a tree."""
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        terms = np.broadcast_to(formula(elementwise.operands_of(op, a)), op.terms_shape(a))
+        kept = op.kept_shape(a)
+        last = sorted(range(terms.ndim), key=lambda axis: kept[axis] != terms.shape[axis])
+        rows = terms.transpose(last).reshape(math.prod(kept), -1)
+        tiles = [total(rows[:, start : start + TILE], -1) for start in range(0, rows.shape[1], TILE)]
+        return np.asarray(tree(np.concatenate(tiles, axis=-1), -1).reshape(op.output_shape(a)))
+
+    return kernel
+
+
+def _in_double(op: Operator, formula: elementwise.Formula) -> Kernel:
+    def kernel(a: Arguments, target: Platform) -> Array:
+        return gathered(op, formula(op.formula_operands(a), D), a)
+
+    return kernel
+
+
+def _dims(op: Operator) -> Callable[[Arguments, int], tuple[int, ...]]:
+    """What a mean is divided by, one after the other; all elements at once where they are not its count."""
+    return lambda a, n: tuple(a[op.main].shape) if a[op.main].size == n else (n,)
+
+
+def _divided(op: Operator, formula: elementwise.Formula, by: Callable[[Arguments, int], tuple[int, ...]]) -> Kernel:
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k = elementwise.operands_of(op, a)
+        dims = by(a, k[COUNT]) if COUNT in k else ()
+        if not _factor_last(op):
+            counts = {f"{COUNT}{axis}": F(dim) for axis, dim in enumerate(dims)}
+            return gathered(op, simulate(_chained(formula.graph(k), tuple(counts)), {**k, **counts}, F), a)
+        k.pop(COUNT, None)
+        result = formula(k)
+        for dim in dims:
+            result = result / F(dim)
+        return gathered(op, result, a)
+
+    return kernel
+
+
+def _factor_last(op: Operator) -> bool:
+    """Whether a right kernel may multiply by a mean's factor at the end: where the page leaves its place open, or an
+    order has it there."""
+    assert isinstance(op.computes, Elementwise)
+    if COUNT not in symbols_of(op.computes.formula):
+        return True
+    roots = [root for form in elementwise.orders(op).values() for _, _, root in elementwise.roots(op, form)]
+    return any(root.op in ("*", "/") and set(names_of(root.args[1])) == {COUNT} for root in roots)
+
+
+def _chained(root: Expression, counts: tuple[str, ...]) -> Expression:
+    """A graph that divides by several numbers, one after the other, wherever it divides by the count."""
+    found = [node for node in walk(root) if node.op == "/" and node.args[1] is symbol(COUNT)]
+    return substitute(root, {node: reduce(truediv, map(symbol, counts), node.args[0]) for node in found})
+
+
+def _has_sum_of_product(root: Expression) -> bool:
+    return any(node.op in ("+", "-") and any(a.op == "*" for a in node.args) for node in walk(root))
+
+
+def _fused(op: Operator, formula: elementwise.Formula) -> Kernel:
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k = elementwise.operands_of(op, a)
+        return gathered(op, fused(formula.graph(k), k), a)
+
+    return kernel
+
+
+def fused(root: Expression, operands: dict[str, Any], *, last: bool = False) -> Array:
+    """Run a graph in float32 with one rounding wherever a product is added or subtracted. ``last``: of two products,
+    the second is the one that is not rounded by itself."""
+    values: dict[int, Any] = {}
+    for node in walk(root):
+        args = [values[id(a)] for a in node.args]
+        if node.is_constant:
+            values[id(node)] = F(round_constant(node, "float32"))
+        elif node.op == "symbol":
+            values[id(node)] = np.asarray(operands[str(node.value)], F)
+        elif node.op in ("+", "-") and any(a.op == "*" for a in node.args):
+            values[id(node)] = _fused_sum(node, values, last=last)
+        else:
+            stand_ins = {f"a{k}": value for k, value in enumerate(args)}
+            alone = operation(node.op, *map(symbol, stand_ins))
+            values[id(node)] = simulate(alone, stand_ins, F)
+    return np.asarray(values[id(root)])
+
+
+def _fused_sum(node: Expression, values: dict[int, Any], *, last: bool) -> Any:
+    left, right = node.args
+    product, other = (right, left) if right.op == "*" and (last or left.op != "*") else (left, right)
+    exact = values[id(product.args[0])].astype(D) * values[id(product.args[1])]
+    added = values[id(other)].astype(D)
+    if node.op == "+":
+        return (exact + added).astype(F)
+    return (exact - added if product is left else added - exact).astype(F)
+
+
+# ---- along an axis ---------------------------------------------------------------------------------------------------
+
+
+def _rows(op: Operator) -> Found:
+    formula = rows.Formula(op)
+    for name, (what, total) in ORDERS.items():
+        yield name, what, rows.with_sum(op, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
+    for form, function in rows.declared(op).forms.items():
+        other = rows.Formula(op, value=trace(function))
+        for total in (sequential, tree):
+            kernel = rows.computing(op, other, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
+            name = total.__name__
+            yield f"{form}_{name}", f"the form {form} with a {name} sum", kernel
+    yield "fused", "a fused multiply-add in the result", rows.changing(op, _fused_rows(formula, fused_terms=False))
+    yield (
+        "fused_sum",
+        "fused multiply-add in the sum and the result",
+        rows.changing(op, _fused_rows(formula, fused_terms=True)),
+    )
+    yield "double", "float64 internals", _rows_in_double(op, formula)
+
+
+def _fused_rows(formula: rows.Formula, *, fused_terms: bool) -> Callable[[rows.Operands, int, Arguments], Array]:
+    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
+        p = formula.products(k)
+        if fused_terms and formula.terms.op == "*":
+            one, two = (np.broadcast_to(k[str(arg.value)], p.shape) for arg in formula.terms.args)
+            total = fused_sum(one, two, axis)
+        else:
+            total = row_sum(p, axis)
+        return fused(formula.value, {**k, rows.TOTAL: total}, last=not fused_terms)
+
+    return compute
+
+
+def _rows_in_double(op: Operator, formula: rows.Formula) -> Kernel:
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k = {p.symbol: np.atleast_1d(a[p.name].astype(D)) for p in op.operands}
+        total = formula.products(k, D).sum(axis=rows.axis_of(op, a), keepdims=True)
+        return shaped(formula(k, total, D), a[op.main])
+
+    return kernel
+
+
+# ---- losses over class indices ---------------------------------------------------------------------------------------
+
+
+def _samples(op: Operator) -> Found:
+    right = samples.Formula(op)
+    yield "double", "float64 internals", samples.changing(op, lambda k, a: right(k, D))
+    yield "negative_zero", "-0 where nothing is written", samples.changing(op, _negative_zero)
+    for name, function in samples.declared(op).forms.items():
+        formula = samples.Formula(op, trace(function))
+        yield name, f"the order {name}", samples.changing(op, lambda k, a: None, formula)
+
+
+def _negative_zero(k: samples.Samples, a: Arguments) -> None:
+    k.out[...] = -0.0
+
+
+# ---- PyTorch ---------------------------------------------------------------------------------------------------------
+
+
+def _torch(op: Operator) -> Kernel:
+    """PyTorch's float32 operator on widened, contiguous copies, and numbers as the host rounds them."""
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        import torch
+
+        from ...backends.torch import called
+
+        assert op.aten is not None
+        assert op.aten.call is not None
+        if torch.get_num_threads() > 1:
+            torch.set_num_threads(1)  # the score has its own processes
+        given: dict[str, Any] = dict(a)
+        attributes = dict(a)
+        for p in op.parameters:
+            if p.role == "number" and attributes.get(p.name) is not None:
+                attributes[p.name] = float32(attributes[p.name])  # as the host hands it on: 1e39 is infinite
+        for p in op.inputs():
+            value = a.get(p.name)
+            if value is not None:
+                kept = np.int64 if p.role is CLASS_INDEX else F
+                tensor = torch.from_numpy(np.array(value.astype(kept), order="C", copy=True))
+                given[p.name] = tensor.reshape(()) if p.role is ONE_VALUE else tensor
+        if op.inputs(CLASS_INDEX) and a[op.main].ndim == 1:  # a single sample has one class, and one gradient
+            for p in op.inputs():
+                if p.role is CLASS_INDEX or p in samples.per_sample(op):
+                    given[p.name] = given[p.name].reshape(-1)[:1].reshape(())
+        result = called(op.aten.call, op, given, attributes)[op.outputs.index(op.output)]
+        return np.asarray(result.numpy()).reshape(op.output_shape(a))
+
+    return kernel

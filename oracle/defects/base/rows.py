@@ -1,0 +1,150 @@
+"""Operators along an axis as kernels: terms that are summed over each row, and a formula of the operands and the sum.
+
+The evaluation of such an operator declares ``terms`` and ``formula``: plain functions of the operands by symbol, the
+second also of ``total``, the sum of the terms over the row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.platforms import Platform
+from ...numerics.evaluate.programs import simulate
+from ...numerics.formula.expressions import Expression, symbol, trace
+from ...numerics.formula.expressions import Formula as Function
+from ...numerics.formula.traversal import substitute
+from ...operators.definition.operator import Operator
+from .pieces import Arguments, F, Kernel, Where, row_sum, shaped, single, spread
+
+TOTAL, TERMS = "total", "terms"
+Operands = dict[str, Array]
+Total = Callable[[Array, int, Arguments], Array]  # (terms, axis, arguments) -> their sums, the axis kept
+
+
+class RowEvaluation(Protocol):
+    """What an evaluation along an axis says of its formula; ``forms``: the orders of public kernels, by name."""
+
+    terms: Function
+    formula: Function
+    forms: Mapping[str, Function]
+
+
+def fits(op: Operator) -> bool:
+    """Whether an operator works along an axis, and says which terms it sums."""
+    return op.attribute("axis") is not None and hasattr(op.computes, "terms") and hasattr(op.computes, "formula")
+
+
+def declared(op: Operator) -> RowEvaluation:
+    """Return what an operator that :func:`fits` computes."""
+    return cast(RowEvaluation, op.computes)
+
+
+def axis_name(op: Operator) -> str:
+    """Return the name of the attribute that is the axis."""
+    found = op.attribute("axis")
+    assert found is not None
+    return found.name
+
+
+def axis_of(op: Operator, a: Arguments) -> int:
+    """Return the axis, counted from the front."""
+    return int(a[axis_name(op)] % max(1, a[op.main].ndim))
+
+
+def operands_of(op: Operator, a: Arguments) -> Operands:
+    """Return the operands in float32 by symbol; a tensor of rank 0 is a row of one."""
+    return {p.symbol: np.atleast_1d(single(a[p.name])) for p in op.operands}
+
+
+class Formula:
+    """The graphs of terms and formula, run in float32. ``around``: the formula with the terms as an operand."""
+
+    def __init__(self, op: Operator, *, terms: Expression | None = None, value: Expression | None = None) -> None:
+        self.terms = trace(declared(op).terms) if terms is None else terms
+        self.value = trace(declared(op).formula) if value is None else value
+        self.around = substitute(self.value, {self.terms: symbol(TERMS)})
+
+    def products(self, k: Operands, kind: Any = F) -> Array:
+        """Return the terms, in the operands' common shape."""
+        return spread(simulate(self.terms, k, kind), np.broadcast_shapes(*(v.shape for v in k.values())))
+
+    def __call__(self, k: Operands, total: Array, kind: Any = F, *, terms: Array | None = None) -> Array:
+        """Compute the formula beside sums, and terms where they are not those of the operands."""
+        given = {**k, TERMS: self.products(k, kind) if terms is None else terms, TOTAL: total}
+        return simulate(self.around, given, kind)
+
+
+def changing(op: Operator, change: Callable[[Operands, int, Arguments], Any], formula: Formula | None = None) -> Kernel:
+    """Return a kernel whose result ``change(operands, axis, arguments)`` is, or the formula of what it changed."""
+    made = formula or Formula(op)
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k, axis = operands_of(op, a), axis_of(op, a)
+        result = change(k, axis, a)
+        if result is None:
+            p = made.products(k)
+            result = made(k, row_sum(p, axis), terms=p)
+        return shaped(np.broadcast_to(result, np.atleast_1d(a[op.main]).shape), a[op.main])
+
+    return kernel
+
+
+def plain(op: Operator) -> Kernel:
+    """Terms, pairwise sums, formula."""
+    return computing(op, Formula(op))
+
+
+def computing(op: Operator, formula: Formula, total: Total | None = None) -> Kernel:
+    """Return the kernel of a formula, with another sum if one is given."""
+
+    def compute(k: Operands, axis: int, a: Arguments) -> Array:
+        p = formula.products(k)
+        return formula(k, row_sum(p, axis) if total is None else total(p, axis, a), terms=p)
+
+    return changing(op, compute, formula)
+
+
+def with_sum(op: Operator, total: Total) -> Kernel:
+    """Return the right formula with another sum."""
+    return computing(op, Formula(op), total)
+
+
+def over_axis(op: Operator, choose: Callable[[int, int], int]) -> Kernel:
+    """Return the right formula over another axis: ``choose(axis as given, rank)``."""
+    name, formula = axis_name(op), Formula(op)
+
+    def compute(k: Operands, axis: int, a: Arguments) -> Array:
+        p = formula.products(k)
+        return formula(k, row_sum(p, choose(int(a[name]), p.ndim)), terms=p)
+
+    return changing(op, compute)
+
+
+Lines = Callable[[Operands, int, int], Array]  # operands (lines, terms) and two sizes -> the result
+
+
+def by_lines(op: Operator, change: Lines, holds: Callable[[Arguments], bool], one: int, two: int) -> Kernel:
+    """Return a kernel that takes another way over the lines of the last axis where ``holds`` says so."""
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        k = {s: np.ascontiguousarray(v).reshape(-1, v.shape[-1]) for s, v in operands_of(op, a).items()}
+        return shaped(change(k, one, two), a[op.main])
+
+    return Where(plain(op), holds, wrong)
+
+
+def columns_behind(op: Operator, a: Arguments) -> int:
+    """How many elements lie behind one of the axis."""
+    shape = a[op.main].shape
+    return math.prod(shape[axis_of(op, a) + 1 :])
+
+
+def is_last(op: Operator, a: Arguments) -> bool:
+    """Whether the axis is the last one of several."""
+    rank = a[op.main].ndim
+    return bool(rank > 1) and axis_of(op, a) == rank - 1

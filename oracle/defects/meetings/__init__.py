@@ -1,0 +1,1 @@
+"""Wrong kernels that fail where conditions meet."""

@@ -1,0 +1,317 @@
+"""What calls of an operator differ in: conditions that a kernel may choose its way by.
+
+A condition is a value of one factor: the rank and size of the main operand, the form in memory of each operand, a
+dtype, an attribute, a class of the shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...model import axis_classes, layout_classes, shape_classes
+from ...model.call import Array, Call, strides_of
+from ...model.dtypes import dtype_of
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import ONE_VALUE, REDUCTIONS, UNREAD, Parameter
+from ..base import rows, samples
+from ..base.asking import accepted_values, any_shape, broadcasting, index_types, is_vector, kinds, mixes, ranks
+from ..one_change.numbers import signs, vanishes
+
+Label = Callable[[Call], str]
+Factor = tuple[str, Label, tuple[str, ...]]  # its name, the value of a call, the values that are mutated
+Condition = tuple[str, str]  # a factor and one of its values
+
+SIZES = ("up to 2048", "2049 to 65536", "above 65536")
+LENGTHS = ("up to 64", "65 to 1024", "above 1024")
+ORDER = ("in order", "not contiguous")
+MIDDLE = "along all but a middle axis"
+ALONG = ("along the last axis", "along all but the last", "along all but the first", MIDDLE)
+FORMS = (*ORDER, "expanded", "of one element", *ALONG)
+ABSENT, SAME, OTHER = "absent", "same", "other"
+MIXED = (SAME, OTHER)
+TYPE = "'s dtype"
+OUTPUT_TYPE = f"the output{TYPE}"
+BEGINS, FOLLOWS = "'s place", "'s strides"  # of a tensor: the offset in its storage, and the class of its strides
+
+
+def _among(bounds: tuple[int, ...], names: tuple[str, ...]) -> Callable[[int], str]:
+    return lambda n: names[sum(n > bound for bound in bounds)]
+
+
+_size = _among((2048, 65536), SIZES)
+_length = _among((64, 1024), LENGTHS)
+
+
+def _layout(array: Array) -> str:
+    if array.size > 1 and any(s == 0 for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        return "expanded"
+    return "in order" if array.flags.c_contiguous else "not contiguous"
+
+
+def _form(name: str) -> Label:
+    """How an operand lies in memory, or along which of the output's axes it has elements."""
+
+    def label(call: Call) -> str:
+        array, whole = call.inputs[name], output_of(call)
+        if array is None:
+            return ABSENT
+        if array.shape == whole.shape:
+            return _layout(array)
+        shape = (1,) * (whole.ndim - array.ndim) + array.shape
+        lost = {axis for axis, n in enumerate(whole.shape) if shape[axis] < n}
+        along = {axis for axis, n in enumerate(shape) if n > 1}
+        last = whole.ndim - 1
+        if not along:
+            return "of one element"
+        if along == {last}:
+            return ALONG[0]
+        if lost == {last}:
+            return ALONG[1]
+        return ALONG[2] if lost == {0} else MIDDLE if len(lost) == 1 else "otherwise"
+
+    return label
+
+
+def _layout_of(name: str) -> Label:
+    return lambda call: ABSENT if call.inputs[name] is None else _layout(np.asarray(call.inputs[name]))
+
+
+def output_of(call: Call) -> Array:
+    """The (first) output."""
+    return np.asarray(next(iter(call.outputs.values())))
+
+
+def _dtype(array: Any) -> str:
+    return dtype_of(array.dtype).name
+
+
+def type_of(name: str) -> str:
+    """Return what the factor of a tensor's dtype is called."""
+    return f"{name}{TYPE}"
+
+
+def _other(name: str, main: str) -> Label:
+    """Whether an operand has another dtype than the main one."""
+
+    def label(call: Call) -> str:
+        array = call.inputs[name]
+        return SAME if array is None or array.dtype == call.inputs[main].dtype else OTHER
+
+    return label
+
+
+def factors_of(op: Operator) -> list[Factor]:
+    """Return the factors of an operator."""
+    return [*_general(op), *_attributes(op), *_operands(op)]
+
+
+def _general(op: Operator) -> Iterator[Factor]:
+    """The dtype; rank with size, or samples and classes; the output's layout, and its dtype."""
+    main = op.main
+    yield "dtype", lambda call: _dtype(call.inputs[main]), kinds(op)
+    if samples.fits(op):
+        alone = ("no axis of",) if 1 in ranks(op) else ()
+        yield "samples", lambda call: _samples(op, call), (*alone, *LENGTHS)
+        yield "classes", lambda call: _length(_classes(op, call)), LENGTHS
+    else:
+        first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
+        shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
+        yield "shape", lambda call: f"rank {output_of(call).ndim} {_size(output_of(call).size)}", shapes
+    yield "the output", lambda call: _layout(output_of(call)), ORDER
+    if mixes(op, op.output):
+        yield OUTPUT_TYPE, lambda call: SAME if output_of(call).dtype == call.inputs[main].dtype else OTHER, MIXED
+
+
+def _samples(op: Operator, call: Call) -> str:
+    array, classes = call.inputs[op.main], _classes(op, call)
+    return "no axis of" if array.ndim == 1 else _length(array.size // classes if classes else 0)
+
+
+def _classes(op: Operator, call: Call) -> int:
+    arguments = {**call.inputs, **call.attrs}
+    return int(arguments[op.main].shape[samples.class_axis(op, arguments)])
+
+
+def _attributes(op: Operator) -> Iterator[Factor]:
+    for p in (p for p in op.parameters if p.kind == "attr"):
+        if p.role == "axis":
+            places = product(("last", "first", "middle"), ("positive", "negative"))
+            yield p.name, _axis(op, p.name), tuple(f"{place} axis, {sign} {p.name}" for place, sign in places)
+            yield "reduced length", _reduced(op, p.name), LENGTHS
+        elif p.role == "reduction":
+            yield "reduction", _word(p), REDUCTIONS
+        elif p.role == "ignore index":
+            outside = "outside the classes, and occurs"
+            yield p.name, _ignored(op, p.name), ("a class that occurs", outside, "outside the classes")
+        elif p.role == "number":
+            kept = [w for w, v in signs(p).items() if accepted_values(op, p.name, (v,)) and not vanishes(op, p, v)]
+            if len(kept) > 1:
+                yield p.name, _sign(p.name), tuple(kept)
+        elif p.role == "flag" and len(accepted_values(op, p.name, (True, False))) > 1:
+            yield p.name, _truth(p.name), ("true", "false")
+        elif p.role == "choice":
+            yield p.name, _word(p), p.words
+
+
+def _axis(op: Operator, name: str) -> Label:
+    def label(call: Call) -> str:
+        rank, given = call.inputs[op.main].ndim, call.attrs[name]
+        where = axis_classes.place(call.inputs[op.main].shape, given % max(rank, 1))
+        return f"{where} axis, {'negative' if given < 0 else 'positive'} {name}"
+
+    return label
+
+
+def _reduced(op: Operator, name: str) -> Label:
+    def label(call: Call) -> str:
+        array = call.inputs[op.main]
+        return _length(array.shape[call.attrs[name]] if array.ndim else 1)
+
+    return label
+
+
+def _word(p: Parameter) -> Label:
+    """The word of a choice, or behind a number; some hosts accept numbers that have none."""
+
+    def label(call: Call) -> str:
+        given = call.attrs[p.name]
+        if isinstance(given, str):
+            return given
+        return p.words[given] if 0 <= given < len(p.words) else "otherwise"
+
+    return label
+
+
+def _truth(name: str) -> Label:
+    return lambda call: "true" if call.attrs[name] else "false"
+
+
+def _sign(name: str) -> Label:
+    def label(call: Call) -> str:
+        given = call.attrs[name]
+        return ABSENT if given is None else "zero" if given == 0 else "negative" if given < 0 else "positive"
+
+    return label
+
+
+def _ignored(op: Operator, name: str) -> Label:
+    index = samples.index_of(op).name
+
+    def label(call: Call) -> str:
+        given, ignore = call.inputs[index], call.attrs[name]
+        if 0 <= ignore < _classes(op, call):
+            return "a class that occurs" if (given == ignore).any() else "a class"
+        return "outside the classes, and occurs" if (given == ignore).any() else "outside the classes"
+
+    return label
+
+
+def _operands(op: Operator) -> Iterator[Factor]:
+    """How each input lies in memory or broadcasts, and whether it has another dtype than the main one."""
+    spread = broadcasting(op)
+    for p in op.inputs():
+        absent = (ABSENT,) if p.optional else ()
+        if p.role is ONE_VALUE:
+            continue
+        if p in spread:
+            yield p.name, _form(p.name), (*FORMS, *absent)
+        elif p.role is UNREAD:
+            if any_shape(op, p.name):
+                yield p.name, _unread(op, p.name), ("in place", "empty")
+        else:
+            known = (*ORDER, "expanded") if not (spread or samples.fits(op)) else ORDER
+            yield p.name, _layout_of(p.name), (*known, *absent)
+        if p.name != op.main and p in op.operands and mixes(op, p.name):
+            yield type_of(p.name), _other(p.name, op.main), MIXED
+    if samples.fits(op):
+        index = samples.index_of(op).name
+        yield f"{index}'s type", _index_type(index), index_types(op)
+
+
+def _index_type(name: str) -> Label:
+    return lambda call: str(call.inputs[name].dtype)
+
+
+def _unread(op: Operator, name: str) -> Label:
+    def label(call: Call) -> str:
+        array = call.inputs[name]
+        return "empty" if not array.size else "in place" if array.shape == call.inputs[op.main].shape else "otherwise"
+
+    return label
+
+
+def class_factors(op: Operator) -> list[Factor]:
+    """Return the classes of shapes, and of an axis along which terms are summed, as factors. None where the class
+    numbers of a loss do not lie along the last of two axes."""
+    if samples.fits(op) and max(ranks(op)) > 2:
+        return []
+    known = [word for word in shape_classes.RANKS if int(word) in ranks(op)]
+    kinds_of = {**shape_classes.FACTORS, "rank": tuple(known if len(known) > 1 else ())}
+    found = [(name, _class(op.main, place), words) for place, (name, words) in enumerate(kinds_of.items())]
+    if rows.fits(op):
+        name = rows.axis_name(op)
+        found += [
+            (k, _axis_class(op.main, name, i), words) for i, (k, words) in enumerate(axis_classes.FACTORS.items())
+        ]
+    return [factor for factor in found if factor[2]]
+
+
+def is_class(condition: Sequence[str]) -> bool:
+    """Whether a condition is a class of shapes or of the reduced axis."""
+    return condition[0] in shape_classes.FACTORS or condition[0] in axis_classes.FACTORS
+
+
+def is_layout(condition: Sequence[str]) -> bool:
+    """Whether a condition is a class of a tensor's layout."""
+    return condition[0].endswith((BEGINS, FOLLOWS))
+
+
+def _class(main: str, place: int) -> Label:
+    def label(call: Call) -> str:
+        shape = call.inputs[main].shape
+        return shape_classes.classes(shape)[place] if len(shape) > 1 else shape_classes.OTHER
+
+    return label
+
+
+def _axis_class(main: str, axis: str, place: int) -> Label:
+    def label(call: Call) -> str:
+        shape = call.inputs[main].shape
+        return axis_classes.classes(shape, call.attrs[axis] % len(shape))[place] if shape else shape_classes.OTHER
+
+    return label
+
+
+def layout_factors(op: Operator) -> list[Factor]:
+    """Return what the layouts of tensors can meet: dtype and attributes, then where each tensor begins in its storage
+    and how its elements follow each other."""
+    attributes = {p.name for p in op.parameters if p.kind == "attr"}
+    found = [factor for factor in factors_of(op) if factor[0] == "dtype" or factor[0] in attributes]
+    vectors = {p.name for p in op.inputs() if is_vector(op, p)}
+    for name in (*(p.name for p in op.inputs() if p.read), op.output):
+        found.append((f"{name}{BEGINS}", _begins(name), layout_classes.OFFSETS))
+        if op.by_name[name].role is not ONE_VALUE:
+            known = layout_classes.OF_VECTORS if name in vectors else layout_classes.STRIDES
+            words = layout_classes.OF_OUTPUTS if name == op.output else known
+            found.append((f"{name}{FOLLOWS}", _follows(name), words))
+    return found
+
+
+def _begins(name: str) -> Label:
+    def label(call: Call) -> str:
+        spec = call.spec(name)
+        return ABSENT if spec is None else layout_classes.offset_class(spec.offset)
+
+    return label
+
+
+def _follows(name: str) -> Label:
+    def label(call: Call) -> str:
+        array = call.inputs[name] if name in call.inputs else call.outputs[name]
+        return ABSENT if array is None else layout_classes.stride_class(array.shape, strides_of(array))
+
+    return label

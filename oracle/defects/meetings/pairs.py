@@ -1,0 +1,245 @@
+"""Kernels that are wrong where two conditions meet: a layout and a rank, a broadcast and a size, a dtype and an axis.
+
+For every two conditions (:mod:`.factors`) of different factors that a call can meet there is one kernel that is right
+but where both hold. A catalogue must visit every pair (``cover: pairs``), with data on which a sign shows. Where three
+meet, or classes of shapes do, there are too many for a registry; a sample of them, drawn anew with every seed, is a
+blind test.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import combinations, product
+from typing import Any
+
+from ...model import axis_classes, layout_classes, shape_classes
+from ...model.call import Call
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import PER_SAMPLE, REDUCTIONS, Parameter
+from ..base import rows, samples
+from ..base.asking import accepts, broadcasting, computes, kinds, mixes, socs_of, usual_shape
+from ..base.base import EVERY_SOC, Defect
+from ..base.device import Device
+from ..base.kernels import plain
+from ..one_change.numbers import signs, silent
+from . import small_shapes
+from .factors import (
+    ABSENT,
+    ALONG,
+    FOLLOWS,
+    FORMS,
+    LENGTHS,
+    MIDDLE,
+    MIXED,
+    ORDER,
+    OTHER,
+    OUTPUT_TYPE,
+    TYPE,
+    Condition,
+    Factor,
+    class_factors,
+    factors_of,
+    is_layout,
+    layout_factors,
+    output_of,
+    type_of,
+)
+
+SAMPLE = 750  # kernels per operator
+ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a case of them takes long
+
+
+# ---- what cannot meet ------------------------------------------------------------------------------------------------
+
+
+def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
+    """Two conditions (a factor and how its value begins), and why no call meets both and has a sign to lose."""
+    for p in broadcasting(op):
+        yield ("shape", "rank 2"), (p.name, MIDDLE), "two axes have none in the middle"
+        yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
+        if p.optional:
+            yield (p.name, ABSENT), (type_of(p.name), OTHER), "what is absent has no dtype"
+    if op.attribute("axis") is not None:
+        yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
+    if not samples.fits(op):
+        return
+    alone = ("samples", "no axis of")
+    for p in op.inputs(PER_SAMPLE):
+        for word in REDUCTIONS[1:]:
+            yield ("reduction", word), (p.name, ORDER[1]), "one element is in order"
+            for strides in layout_classes.OF_VECTORS[1:]:
+                yield ("reduction", word), (f"{p.name}{FOLLOWS}", strides), "one element is in order"
+        yield alone, (p.name, ORDER[1]), "one element is in order"
+    yield alone, (samples.index_of(op).name, ORDER[1]), "one element is in order"
+    ignored = op.attribute("ignore index")
+    if ignored is not None:
+        for word in ("a class that occurs", "outside the classes, and"):
+            one_class = f"{samples.index_of(op).name}{FOLLOWS}", layout_classes.EVERYWHERE
+            yield one_class, (ignored.name, word), "every sample is ignored: all is zero"
+        yield alone, (ignored.name, "a class that occurs"), "the only sample is ignored: all is zero"
+        yield alone, (ignored.name, "outside the classes, and"), "the only sample is ignored"
+
+
+@cache
+def _settled(op: Operator, one: Condition, two: Condition) -> str:
+    """The same of two attributes: their values may be refused together, or leave nothing of the formula."""
+    known = {p.name: _values_of(p) for p in op.parameters if p.kind == "attr" and p.role in ("number", "flag")}
+    if one[0] not in known or two[0] not in known:
+        return ""
+    chosen = {name: known[name][value] for name, value in (one, two)}
+    if not accepts(op, attrs=chosen):
+        return "the checks refuse the two together"
+    return "the result is 0 everywhere" if silent(op, chosen) else ""
+
+
+@cache
+def _types(op: Operator) -> tuple[dict[str, str], ...]:
+    """What the factors of dtype are in every call that the operator computes."""
+    tensors = {**{type_of(p.name): p.name for p in op.operands if p.name != op.main}, OUTPUT_TYPE: op.output}
+    mixing = {factor: name for factor, name in tensors.items() if mixes(op, name)}
+    found = []
+    for kind, *own in product(kinds(op), *(kinds(op) for _ in mixing)):
+        if computes(op, dtype=kind, dtypes=dict(zip(mixing.values(), own, strict=True))):
+            same = (MIXED[own_kind != kind] for own_kind in own)
+            found.append({"dtype": kind, **dict(zip(mixing, same, strict=True))})
+    return tuple(found)
+
+
+def _of_types(op: Operator, *conditions: Condition) -> str:
+    """Say so where no call meets two conditions of dtype."""
+    types = _types(op)
+    if any(factor not in types[0] for factor, _ in conditions):
+        return ""
+    met = any(all(each[factor] == value for factor, value in conditions) for each in types)
+    return "" if met else "no call has these types"
+
+
+def _values_of(p: Parameter) -> dict[str, Any]:
+    return {"true": True, "false": False} if p.role == "flag" else signs(p)
+
+
+def impossible(op: Operator, one: Condition, two: Condition) -> str:
+    """Say why no call meets two conditions at once and has a sign to lose; "" where one can."""
+    settled = _settled(op, *sorted((one, two))) or _of_types(op, one, two)
+    if settled:
+        return settled
+    for (factor, value), (other, word), why in _never(op):
+        for (name, its), (second, seconds) in ((one, two), (two, one)):
+            if (name, second) == (factor, other) and its.startswith(value) and seconds.startswith(word):
+                return why
+    return ""
+
+
+SAID_BY = ("shape", "samples", "classes", "reduced length")  # factors that say of the shape what its classes say
+
+
+def _no_such_class(op: Operator, met: Sequence[Condition]) -> bool:
+    """Whether some of the conditions are classes of shapes, or of the reduced axis, that no call has beside the others,
+    or that are not asked for beside them: what is said of a shape in one way is not said in another."""
+    kinds_of = {factor for factor, _ in met}
+    said = [bool(kinds_of.intersection(kinds)) for kinds in (shape_classes.FACTORS, axis_classes.FACTORS, SAID_BY)]
+    return sum(said) > 1 or (any(said[:2]) and not small_shapes.meet(op, met))
+
+
+def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition]]:
+    """Three conditions that no call meets though every two of them can."""
+    ignored = op.attribute("ignore index")
+    if ignored is not None and samples.fits(op):  # what a byte holds is one of so many classes
+        outside = ignored.name, "outside the classes, and occurs"
+        for many in (("classes", LENGTHS[-1]), *(("last axis", name) for name in ("above 1024", "above 8192"))):
+            yield many, outside, (f"{samples.index_of(op).name}'s type", "uint8")
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+
+class _Call:
+    """The values that a call has of every factor, found once for all kernels of an operator."""
+
+    def __init__(self, factors: Sequence[Factor]) -> None:
+        self.factors = factors
+        self._call: Call | None = None
+        self._values: dict[str, str] = {}
+
+    def values(self, call: Call) -> dict[str, str]:
+        if call is not self._call:
+            self._call, self._values = call, {name: label(call) for name, label, _ in self.factors}
+        return self._values
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield one kernel for every two conditions that can meet."""
+    factors = factors_of(op)
+    known = _Call([*factors, (ELEMENTS, lambda call: MILLION if output_of(call).size >= 10**6 else "fewer", ())])
+    for met in meeting(op, factors, 2):
+        yield _mutant(op, known, "pair", met)
+    for name, _, values in factors:
+        if ORDER[1] in values:
+            yield _mutant(op, known, "pair", ((name, ORDER[1]), (ELEMENTS, MILLION)))
+
+
+def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
+    """Return kernels that are wrong where three conditions meet: ``SAMPLE`` of them, drawn by a seed, or all."""
+    shapes, layouts = [*factors_of(op), *class_factors(op)], layout_factors(op)
+    known = _Call(list({factor[0]: factor for factor in (*shapes, *layouts)}.values()))
+    threes = [*meeting(op, shapes, 3), *(met for met in meeting(op, layouts, 3) if any(map(is_layout, met)))]
+    drawn = random.Random(f"{seed}/{op.slug}").sample(threes, min(SAMPLE, len(threes)))
+    return tuple(_mutant(op, known, "three", met) for met in drawn)
+
+
+def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:
+    """Yield so many conditions of different factors at a time, of which every two can meet."""
+    conditions = [[(name, value) for value in values] for name, _, values in factors]
+    apart = {
+        frozenset((one, two))
+        for these, those in combinations(conditions, 2)
+        for one, two in product(these, those)
+        if impossible(op, one, two) or _no_such_class(op, (one, two))
+    }
+    never = {frozenset(three) for three in _never_three(op)}
+    for chosen in combinations(conditions, count):
+        for met in product(*chosen):
+            apart_two = any(frozenset(two) in apart for two in combinations(met, 2))
+            if apart_two or _no_such_class(op, met):
+                continue
+            if not any(frozenset(three) in never for three in combinations(met, 3)):
+                yield met
+
+
+def _mutant(op: Operator, known: _Call, group: str, met: Sequence[Condition]) -> Defect:
+    def all_hold(call: Call) -> bool:
+        values = known.values(call)
+        return all(values[name] == value for name, value in met)
+
+    what = " with ".join(map(" ".join, met))
+    return Defect(
+        f"{group}/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
+        Device("pair", plain(op), negates=all_hold), f"a case of {what}",
+        socs=_socs(op, met),
+    )  # fmt: skip
+
+
+def _socs(op: Operator, met: Sequence[Condition]) -> tuple[str, ...]:
+    """The SoCs on which conditions can meet, as far as each of them tells."""
+    each = [_socs_of(op, condition) for condition in met]
+    return tuple(soc for soc in EVERY_SOC if all(soc in those for those in each))
+
+
+@cache
+def _socs_of(op: Operator, condition: Condition) -> tuple[str, ...]:
+    """The SoCs that accept one condition: a dtype, another dtype than the main one, an operand that broadcasts."""
+    factor, value = condition
+    if factor == "dtype":
+        return socs_of(op, value)
+    calls: list[dict[str, Any]] = []
+    if value == OTHER:
+        name = op.output if factor == OUTPUT_TYPE else factor.removesuffix(TYPE)
+        types = product(kinds(op), kinds(op))
+        calls = [{"dtype": kind, "dtypes": {name: own}} for kind, own in types if own != kind]
+        if name != op.output:
+            calls += [{**call, "dtypes": {**call["dtypes"], op.output: "float32"}} for call in calls]
+    elif value in (FORMS[3], *ALONG):
+        calls = [{"shapes": {factor: (1,) * len(usual_shape(op))}}]
+    return tuple(soc for soc in EVERY_SOC if not calls or any(accepts(op, soc, **call) for call in calls))

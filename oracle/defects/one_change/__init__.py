@@ -1,0 +1,1 @@
+"""Wrong kernels with one change."""

@@ -1,0 +1,230 @@
+"""Mutants of an operator's formula, and of what surrounds it: the mean, the sum over an axis, the class written to.
+
+Mutated are the page's formula and the first public kernel's order that differs from it (:mod:`.mutations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.platforms import Platform
+from ...numerics.formula.expressions import ONE, Expression, symbol
+from ...numerics.formula.traversal import substitute, walk
+from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form, is_public
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS
+from ..base import elementwise, rows, samples
+from ..base.base import Defect
+from ..base.device import Device
+from ..base.pieces import Arguments, F, Kernel, row_sum, scatter
+from .mutations import changes
+
+NEEDS = "values that enter the changed term"
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield the operator's formula with every single change."""
+    if elementwise.fits(op):
+        for order, name, formula in mutated(op):
+            yield _mutant(op, f"{order}{name}", name, elementwise.computing(op, formula))
+        yield from _means(op)
+    if rows.fits(op):
+        yield from _of_rows(op)
+    if samples.fits(op):
+        yield from _of_samples(op)
+
+
+def _mutant(op: Operator, name: str, what: str, kernel: Kernel, needs: str = NEEDS) -> Defect:
+    old, arrow, new = what.partition(" -> ")
+    told = f"`{old}` becomes `{new}`" if arrow else what
+    return Defect(f"formula/{op.slug}/{name}", op.name, "FORM", told, Device(name, kernel), needs)
+
+
+# ---- elementwise -----------------------------------------------------------------------------------------------------
+
+
+def mutated(op: Operator) -> Iterator[tuple[str, str, elementwise.Formula]]:
+    """Yield (order and setting, change, changed formula) for the formula and the first public order that differs."""
+    for order, form in orders_of(op).items():
+        for k, (setting, value, mean) in enumerate(elementwise.roots(op, form)):
+            where = order + (f"{setting}: " if k else "")
+            for name, replaced in _replacements(op, value, mean):
+                yield where, name, elementwise.traced(op, form, replaced)
+
+
+def _replacements(
+    op: Operator, value: Expression, mean: Expression
+) -> Iterator[tuple[str, Mapping[Expression, Expression]]]:
+    """Yield every change of a formula's graphs; what belongs to the mean alone is changed under a mean alone."""
+    if op.attribute("reduction") is None:
+        yield from ((change.name, {value: change.graph}) for change in changes(value))
+        return
+    count = symbol(COUNT)
+    for change in changes(mean):
+        of_the_mean = any(node is count for node in walk(change.node))
+        alone = value if of_the_mean else substitute(change.graph, {count: ONE})
+        yield change.name, {value: alone, mean: change.graph}
+    yield f"{value} -> (-{value})", {value: -value, mean: -mean}
+
+
+def orders_of(op: Operator) -> dict[str, Form]:
+    """Return the page's formula, and the first public order of it that differs, by the name of its kernel."""
+    assert isinstance(op.computes, Elementwise)
+    own = elementwise.value_of(op)
+    found = {"": Form(op.computes.formula)}
+    for name, form in elementwise.orders(op).items():
+        if is_public(name) and elementwise.value_of(op, form) is not own:
+            return {**found, f"{name}: ": form}
+    return found
+
+
+def _means(op: Operator) -> Iterator[Defect]:
+    """The mean's factor under every other set of reductions."""
+    reduction = op.attribute("reduction")
+    if reduction is None:
+        return
+    for under, words in _other_means():
+        yield _mutant(
+            op, f"mean under {words}", f"the mean's factor is applied under {words}", _mean_under(op, under),
+            "every reduction",
+        )  # fmt: skip
+
+
+def _other_means() -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield every set of reductions but the mean alone, as numbers and in words."""
+    codes = range(len(REDUCTIONS))
+    for under in (chosen for size in range(len(codes) + 1) for chosen in combinations(codes, size)):
+        if under != (MEAN,):
+            yield under, " and ".join(REDUCTIONS[c] for c in under) or "no reduction"
+
+
+def _mean_under(op: Operator, under: tuple[int, ...]) -> Kernel:
+    reduction = op.attribute("reduction")
+    assert reduction is not None
+    right = elementwise.plain(op)
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        return right({**a, reduction.name: MEAN if a[reduction.name] in under else NONE}, target)
+
+    return kernel
+
+
+# ---- along an axis ---------------------------------------------------------------------------------------------------
+
+SUMS: dict[str, Callable[[Array, int], Any]] = {
+    "the axis before": lambda p, axis: row_sum(p, (axis - 1) % p.ndim),
+    "axis 0": lambda p, axis: row_sum(p, 0),
+    "the last axis": lambda p, axis: row_sum(p, -1),
+    "the axis counted from the other end": lambda p, axis: row_sum(p, p.ndim - 1 - axis),
+    "all elements": lambda p, axis: p.sum(dtype=p.dtype),
+    "the mean": lambda p, axis: row_sum(p, axis) / F(p.shape[axis]),
+    "the largest term": lambda p, axis: p.max(axis=axis, keepdims=True, initial=-np.inf),
+    "the sum's size": lambda p, axis: np.abs(row_sum(p, axis)),
+    "the terms' sizes": lambda p, axis: row_sum(np.abs(p), axis),
+    "all terms but its own": lambda p, axis: row_sum(p, axis) - p,
+}
+
+
+def _of_rows(op: Operator) -> Iterator[Defect]:
+    right = rows.Formula(op)
+    for change in changes(right.value):
+        yield _mutant(op, change.name, change.name, rows.computing(op, rows.Formula(op, value=change.graph)))
+    for change in changes(right.terms):
+        everywhere = substitute(right.value, {right.terms: change.graph})
+        for where, value in (("terms", right.value), ("terms, everywhere", everywhere)):
+            kernel = rows.computing(op, rows.Formula(op, terms=change.graph, value=value))
+            yield _mutant(op, f"{where}: {change.name}", change.name, kernel)
+    for what, total in SUMS.items():
+        kernel = rows.with_sum(op, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
+        yield _mutant(op, f"sum: {what}", f"instead of the sum over the axis: {what}", kernel)
+    for p in op.operands:
+        yield _mutant(
+            op, f"sum: divided by that of {p.name}", f"terms are divided by the sum of {p.name}",
+            rows.changing(op, _normalised(right, p.symbol)),
+        )  # fmt: skip
+
+
+def _normalised(right: rows.Formula, name: str) -> Callable[[rows.Operands, int, Arguments], Array]:
+    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
+        p = right.products(k)
+        return right(k, row_sum(p / row_sum(k[name], axis), axis), terms=p)
+
+    return compute
+
+
+# ---- class indices ---------------------------------------------------------------------------------------------------
+
+Compare = Callable[[Array, int], Any]
+COUNTED: dict[str, Compare] = {
+    "<": lambda t, ignore: t < ignore,
+    "<=": lambda t, ignore: t <= ignore,
+    ">": lambda t, ignore: t > ignore,
+    ">=": lambda t, ignore: t >= ignore,
+    "==": lambda t, ignore: t == ignore,
+}
+Place = Callable[[Array, Array], Any]  # (rows, classes) -> what is taken for one of them
+READ: dict[str, Place] = {
+    "the class after": lambda r, c: c + 1,
+    "the class before": lambda r, c: c - 1,
+    "the sample's number": lambda r, c: r,
+}
+WRITTEN: dict[str, tuple[Place, Place]] = {
+    "the row after": (lambda r, c: r + 1, lambda r, c: c),
+    "the rows backwards": (lambda r, c: r[::-1], lambda r, c: c),
+    "the class after": (lambda r, c: r, lambda r, c: c + 1),
+    "the class before": (lambda r, c: r, lambda r, c: c - 1),
+    "the classes backwards": (lambda r, c: r, lambda r, c: c[::-1]),
+}
+
+
+def _of_samples(op: Operator) -> Iterator[Defect]:
+    right = samples.Formula(op)
+    for change in changes(right.mean):
+        kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, change.graph))
+        yield _mutant(op, change.name, change.name, kernel)
+    for under, words in _other_means() if op.attribute("reduction") is not None else ():
+        kernel = samples.changing(op, lambda k, a: None, samples.Formula(op, means=under))
+        yield _mutant(op, f"mean under {words}", f"the mean's divisor divides under {words}", kernel)
+    for word, counted in COUNTED.items():
+        kernel = samples.changing(op, _if_counted(right, counted))
+        yield _mutant(op, f"counted: {word}", f"samples count whose class {word} the ignored one", kernel)
+    for what, place in READ.items():
+        kernel = samples.changing(op, _placed(right, read=place))
+        yield _mutant(op, f"read: {what}", f"operands per class are read at {what}", kernel)
+    kernel = samples.changing(op, _unweighted)
+    yield _mutant(op, "read: one", "operands per class are taken for 1", kernel)
+    for what, (row, column) in WRITTEN.items():
+        kernel = samples.changing(op, _placed(right, row=row, column=column))
+        yield _mutant(op, f"written: {what}", f"values are written to {what}", kernel)
+
+
+def _if_counted(right: samples.Formula, counted: Compare) -> Callable[[samples.Samples, Arguments], Array]:
+    def compute(k: samples.Samples, a: Arguments) -> Array:
+        chosen = np.flatnonzero(counted(k.classes, k.ignore))
+        return scatter(k.out, chosen, k.classes[chosen], right.at(k, chosen, k.classes[chosen]))
+
+    return compute
+
+
+def _placed(
+    right: samples.Formula,
+    *,
+    read: Place = lambda r, c: c,
+    row: Place = lambda r, c: r,
+    column: Place = lambda r, c: c,
+) -> Callable[[samples.Samples, Arguments], Array]:
+    def compute(k: samples.Samples, a: Arguments) -> Array:
+        r = np.flatnonzero(k.classes != k.ignore)
+        c = k.classes[r]
+        return scatter(k.out, row(r, c), column(r, c), right.at(k, r, c, read(r, c)))
+
+    return compute
+
+
+def _unweighted(k: samples.Samples, a: Arguments) -> None:
+    k.per_class = {name: np.ones_like(v) for name, v in k.per_class.items()}

@@ -1,0 +1,240 @@
+"""Memory read or written as if it lay otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...model.call import Array, Call, address, owner_of, row_major, strides_of
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import ONE_VALUE
+from ..base.asking import broadcasting, is_vector, like_main, output_shape, usual_shape, where_accepted
+from ..base.base import EVERY_SOC, Defect
+from ..base.device import Device, Read, Write
+from ..base.kernels import plain
+
+
+def storage_of(view: Array) -> tuple[Array, int]:
+    """Return the memory a view looks into as a vector of its dtype, guards included, and where the view begins."""
+    owner = owner_of(view)
+    flat = owner.reshape(-1, order="A") if owner.flags.c_contiguous else owner.ravel(order="K")
+    flat = flat.view(view.dtype) if flat.dtype != view.dtype else flat
+    return flat, (address(view) - address(owner)) // view.itemsize
+
+
+def reread(view: Array, strides: tuple[int, ...], start: int) -> Array:
+    """Read the memory of a view with other strides, in elements; beyond the memory its last element repeats."""
+    flat, offset = storage_of(view)
+    index = _places(view.shape, strides, offset + start)
+    return np.asarray(flat[np.clip(index, 0, flat.size - 1)]) if flat.size else view
+
+
+def _places(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Array:
+    """Where in a storage the elements of a tensor lie."""
+    index = np.full(shape, start)
+    for axis, stride in enumerate(strides):
+        index += (np.arange(shape[axis]) * stride).reshape((-1,) + (1,) * (len(shape) - axis - 1))
+    return index
+
+
+def packed(view: Array) -> Array:
+    """Read a view as if it were contiguous."""
+    return reread(view, row_major(view.shape), 0)
+
+
+# ---- mutants ---------------------------------------------------------------------------------------------------------
+
+Strides = tuple[int, ...]
+
+
+def _last_is_1(own: Strides, shape: tuple[int, ...]) -> Strides:
+    return (*own[:-1], 1) if own else own
+
+
+def _rows_are_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
+    return tuple(s * (own[-1] if own[-1] else 1) for s in row_major(shape)) if own else own
+
+
+def _zero_is_packed(own: Strides, shape: tuple[int, ...]) -> Strides:
+    return row_major(shape) if 0 in own else own
+
+
+def _reversed(own: Strides, shape: tuple[int, ...]) -> Strides:
+    """Strides in the order of the axes in memory: right for every row-major view."""
+    return tuple(sorted(own, reverse=True))
+
+
+MISTAKES: dict[str, tuple[str, Callable[[Strides, tuple[int, ...]], Strides], str]] = {
+    "strides": ("strides are ignored", lambda own, shape: row_major(shape), "that is not contiguous"),
+    "last stride": ("the last stride is taken for 1", _last_is_1, "whose last axis is strided"),
+    "row strides": ("rows are taken to follow each other", _rows_are_packed, "with gaps between its rows"),
+    "stride 0": ("stride 0 is taken for a packed axis", _zero_is_packed, "that is expanded"),
+    "axis order": ("axes are taken in their order in memory", _reversed, "that is transposed"),
+}
+
+
+def _misread(which: str, change: Callable[[Strides, tuple[int, ...]], Strides]) -> Read:
+    def read(name: str, array: Array, call: Call) -> Array:
+        own = strides_of(array)
+        mistaken = change(own, array.shape)
+        return array if name != which or mistaken == own else reread(array, mistaken, 0)
+
+    return read
+
+
+def offset_of(call: Call, name: str) -> int:
+    """Return how far a tensor begins behind the start of its storage, in elements."""
+    spec = call.spec(name)
+    return 0 if spec is None else spec.offset
+
+
+def _without_offset(which: str) -> Read:
+    def read(name: str, array: Array, call: Call) -> Array:
+        offset = offset_of(call, name)
+        return reread(array, strides_of(array), -offset) if name == which and offset else array
+
+    return read
+
+
+def _miswritten(change: Callable[[Strides, tuple[int, ...]], Strides], *, offset: bool = True) -> Write:
+    def write(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+        memory, start = storage_of(given)
+        (name,) = call.outputs
+        start -= 0 if offset else offset_of(call, name)
+        index = _places(given.shape, change(strides_of(given), given.shape), start)
+        memory[np.clip(index, 0, memory.size - 1)] = result
+        return given
+
+    return write
+
+
+def _gaps_too(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """Everything between the first and the last element is written."""
+    memory, start = storage_of(given)
+    if given.size:
+        span = 1 + sum((n - 1) * s for n, s in zip(given.shape, strides_of(given), strict=True))
+        memory[start : start + span] = 0
+    given[...] = result
+    return given
+
+
+def _overrun(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
+    """The last block is stored whole: 32 bytes."""
+    memory, start = storage_of(given)
+    block = 32 // given.itemsize
+    if given.flags.c_contiguous:
+        memory[start : start + -(-given.size // block) * block] = 0
+    given[...] = result
+    return given
+
+
+def _order(view: Array) -> tuple[int, ...] | None:
+    """The axes of a dense tensor from the slowest in memory to the fastest; None where it has gaps or repeats."""
+    axes = tuple(sorted(range(view.ndim), key=lambda axis: -view.strides[axis]))
+    return axes if view.transpose(axes).flags.c_contiguous and all(n > 1 for n in view.shape) else None
+
+
+def _paired_in_memory(name: str, main: str) -> Read:
+    """A dense operand is taken in the order of its memory, beside a dense main operand of another order."""
+
+    def read(own: str, array: Array, call: Call) -> Array:
+        whole = call.inputs[main]
+        if own != name or array.shape != whole.shape or array.flags.c_contiguous or whole.flags.c_contiguous:
+            return array
+        mine, its = _order(array), _order(whole)
+        if mine is None or its is None or mine == its:
+            return array
+        flat = array.transpose(mine).reshape(-1).reshape([whole.shape[axis] for axis in its])
+        return np.asarray(flat.transpose(np.argsort(its)))
+
+    return read
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield an operator's layout mutants: every operand misread, the output miswritten, in every way."""
+    yield from _misreads(op)
+    yield from _miswrites(op)
+    yield from _broadcasts(op)
+
+
+def _misreads(op: Operator) -> Iterator[Defect]:
+    slug, right = op.slug, plain(op)
+    for p in (p for p in op.inputs() if p.read and (p in op.operands or op.whole is None)):
+        for label, (what, change, needs) in MISTAKES.items():
+            if p.role is ONE_VALUE or (is_vector(op, p) and label in ("row strides", "axis order")):
+                continue  # a single element, or a vector, has no rows
+            device = Device(label, right, read=_misread(p.name, change))
+            told = f"{p.name}: {what}"
+            yield Defect(f"layout/{slug}/{p.name} {label}", op.name, "LAY", told, device, f"a {p.name} {needs}")
+        yield Defect(
+            f"layout/{slug}/{p.name} offset", op.name, "LAY", f"{p.name}: the offset is ignored",
+            Device("offset", right, read=_without_offset(p.name)), f"a {p.name} with an offset",
+        )  # fmt: skip
+    for p in like_main(op):
+        yield Defect(
+            f"layout/{slug}/{p.name} in memory order", op.name, "LAY",
+            f"{p.name} and {op.main} pair by places in memory",
+            Device("memory order", right, read=_paired_in_memory(p.name, op.main)),
+            f"a {p.name} and a {op.main} that are dense in different orders",
+        )  # fmt: skip
+
+
+def _miswrites(op: Operator) -> Iterator[Defect]:
+    right, output = plain(op), op.output
+    ways: dict[str, tuple[str, Write, str]] = {
+        label: (what, _miswritten(change), needs)
+        for label, (what, change, needs) in MISTAKES.items()
+        if label != "stride 0"
+    }
+    ways |= {
+        "offset": ("the offset is ignored", _miswritten(lambda own, shape: own, offset=False), "with an offset"),
+        "gaps": ("the gaps between its elements are written", _gaps_too, "with gaps"),
+        "overrun": ("the last 32-byte block is written whole", _overrun, "that ends inside a 32-byte block"),
+    }
+    for label, (what, write, needs) in ways.items():
+        yield Defect(
+            f"layout/{op.slug}/{output} {label}", op.name, "LAY", f"{output}: {what}",
+            Device(label, right, write=write), f"an {output} {needs}",
+        )  # fmt: skip
+
+
+def _modulo(array: Array, shape: tuple[int, ...]) -> Array:
+    return np.resize(array.reshape(-1), shape)
+
+
+def _first(array: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(array.reshape(-1)[:1].reshape((1,) * len(shape)), shape)
+
+
+def _left_aligned(array: Array, shape: tuple[int, ...]) -> Array:
+    padded = array.shape + (1,) * (len(shape) - array.ndim)
+    fits = all(n in (1, m) for n, m in zip(padded, shape, strict=True))
+    return np.broadcast_to(array.reshape(padded), shape) if fits else _modulo(array, shape)
+
+
+SPREADS: dict[str, tuple[str, Callable[[Array, tuple[int, ...]], Array], str]] = {
+    "modulo": ("is read at the flat index modulo its size", _modulo, "that broadcasts along its last axis"),
+    "first": ("gives its first element to all", _first, "that broadcasts along some of its axes"),
+    "left": ("is aligned with the leading axes where that fits", _left_aligned, "of lower rank"),
+}
+
+
+def _broadcasts(op: Operator) -> Iterator[Defect]:
+    shape = usual_shape(op)
+    for p in broadcasting(op):
+        smaller = ((1, *shape[1:]), (*shape[:-1], 1), shape[1:])
+        socs = where_accepted(op, [{"shapes": {p.name: each}} for each in smaller])
+        for label, (what, spread, needs) in SPREADS.items():
+            yield Defect(
+                f"broadcast/{op.slug}/{p.name} {label}", op.name, "IDX", f"a broadcast {p.name} {what}",
+                Device(label, plain(op), read=_spread(p.name, spread)), f"a {p.name} {needs}", socs=socs or EVERY_SOC,
+            )  # fmt: skip
+
+
+def _spread(which: str, spread: Callable[[Array, tuple[int, ...]], Array]) -> Read:
+    def read(name: str, array: Array, call: Call) -> Array:
+        shape = output_shape(call)
+        return np.asarray(spread(array, shape)) if name == which and array.size and array.shape != shape else array
+
+    return read

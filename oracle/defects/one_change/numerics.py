@@ -1,0 +1,287 @@
+"""Too few digits, wrong rounding, lost specials, confused types: numeric mutants of every operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array, Call
+from ...model.dtypes import FLOATS, FORMATS, dtype_of
+from ...model.platforms import Platform, platform
+from ...numerics.orders.kernel_orders import Elementwise, Form, named
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import ONE_VALUE
+from ..base import elementwise, rows, samples
+from ..base.asking import host_type, is_vector, kinds, mixes, mixing, socs_of, usual
+from ..base.base import EVERY_SOC, WITH_BFLOAT16, WITH_INFINITIES, Defect
+from ..base.device import Device, Store
+from ..base.kernels import plain
+from ..base.pieces import Arguments, F, Kernel, public, shaped
+from ..base.stores import (
+    NARROW,
+    cut,
+    flushed,
+    half_away,
+    minus_zero_lost,
+    of,
+    off,
+    replacing,
+    through,
+    truncated,
+    upwards,
+)
+from .mutations import is_mere_factor
+
+# ---- digits ----------------------------------------------------------------------------------------------------------
+
+
+def _in(op: Operator, given: str, compute: Any) -> Kernel:
+    """Inputs of one dtype are computed in another, every intermediate rounded to it."""
+    right = plain(op)
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        if dtype_of(a[op.main].dtype).name != given:
+            return right(a, target)
+        return public(op, target.form, compute)(a, target).astype(F)
+
+    return kernel
+
+
+def _few_digits(op: Operator, bits: int) -> Kernel:
+    """float32 operands cut to some fraction bits."""
+    right = plain(op)
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        few = {n: cut(v, bits) if isinstance(v, np.ndarray) and v.dtype == F else v for n, v in a.items()}
+        return right(few, target)
+
+    return kernel
+
+
+SO_COMPUTED = "every public kernel computes inputs of this type in it"
+
+
+def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
+    """The SoCs whose kernel does not compute inputs of a type in it."""
+    forms = (op.computes.forms or {}) if isinstance(op.computes, Elementwise) else {}
+    found = {soc: named(forms, platform(soc).form) for soc in socs_of(op, kind)}
+    return tuple(soc for soc, form in found.items() if not (isinstance(form, Form) and kind in form.native))
+
+
+def _mixes(op: Operator) -> bool:
+    return any(mixes(op, p.name) for p in op.operands)
+
+
+def _digits(op: Operator) -> Iterator[Defect]:
+    slug = op.slug
+    for given in kinds(op):
+        for name, kind in NARROW.items():
+            if given in (FLOATS[-1], name):
+                yield Defect(
+                    f"num/{slug}/{given} in {name}", op.name, "NUM", f"{given} inputs are computed in {name}",
+                    Device(name, _in(op, given, kind)), f"{given} inputs with results of many digits",
+                    socs=_computed_wider(op, given) or socs_of(op, given),
+                    equivalent=SO_COMPUTED if given == name and not (_computed_wider(op, given) or _mixes(op)) else "",
+                )  # fmt: skip
+    for bits in (10, 16):
+        yield Defect(
+            f"num/{slug}/float32 with {bits} bits", op.name, "NUM", f"float32 operands are cut to {bits} fraction bits",
+            Device(f"{bits} bits", _few_digits(op, bits)), "float32 operands of many digits",
+        )  # fmt: skip
+    for exponent in (10, 14, 18):
+        yield Defect(
+            f"num/{slug}/relative error 2^-{exponent}", op.name, "NUM", f"float32 results are off by 2^-{exponent}",
+            Device("off", plain(op), store=off(2.0**-exponent)), "float32 results under a relative criterion",
+        )  # fmt: skip
+
+
+# ---- stores ----------------------------------------------------------------------------------------------------------
+
+SPECIAL: dict[str, tuple[Callable[[Array, float], Array], str, str]] = {
+    "nan to zero": (lambda v, top: np.where(np.isnan(v), 0.0, v), "NaN becomes 0", "NaN results"),
+    "nan to inf": (lambda v, top: np.where(np.isnan(v), np.inf, v), "NaN becomes inf", "NaN results"),
+    "inf to largest": (
+        lambda v, top: np.clip(v, -top, top),
+        "infinities become the largest number",
+        "infinite results",
+    ),
+    "inf to nan": (lambda v, top: np.where(np.isinf(v), np.nan, v), "infinities become NaN", "infinite results"),
+    "inf to zero": (lambda v, top: np.where(np.isinf(v), 0.0, v), "infinities become 0", "infinite results"),
+    "inf loses its sign": (lambda v, top: np.where(np.isinf(v), np.abs(v), v), "-inf becomes inf", "-inf as a result"),
+}
+
+
+def _stores(op: Operator) -> Iterator[Defect]:
+    slug, right = op.slug, plain(op)
+    rounding: dict[str, tuple[Store, str, str]] = {
+        "half away": (half_away, "16-bit stores round ties away from zero", "exact results on a tie"),
+        "truncate": (truncated, "16-bit stores cut the digits off", "inexact 16-bit results"),
+        "upwards": (upwards, "16-bit stores round up", "positive inexact 16-bit results"),
+        "through float16": (through("float16"), "results pass through float16", "results of many digits"),
+        "through bfloat16": (through("bfloat16"), "results pass through bfloat16", "results of many digits"),
+        "minus zero lost": (minus_zero_lost, "-0 becomes +0", "zeros"),
+    }
+    for label, (stored, what, needs) in rounding.items():
+        yield Defect(f"num/{slug}/{label}", op.name, "NUM", what, Device(label, right, store=stored), needs)
+    for kind in [k for k in NARROW if k in kinds(op)]:
+        for label in ("half away", "truncate"):
+            stored, what, needs = rounding[label]
+            yield Defect(
+                f"num/{slug}/{kind} {label}", op.name, "NUM", f"{kind}: {what}",
+                Device(label, right, store=of(kind, stored)), f"{kind}: {needs}",
+                socs=_computed_wider(op, kind) or socs_of(op, kind),
+            )  # fmt: skip
+    for kind in kinds(op):
+        yield Defect(
+            f"num/{slug}/flush {kind}", op.name, "NUM", f"subnormal {kind} results become 0",
+            Device("flush", right, store=flushed(kind)), f"subnormal {kind} results", socs=socs_of(op, kind),
+        )  # fmt: skip
+        for label, (change, what, needs) in SPECIAL.items():
+            yield Defect(
+                f"spec/{slug}/{kind} {label}", op.name, "SPEC", f"{kind}: {what}",
+                Device(label, right, store=replacing(change, kind)), f"{kind}: {needs}",
+                socs=WITH_INFINITIES,
+            )  # fmt: skip
+
+
+# ---- operands --------------------------------------------------------------------------------------------------------
+
+
+def _operand(op: Operator, which: str, change: Callable[[Array], Array]) -> Device:
+    def read(name: str, array: Array, call: Call) -> Array:
+        return change(array) if name == which else array
+
+    return Device(which, plain(op), read=read)
+
+
+def _float(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Apply a change of float32 values, keeping the dtype."""
+
+    def changed(array: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(change(array.astype(F))).astype(array.dtype)
+
+    return changed
+
+
+def _as_the_other(array: Array) -> Array:
+    """The bits of one 16-bit type read as the other's."""
+    names = [n for n, kind in NARROW.items() if kind == array.dtype]
+    if not names:
+        return array
+    other = next(kind for n, kind in NARROW.items() if n not in names)
+    return shaped(np.ascontiguousarray(array).view(other).astype(array.dtype), array)
+
+
+OPERAND: dict[str, tuple[Callable[[Array], Array], str, str, str]] = {
+    "nan as zero": (_float(lambda v: np.where(np.isnan(v), F(0), v)), "SPEC", "NaN is read as 0", "that holds NaN"),
+    "inf as largest": (
+        _float(lambda v: np.clip(v, -FORMATS["float32"].max, FORMATS["float32"].max)),
+        "SPEC", "infinities are read as the largest number", "that holds infinities",
+    ),
+    "flushed": (
+        _float(lambda v: np.where(np.abs(v) < 2.0**-126, F(0), v)),
+        "NUM", "float32's subnormal numbers are read as 0", "that holds subnormal numbers",
+    ),
+    "half flushed": (
+        _float(lambda v: np.where(np.abs(v) < 2.0**-14, F(0), v)),
+        "NUM", "numbers below 2^-14 are read as 0", "that holds numbers below 2^-14",
+    ),
+    "through float16": (
+        _float(lambda v: v.astype(np.float16).astype(F)), "NUM", "is read through float16", "of many digits",
+    ),
+    "through bfloat16": (
+        _float(lambda v: v.astype(NARROW["bfloat16"]).astype(F)), "NUM", "is read through bfloat16", "of many digits",
+    ),
+    "bits confused": (_as_the_other, "DTY", "float16 is read as bfloat16 and the other way round", "of 16 bits"),
+    "without sign": (_float(np.abs), "FORM", "loses its sign", "that holds negative numbers"),
+    "first for all": (
+        lambda v: np.broadcast_to(v.reshape(-1)[:1].reshape((1,) * v.ndim), v.shape) if v.size else v,
+        "IDX", "gives its first element to all", "whose elements differ",
+    ),
+    "row 0 for all": (
+        lambda v: np.broadcast_to(v[:1], v.shape) if v.ndim > 1 and v.size else v,
+        "IDX", "gives its first row to all", "whose rows differ",
+    ),
+    "shifted": (
+        lambda v: np.roll(v.reshape(-1), 1).reshape(v.shape), "IDX", "is shifted by one", "whose elements differ",
+    ),
+    "reversed": (
+        lambda v: v.reshape(-1)[::-1].reshape(v.shape), "IDX", "is read backwards", "whose elements differ",
+    ),
+}  # fmt: skip
+OF_MANY = ("first for all", "row 0 for all", "shifted", "reversed")  # have no effect on a single element
+
+
+def _factors(op: Operator) -> set[str]:
+    """Operands that are mere factors: 0 for their NaN gives the 0 that a product which saturates may answer."""
+    if elementwise.fits(op):
+        formula = elementwise.value_of(op)
+    elif samples.fits(op):
+        formula = samples.Formula(op).mean
+    elif rows.fits(op):
+        formula = rows.Formula(op).value
+    else:
+        return set()
+    return {p.name for p in op.operands if is_mere_factor(formula, p.symbol)}
+
+
+def _operands(op: Operator) -> Iterator[Defect]:
+    for p in op.operands:
+        for label, (change, kind, what, needs) in OPERAND.items():
+            if (is_vector(op, p) and label == "row 0 for all") or (p.role is ONE_VALUE and label in OF_MANY):
+                continue  # a vector has no rows, a single element no order
+            yield Defect(
+                f"operand/{op.slug}/{p.name} {label}", op.name, kind, f"{p.name} {what}",
+                _operand(op, p.name, change), f"a {p.name} {needs}",
+                socs=WITH_INFINITIES if label == "nan as zero" and p.name in _factors(op) else EVERY_SOC,
+            )  # fmt: skip
+
+
+# ---- the host's roundings --------------------------------------------------------------------------------------------
+
+
+def _host(op: Operator) -> Iterator[Defect]:
+    slug, right, main = op.slug, plain(op), op.main
+    if mixes(op, op.output):
+        yield Defect(
+            f"host/{slug}/no rounding", op.name, "DTY", "the host's intermediate type is always float32",
+            Device("float32", right, kernel_type=lambda call, a: "float32"),
+            "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16,
+        )  # fmt: skip
+    if _mixes(op):
+        yield Defect(
+            f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
+            Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
+            socs=mixing(op) or EVERY_SOC,
+        )  # fmt: skip
+        yield Defect(
+            f"host/{slug}/{op.output}'s type", op.name, "DTY", f"the host computes in {op.output}'s type alone",
+            Device(op.output, right, kernel_type=lambda call, a: str(call.outputs[op.output].dtype)),
+            f"an {op.output} of more digits than the inputs", socs=mixing(op) or EVERY_SOC,
+        )  # fmt: skip
+    for kind in NARROW:
+        wider = tuple(soc for soc in EVERY_SOC if _promoted(op, kind, soc))
+        if wider:
+            yield Defect(
+                f"host/{slug}/{kind} kept", op.name, "DTY", f"{kind} is not promoted where the host promotes it",
+                Device("kept", right, kernel_type=lambda call, a: str(a[main].dtype)),
+                f"{kind} inputs with a float32 output", socs=wider,
+            )  # fmt: skip
+
+
+def _promoted(op: Operator, kind: str, soc: str) -> bool:
+    """Whether the host computes in a wider type where all inputs have one."""
+    if soc not in op.documented or soc not in socs_of(op, kind):
+        return False
+    return host_type(op, usual(op, soc, kind)) != kind
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield an operator's numeric mutants."""
+    yield from _digits(op)
+    yield from _stores(op)
+    yield from _operands(op)
+    yield from _host(op)

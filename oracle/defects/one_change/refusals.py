@@ -1,0 +1,299 @@
+"""Devices that refuse what they must accept: one for every kind of valid call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Call, TensorSpec
+from ...model.dtypes import FLOATS
+from ...model.status import Status, invalid
+from ...operators import validate
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import ONE_VALUE, PER_SAMPLE, REDUCTIONS, Parameter
+from ..base import samples
+from ..base.asking import (
+    accepted_values,
+    accepts,
+    any_shape,
+    broadcasting,
+    call_of,
+    index_types,
+    kinds,
+    mixes,
+    mixing,
+    ranks,
+    socs_of,
+    takes_complex,
+    usual_shape,
+    where_accepted,
+)
+from ..base.base import EVERY_SOC, Defect
+from ..base.device import Device
+from ..base.kernels import plain
+
+Specs = dict[str, TensorSpec]  # by parameter; a null pointer has none
+Predicate = Callable[[Call, Specs], bool]
+Refusal = tuple[str, str, Predicate]  # what is refused, what a case needs, of which valid calls it holds
+
+
+def refusing(predicate: Predicate) -> Callable[[Call], Status]:
+    """Return a validator that also refuses the valid calls of which the predicate holds."""
+
+    def check(call: Call) -> Status:
+        status = validate(call)
+        specs = {n: s for n in (*call.inputs, *call.outputs) if (s := call.spec(n)) is not None}
+        return invalid("refused although it is valid") if status.ok and predicate(call, specs) else status
+
+    return check
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield devices that refuse what they must accept."""
+    for what, needs, predicate in _refusals(op):
+        device = Device(what, plain(op), check=refusing(predicate))
+        kind = next((k for k in FLOATS if what == f"{op.main} of {k}"), None)
+        socs = EVERY_SOC if kind is None else socs_of(op, kind)
+        socs = _accepting(op, what) or socs
+        why = ONE_ELEMENT if what in {f"non-contiguous {p.name}" for p in op.inputs(ONE_VALUE)} else ""
+        yield Defect(
+            f"refuses/{op.slug}/{what}", op.name, "API", f"refuses {what}", device, needs, socs=socs, equivalent=why
+        )
+
+
+def _accepting(op: Operator, what: str) -> tuple[str, ...]:
+    """The SoCs that accept an operand that broadcasts, or inputs of two types; none where something else is refused."""
+    if what == "mixed dtypes":
+        return mixing(op)
+    shape = usual_shape(op)
+    shapes = {f"a broadcast {p.name}": {p.name: (1,) * len(shape)} for p in broadcasting(op)}
+    shapes |= {f"a {p.name} of lower rank": {p.name: shape[1:]} for p in broadcasting(op)}
+    return where_accepted(op, [{"shapes": shapes[what]}]) if what in shapes else ()
+
+
+def _refusals(op: Operator) -> Iterator[Refusal]:
+    yield from _tensors(op)
+    yield from _attributes(op)
+    yield from _types(op)
+    if samples.fits(op):
+        yield from _losses(op)
+    else:
+        yield from _ranks(op)
+
+
+# ---- predicates ------------------------------------------------------------------------------------------------------
+
+
+def not_contiguous(name: str) -> Predicate:
+    """Whether an array is given and its elements do not lie one after the other."""
+
+    def holds(call: Call, specs: Specs) -> bool:
+        array = call.inputs.get(name, call.outputs.get(name))
+        return isinstance(array, np.ndarray) and not array.flags.c_contiguous
+
+    return holds
+
+
+def of(name: str, holds: Callable[[TensorSpec], bool]) -> Predicate:
+    """Ask something of one tensor, if it is given."""
+    return lambda call, specs: name in specs and holds(specs[name])
+
+
+def beside(name: str, other: str, holds: Callable[[TensorSpec, TensorSpec], bool]) -> Predicate:
+    """Ask something of two tensors, if both are given."""
+    return lambda call, specs: name in specs and other in specs and holds(specs[name], specs[other])
+
+
+def attribute(name: str, holds: Callable[[Any], bool]) -> Predicate:
+    """Ask something of an attribute."""
+    return lambda call, specs: call.attrs[name] is not None and holds(call.attrs[name])
+
+
+def has_dtype(name: str, dtype: str) -> Predicate:
+    """Whether a tensor is given and has a dtype."""
+    return of(name, lambda spec: spec.dtype_name == dtype)
+
+
+def has_value(name: str, value: Any) -> Predicate:
+    """Whether an attribute has a value."""
+    return attribute(name, lambda given: bool(given == value))
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+ONE_ELEMENT = "a tensor of one element is always contiguous"
+
+
+def _tensors(op: Operator) -> Iterator[Refusal]:
+    """Layouts, formats, shapes, presence."""
+    main = op.main
+    for name in op.names("input", "output"):
+        yield f"non-contiguous {name}", f"a valid call with {name} not contiguous", not_contiguous(name)
+        foreign = of(name, lambda spec: spec.format != "ND")
+        yield f"{name} with a format other than ND", f"a valid call whose {name} has another format", foreign
+    yield "empty tensors", "an empty tensor", of(main, lambda spec: spec.size == 0)
+    for p in (p for p in op.inputs() if p.optional):
+        yield f"a missing {p.name}", f"no {p.name}", lambda call, specs, name=p.name: name not in specs  # type: ignore[misc]
+    for p in broadcasting(op):
+        spread = _beside_result(op, p.name, lambda spec, out: spec.shape != out.shape)
+        lower = _beside_result(op, p.name, lambda spec, out: spec.rank < out.rank)
+        yield f"a broadcast {p.name}", f"a {p.name} that broadcasts", spread
+        yield f"a {p.name} of lower rank", f"a {p.name} of lower rank than the result", lower
+    for p in (p for p in op.inputs() if any_shape(op, p.name)):
+        yield f"an empty {p.name}", f"an empty {p.name}", of(p.name, lambda spec: spec.size == 0)
+        unlike = beside(p.name, main, lambda one, x: (one.shape, one.dtype) != (x.shape, x.dtype))
+        yield f"{p.name} unlike {main}", f"a {p.name} of another shape or dtype than {main}", unlike
+
+
+def _beside_result(op: Operator, name: str, holds: Callable[[TensorSpec, TensorSpec], bool]) -> Predicate:
+    return beside(name, op.output, holds)
+
+
+def _ranks(op: Operator) -> Iterator[Refusal]:
+    main, known = op.main, ranks(op)
+    if 0 in known:
+        yield "rank 0", "a tensor of rank 0", of(main, lambda spec: spec.rank == 0)
+    if 8 in known:
+        yield "rank 8", "a tensor of rank 8", of(main, lambda spec: spec.rank == 8)
+    if {5, 6, 7} <= set(known):
+        yield "rank above 4", "a tensor of rank 5 to 7", of(main, lambda spec: spec.rank in (5, 6, 7))
+    if 9 in known:
+        yield "rank 9", "a tensor of rank 9", of(main, lambda spec: spec.rank > 8)
+
+
+def _types(op: Operator) -> Iterator[Refusal]:
+    """Dtypes that are accepted, and mixtures of them."""
+    main, out = op.main, op.output
+    for kind in kinds(op):
+        yield f"{main} of {kind}", f"a valid {kind} call", has_dtype(main, kind)
+    mixed = [p.name for p in op.operands if mixes(op, p.name)]
+    if mixed:
+        names = [p.name for p in op.operands]
+        yield "mixed dtypes", "inputs of different dtypes", lambda call, specs: _several(specs, names)
+    if mixes(op, out):
+        other = beside(out, main, lambda given, x: given.dtype != x.dtype)
+        yield f"another {out} dtype", f"an {out} of another dtype", other
+    if takes_complex(op):
+        wide = of(out, lambda given: given.dtype_name.startswith("complex"))
+        yield f"a complex {out}", f"a complex {out}", wide
+        if accepts(op, dtypes={out: "float64"}):
+            yield f"a float64 {out}", f"a float64 {out}", has_dtype(out, "float64")
+    for kind in index_types(op):
+        name = samples.index_of(op).name
+        yield f"{name} of {kind}", f"a {name} of {kind}", has_dtype(name, kind)
+
+
+def _several(specs: Specs, names: list[str]) -> bool:
+    return len({specs[name].dtype_name for name in names if name in specs}) > 1
+
+
+# ---- attributes ------------------------------------------------------------------------------------------------------
+
+
+def _attributes(op: Operator) -> Iterator[Refusal]:
+    for p in (p for p in op.parameters if p.kind == "attr"):
+        if p.role == "reduction":
+            for value in range(len(REDUCTIONS)):
+                yield f"reduction {value}", f"reduction {value}", has_value(p.name, value)
+        elif p.role == "axis":
+            yield from _axes(op, p.name)
+        elif p.role == "number":
+            yield from _numbers(op, p)
+        elif p.role == "flag":
+            for value in accepted_values(op, p.name, (True, False)):
+                yield f"{p.name} {value}", f"{p.name} {value}", has_value(p.name, value)
+        elif p.role == "choice":
+            for word in p.words:
+                yield f"{p.name} {word}", f"{p.name} {word}", has_value(p.name, word)
+
+
+NUMBERS: dict[str, tuple[float, Callable[[Any], bool]]] = {
+    "negative": (-1.5, lambda v: v < 0),
+    "zero": (0.0, lambda v: v == 0),
+    "fractional": (0.3, lambda v: v != int(v)),
+}
+
+
+def _numbers(op: Operator, p: Parameter) -> Iterator[Refusal]:
+    for word, (value, holds) in NUMBERS.items():
+        if accepted_values(op, p.name, (value,)):
+            yield f"a {word} {p.name}", f"a {word} {p.name}", attribute(p.name, holds)
+
+
+def _axes(op: Operator, name: str) -> Iterator[Refusal]:
+    def over(holds: Callable[[int, int, int], bool]) -> Predicate:
+        """Ask something of the axis, the rank and the axis' length, where there is such an axis."""
+
+        def predicate(call: Call, specs: Specs) -> bool:
+            shape, axis = specs[op.main].shape, call.attrs[name]
+            return -len(shape) <= axis < len(shape) and holds(axis % len(shape), len(shape), shape[axis])
+
+        return predicate
+
+    yield f"a negative {name}", f"a negative {name}", attribute(name, lambda axis: axis < 0)
+    yield f"{name} 0", f"{name} 0 of rank 2 and more", over(lambda axis, rank, length: axis == 0 and rank > 1)
+    yield f"a middle {name}", f"a middle {name}", over(lambda axis, rank, length: 0 < axis < rank - 1)
+    reduced = over(lambda axis, rank, length: length == 1)
+    calls = [call_of(op, shape) for shape in ((1,), (4, 1), (1, 4))]
+    if any(reduced(call, call.inputs) and validate(call).ok for call in calls):
+        yield "a reduced axis of 1", "a reduced axis of length 1", reduced
+
+
+# ---- losses over class indices ---------------------------------------------------------------------------------------
+
+
+def _losses(op: Operator) -> Iterator[Refusal]:
+    main, index = op.main, samples.index_of(op).name
+    if 1 in ranks(op):
+        yield f"{main} without a batch axis", f"{main} (C)", of(main, lambda x: x.rank == 1)
+        if accepts_long_index(op):
+            long = beside(main, index, lambda x, given: x.rank == given.rank == 1)
+            yield f"{index} (C) beside {main} (C)", f"a {index} (C) beside {main} (C)", long
+    for p in op.inputs(PER_SAMPLE):
+        yield f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda g: g.rank == 0)
+        alone = _one_gradient(op, p.name)
+        yield f"a one-element {p.name} of rank 1", f"a {p.name} (1) with mean or sum", alone
+    for p in op.inputs(ONE_VALUE):
+        if accepts(op, shapes={p.name: ()}):
+            yield f"a 0-d {p.name}", f"a {p.name} of rank 0", of(p.name, lambda total: total.rank == 0)
+        if accepts(op, shapes={p.name: (1, 1)}):
+            yield f"a {p.name} of rank above 1", f"a {p.name} (1, 1)", of(p.name, lambda total: total.rank > 1)
+    yield "a single class", "a single class", of(main, lambda x: _classes(op, x) == 1)
+    yield "more than 1024 classes", "more than 1024 classes", of(main, lambda x: _classes(op, x) > 1024)
+    ignored = op.attribute("ignore index")
+    if ignored is None:
+        return
+    name = ignored.name
+    beyond = _beyond_classes(op, name)
+    yield f"a negative {name}", f"a negative {name}", attribute(name, lambda given: given < 0)
+    yield f"an {name} of C or more", f"an {name} of C or more", beyond
+    wide = attribute(name, lambda given: not -(2**31) <= given < 2**31)
+    yield f"an {name} beyond int32", f"an {name} beyond int32", wide
+
+
+def accepts_long_index(op: Operator) -> bool:
+    """Whether a single sample may have a class index as long as its classes."""
+    call = call_of(op, (5,), shapes={samples.index_of(op).name: (5,)})
+    return validate(call).ok
+
+
+def _one_gradient(op: Operator, name: str) -> Predicate:
+    parameter = op.attribute("reduction")
+
+    def holds(call: Call, specs: Specs) -> bool:
+        return specs[name].shape == (1,) and (parameter is None or call.attrs[parameter.name] != 0)
+
+    return holds
+
+
+def _classes(op: Operator, main: TensorSpec) -> int:
+    return main.shape[samples.axis_in(op, main.shape, {})] if main.shape else 1
+
+
+def _beyond_classes(op: Operator, name: str) -> Predicate:
+    def holds(call: Call, specs: Specs) -> bool:
+        return specs[op.main].size > 0 and bool(call.attrs[name] >= _classes(op, specs[op.main]))
+
+    return holds

@@ -1,0 +1,1 @@
+"""Wrong kernels that fail at some sizes: tiles, cores, corners."""

@@ -1,0 +1,334 @@
+"""Work dealt to cores, and each core's share cut into tiles: mutants that need two sizes at once.
+
+A core takes a block of rows, or of the flat tensor, and walks it tile by tile through one or two buffers. What it
+forgets between a row and the next, or between a tile and the one two buffers later, shows only where the tensor has
+more rows than there are cores *and* a row more than one tile, or where every core has more than two tiles. Which
+share a core takes is the platform's secret, so shares are dealt to 8 up to 64 cores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...model.call import Array, Call
+from ...model.platforms import Platform
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import Parameter
+from ..base import elementwise, rows, samples
+from ..base.asking import has_rows, like_main, may_be_odd, reductions
+from ..base.base import Defect
+from ..base.device import Device
+from ..base.kernels import plain
+from ..base.pieces import Arguments, Kernel, Where, flat, row_sum, shaped
+from .tiles import Lost, tail, unwritten
+
+CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)  # of kernels that lose a share as a whole
+CHIPS = (8, 20, 24, 32, 40, 48, 64)  # counts of the cores that products have
+ROW_TILES = (1024, 2048, 4096, 6144, 8192)
+CLASS_TILES = (1024, 2048, 4096, 8192, 16384)
+SHARED_TILES = (1024, 2048, 4096, 8192)  # where one gradient serves all rows
+FLAT = (  # (cores, tile): at most 2.4 million elements give every core a third tile
+    (8, 4096), (8, 24576), (20, 4080), (20, 24576), (24, 8192), (32, 6144), (40, 8192), (40, 16320), (48, 8192),
+    (48, 12288), (48, 16320), (48, 24576), (64, 8192), (64, 16384),
+)  # fmt: skip
+STRIDED = (  # (tile of the reduced axis, tile of the columns behind it)
+    (8, 512), (32, 4080), (64, 128), (64, 1024), (128, 64), (256, 32), (256, 256), (512, 64), (512, 512), (1024, 16),
+    (1024, 512),
+)  # fmt: skip
+MIDDLE = ((8, 512), (64, 64), (64, 128), (128, 64), (256, 32), (512, 64), (1024, 16), (1024, 64))
+ALIGNED = 32  # elements to which a core's share of the flat tensor is rounded up
+
+
+def share_of(count: int, cores: int, aligned: int = 1) -> int:
+    """Return the size of a core's block."""
+    share = -(-count // cores)
+    return max(1, -(-share // aligned) * aligned)
+
+
+def later_rows(rows: int, cores: int) -> Array:
+    """Whether a row is not the first of its core, (rows,)."""
+    return np.asarray(np.arange(rows) % share_of(rows, cores) > 0)
+
+
+def two_before(count: int, cores: int, tile: int) -> Array:
+    """The element that lies in a double buffer instead of each: from a core's third tile on, two tiles before it."""
+    index = np.arange(count)
+    late = index % share_of(count, cores, ALIGNED) >= 2 * tile
+    return np.asarray(index - np.where(late, 2 * tile, 0))
+
+
+def _enough(count: int, cores: int, tile: int) -> bool:
+    return share_of(count, cores, ALIGNED) > 2 * tile and count > 2 * tile
+
+
+# ---- shares that are lost as a whole ---------------------------------------------------------------------------------
+
+
+def _remainder(count: int, cores: int) -> slice:
+    """What the division among the cores leaves over."""
+    return slice(count // cores * cores, count)
+
+
+def _last_core(count: int, cores: int) -> slice:
+    """The share of the last core."""
+    return slice(-(-count // cores) * (cores - 1), count)
+
+
+def _one_over(count: int, cores: int) -> slice:
+    """The one that is left over, where it is alone."""
+    return slice(count - 1, count) if count > cores and count % cores == 1 else slice(0, 0)
+
+
+def _one_short(count: int, cores: int) -> slice:
+    """The last one, where the last core has one less than the others."""
+    return slice(count - 1, count) if count > cores and count % cores == cores - 1 else slice(0, 0)
+
+
+def _lost_shares(op: Operator) -> Iterator[Defect]:
+    for cores in CORES:
+        for label, lost, what, needs in (
+            ("remainder", _remainder, "left over by the division among {} cores", "{} that is no multiple of {}"),
+            ("last core", _last_core, "of the last of {} cores", "{} that gives each of {} cores work"),
+            ("one over", _one_over, "left over alone by {} cores", "{} that is one more than a multiple of {}"),
+            ("one short", _one_short, "last where one of {} cores has one less", "{} that is one less than {}"),
+        ):
+            for axis, of_rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
+                even = not of_rows and cores % 2 == 0 and label.startswith("one") and not may_be_odd(op)
+                if even or (of_rows and not has_rows(op)):
+                    continue  # no output has such a number
+                yield Defect(
+                    f"cores/{op.slug}/{axis} {label} {cores}", op.name, "TAIL",
+                    f"{axis} {what.format(cores)} are not written",
+                    Device(label, plain(op), written=unwritten(lost, cores, of_rows)), needs.format(of, cores),
+                )  # fmt: skip
+
+
+# ---- double buffers of element-wise work -----------------------------------------------------------------------------
+
+
+def _stale_operand(op: Operator, name: str, cores: int, tile: int) -> Device:
+    def read(own: str, array: Array, call: Call) -> Array:
+        main = call.inputs[op.main]
+        if own != name or main is None or array.shape != main.shape or not _enough(array.size, cores, tile):
+            return array
+        return shaped(flat(array)[two_before(array.size, cores, tile)], array)
+
+    return Device(f"{name} of two tiles before", plain(op), read=read)
+
+
+def _many(op: Operator, cores: int, tile: int) -> Callable[[Arguments], bool]:
+    return lambda a: _enough(a[op.main].size, cores, tile)
+
+
+def _stale_result(op: Operator, cores: int, tile: int) -> Kernel:
+    def wrong(a: Arguments, target: Platform) -> Array:
+        right = plain(op)(a, target)
+        return shaped(flat(right)[two_before(right.size, cores, tile)], right)
+
+    return Where(plain(op), _many(op, cores, tile), wrong)
+
+
+def _stale_factor(op: Operator, name: str, cores: int, tile: int) -> Kernel:
+    """The sums are right; what they are multiplied with when the result is written is stale."""
+    right = rows.Formula(op)
+
+    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
+        p = right.products(k)
+        stale = shaped(flat(k[name])[two_before(k[name].size, cores, tile)], k[name])
+        return right({**k, name: stale}, row_sum(p, axis), terms=p)
+
+    return Where(plain(op), _many(op, cores, tile), rows.changing(op, compute))
+
+
+def _double_buffers(op: Operator) -> Iterator[Defect]:
+    by_rows = rows.fits(op)
+    for cores, tile in FLAT if not by_rows else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
+        devices: dict[str, Device] = {}
+        if elementwise.fits(op):
+            whole = (p for p in op.operands if p.name == op.main or p in like_main(op))
+            devices = {p.name: _stale_operand(op, p.name, cores, tile) for p in whole}
+        devices[op.output] = Device("stale", _stale_result(op, cores, tile))
+        if by_rows:
+            devices |= {p.name: Device("stale", _stale_factor(op, p.symbol, cores, tile)) for p in _beside(op)}
+        for name, device in devices.items():
+            yield Defect(
+                f"cores/{op.slug}/{name} two tiles before, {cores} x {tile}", op.name, "TAIL",
+                f"from the third tile of {tile} of each of {cores} cores on, {name} is that of two tiles before",
+                device, f"more than {2 * cores * tile} elements",
+            )  # fmt: skip
+
+
+def _beside(op: Operator) -> list[Parameter]:
+    """The operands beside the main one: what the sum is multiplied with."""
+    return [p for p in op.operands if p.name != op.main]
+
+
+# ---- rows of several tiles -------------------------------------------------------------------------------------------
+
+Change = Callable[[rows.Operands, int, int], Array]  # operands (lines, terms), cores, tile -> the result
+
+
+def _not_cleared(op: Operator) -> Change:
+    right = rows.Formula(op)
+
+    def change(k: rows.Operands, cores: int, tile: int) -> Array:
+        p = right.products(k)
+        own = p.sum(axis=1)
+        share = share_of(own.size, cores)
+        padded = np.zeros(-(-own.size // share) * share, own.dtype)
+        padded[: own.size] = own
+        sums = padded.reshape(-1, share).cumsum(axis=1).reshape(-1)[: own.size]
+        return right(k, sums[:, None], terms=p)
+
+    return change
+
+
+def _later_tiles_lost(op: Operator) -> Change:
+    right = rows.Formula(op)
+
+    def change(k: rows.Operands, cores: int, tile: int) -> Array:
+        p = right.products(k)
+        sums = np.where(later_rows(p.shape[0], cores), p[:, :tile].sum(axis=1), p.sum(axis=1))
+        return right(k, sums[:, None], terms=p)
+
+    return change
+
+
+def _stale_in_later_rows(op: Operator) -> Change:
+    right = rows.Formula(op)
+
+    def change(k: rows.Operands, cores: int, tile: int) -> Array:
+        p, stale = right.products(k), dict(k)
+        late = np.flatnonzero(later_rows(p.shape[0], cores))
+        for parameter in _beside(op):
+            stale[parameter.symbol] = k[parameter.symbol].copy()
+            stale[parameter.symbol][late, 2 * tile :] = k[parameter.symbol][late, : -2 * tile]
+        return right(stale, p.sum(axis=1)[:, None], terms=p)
+
+    return change
+
+
+def _by_rows(op: Operator, change: Change, cores: int, tile: int, tiles: int) -> Kernel:
+    """Another way over the rows of the last axis, where there are more of them than cores, of over ``tiles`` tiles."""
+
+    def holds(a: Arguments) -> bool:
+        shape, size = a[op.main].shape, a[op.main].size
+        return bool(rows.is_last(op, a) and size) and shape[-1] > tiles * tile and size // shape[-1] > cores
+
+    return rows.by_lines(op, change, holds, cores, tile)
+
+
+ROWS: dict[str, tuple[Callable[[Operator], Change], int, str, tuple[int, ...]]] = {
+    "sum not cleared": (_not_cleared, 1, "the sum begins with that of the core's rows before", ROW_TILES),
+    "sum of the first tile": (_later_tiles_lost, 1, "only the first tile is summed", ROW_TILES),
+    "stale output": (
+        _stale_in_later_rows, 2, "from the third tile on, the result is written with the output of two tiles before",
+        (1024, 2048, 4080),
+    ),
+}  # fmt: skip
+
+
+def _row_tiles(op: Operator) -> Iterator[Defect]:
+    for label, (made, tiles, what, sizes) in ROWS.items():
+        change = made(op)
+        for cores in CHIPS:
+            for tile in sizes:
+                yield Defect(
+                    f"cores/{op.slug}/{label}, {cores} x {tile}", op.name, "TAIL",
+                    f"rows of more than {tiles} tiles of {tile}, dealt to {cores} cores: in all but a core's first,"
+                    f" {what}",
+                    Device(label, _by_rows(op, change, cores, tile, tiles)),
+                    f"more than {cores} rows of more than {tiles * tile} terms",
+                )  # fmt: skip
+
+
+# ---- tiles of the axis and of the columns behind it ------------------------------------------------------------------
+
+
+def _later_columns(op: Operator, columns: int, lost: Lost, where: str, terms: int) -> Kernel:
+    """From the second tile of columns on, some terms are missing from the sum."""
+    right = rows.Formula(op)
+
+    def holds(a: Arguments) -> bool:
+        shape = a[op.main].shape
+        if len(shape) < 2 or not a[op.main].size or (rows.axis_of(op, a) == 0) is (where == "middle"):
+            return False
+        return bool(shape[rows.axis_of(op, a)] > terms and rows.columns_behind(op, a) > columns)
+
+    def compute(k: rows.Operands, axis: int, a: Arguments) -> Array:
+        shape = (-1, a[op.main].shape[axis], rows.columns_behind(op, a))
+        k = {s: np.ascontiguousarray(v).reshape(shape) for s, v in k.items()}
+        p = right.products(k)
+        left = p[:, :, columns:].copy()
+        left[:, lost(p.shape[1], terms)] = 0
+        sums = np.array(row_sum(p, 1))
+        sums[:, :, columns:] = row_sum(left, 1)
+        return shaped(right(k, sums, terms=p), a[op.main])
+
+    return Where(plain(op), holds, rows.changing(op, compute))
+
+
+def _before_the_last(count: int, tile: int) -> slice:
+    """Everything before the last tile."""
+    return slice(0, (count - 1) // tile * tile)
+
+
+def _strided(op: Operator) -> Iterator[Defect]:
+    for where, sizes in (("first", STRIDED), ("middle", MIDDLE)):
+        for terms, columns in sizes:
+            for label, lost, what, needs in (
+                ("last tile", _before_the_last, "only the last tile of terms is summed", "more than"),
+                ("tail", tail, "the terms beyond the last full tile are missing", "no multiple, and more, of"),
+            ):
+                yield Defect(
+                    f"cores/{op.slug}/{where} axis {label}, {terms} x {columns}", op.name, "TAIL",
+                    f"a {where} axis in tiles of {terms} terms and {columns} columns: from the second tile of columns"
+                    f" on, {what}",
+                    Device(label, _later_columns(op, columns, lost, where, terms)),
+                    f"a {where} reduced axis of {needs} {terms} and more than {columns} columns behind it",
+                )  # fmt: skip
+
+
+# ---- losses: samples of several class tiles --------------------------------------------------------------------------
+
+
+def _classes_lost(op: Operator, cores: int, tile: int, reduction: int) -> Kernel:
+    """In all but a core's first sample, classes beyond the first tile are dropped."""
+
+    def holds(a: Arguments) -> bool:
+        main, classes = a[op.main], a[op.main].shape[samples.class_axis(op, a)]
+        count = main.size // classes if main.ndim > 1 and classes else 0
+        return bool(count > cores and classes > tile and op.by_role(a).get("reduction", 0) == reduction)
+
+    def change(k: samples.Samples, a: Arguments) -> None:
+        dropped = later_rows(k.classes.size, cores) & (k.classes >= tile)
+        k.classes = np.where(dropped, k.ignore, k.classes)
+
+    return Where(plain(op), holds, samples.changing(op, change))
+
+
+def _class_tiles(op: Operator) -> Iterator[Defect]:
+    for reduction, word in enumerate(reductions(op)):
+        for cores in CHIPS:
+            for tile in SHARED_TILES if reduction else CLASS_TILES:
+                yield Defect(
+                    f"cores/{op.slug}/{word} classes beyond, {cores} x {tile}", op.name, "TAIL",
+                    f"{word}: in all but the first row of each of {cores} cores, classes from {tile} on stay zero",
+                    Device(word, _classes_lost(op, cores, tile, reduction)),
+                    f"{word} with more than {cores} rows, the later ones of classes from {tile} on",
+                )  # fmt: skip
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield an operator's mutants of work dealt to cores."""
+    yield from _lost_shares(op)
+    if not samples.fits(op):
+        yield from _double_buffers(op)
+    if rows.fits(op):
+        yield from _row_tiles(op)
+        yield from _strided(op)
+    if samples.fits(op):
+        yield from _class_tiles(op)

@@ -1,0 +1,369 @@
+"""Wrong beyond one size for one template only, and counters of 16 bits.
+
+A template is a dtype with or without an optional operand, or a class index' dtype with a reduction; its loop over tiles
+is its own. A row, column or class number kept in 16 bits wraps at 65536.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array, Call
+from ...model.dtypes import dtype_of
+from ...model.platforms import Platform
+from ...numerics.formula.expressions import Expression, text
+from ...numerics.formula.traversal import substitute, walk
+from ...numerics.orders.kernel_orders import COUNT
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import MEAN, Parameter
+from ..base import elementwise, rows, samples
+from ..base.asking import index_types, kinds, ranks, reductions, socs_of
+from ..base.base import Defect
+from ..base.device import Device, Mask
+from ..base.kernels import plain
+from ..base.pieces import Arguments, F, Kernel, Where, flat, row_sum, shaped, spread
+from .tiles import SIZES, beyond, tail
+
+FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
+TARGET_TILES = (1024, 4096, 8192, 16384)
+CLASS_TILES = (1024, 4096, 8192)
+REPEATS = 255 * 64  # float32 elements that one instruction of 255 repeats reaches
+HALF_WORD = 1 << 16
+
+
+# ---- elementwise: clamps and the mean's factor -----------------------------------------------------------------------
+
+
+def _beyond_repeats(count: int, tile: int) -> Array:
+    """What one instruction leaves over of every tile of 16384."""
+    return np.flatnonzero(np.arange(count) % tile >= REPEATS)
+
+
+def _corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Arguments], None]) -> Kernel:
+    """The plain kernel; ``change`` corrects its flat result, given the operands as flat vectors."""
+    right = elementwise.traced(op, elementwise.own_order(op))
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k = elementwise.operands_of(op, a)
+        shape = op.output_shape(a)
+        vectors = {n: flat(np.broadcast_to(v, shape)) if isinstance(v, np.ndarray) else v for n, v in k.items()}
+        result = np.array(spread(right(vectors), (math.prod(shape),)))
+        change(result, vectors, a)
+        return np.asarray(result.reshape(shape))
+
+    return kernel
+
+
+Clamp = tuple[Expression, Expression]  # a clamp, and what is clamped
+
+
+def _clamps_of(op: Operator) -> dict[str, Clamp]:
+    """The clamps of kernels against a number, by how they are called, with what is clamped. A formula that kernels
+    compute in another order may have clamps of its own, beyond which it does not change."""
+    found: dict[str, Clamp] = {}
+    if elementwise.own_order(op) is not None:
+        return found
+    for node in walk(elementwise.value_of(op)):
+        inner = [a for a in node.args if not a.is_constant]
+        if node.op in ("min", "max") and len(inner) == 1:
+            found["clamp" if not found else f"clamp {text(node)}"] = node, inner[0]
+    return found
+
+
+def _unclamped(op: Operator, clamp: Clamp, lost: Callable[[int, int], Any], tile: int) -> Kernel:
+    wrong = elementwise.mapped(op, lambda root: substitute(root, {clamp[0]: clamp[1]}))
+
+    def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:
+        part = lost(result.size, tile)
+        few = {n: v[part] if isinstance(v, np.ndarray) else v for n, v in k.items()}
+        result[part] = wrong(few)
+
+    return Where(plain(op), lambda a: math.prod(op.output_shape(a)) > tile, _corrected(op, change))
+
+
+def _clamps(op: Operator) -> Iterator[Defect]:
+    parts: list[tuple[str, Callable[[int, int], Any], int, str]] = [
+        ("repeats", _beyond_repeats, REPEATS + 64, f"beyond the first {REPEATS} elements of a tile of"),
+        *(("tail", tail, tile, "beyond the last full tile of") for tile in SIZES),
+        *(("beyond", beyond, tile, "beyond the first tile of") for tile in SIZES),
+    ]
+    for name, clamp in _clamps_of(op).items():
+        for label, lost, tile, where in parts:
+            yield Defect(
+                f"tile/{op.slug}/{name} {label} {tile}", op.name, "TAIL",
+                f"{text(clamp[1])} is not clamped {where} {tile}", Device(label, _unclamped(op, clamp, lost, tile)),
+                f"values that the clamp changes in a tensor of more than {tile} elements, no multiple of {tile}",
+            )  # fmt: skip
+
+
+Template = tuple[str, str, Callable[[Arguments], bool]]  # its name, its dtype, of which calls it is
+
+
+def _templates(op: Operator) -> Iterator[Template]:
+    """A template for every dtype, with and without each optional operand."""
+    optional = [p for p in op.operands if p.optional]
+    for kind in kinds(op):
+        for given in product((True, False), repeat=len(optional)):
+            words = [f"{'with' if g else 'without'} {p.name}" for p, g in zip(optional, given, strict=True)]
+            yield " ".join([kind, *words]), kind, _of_template(op, kind, tuple(zip(optional, given, strict=True)))
+
+
+def _of_template(op: Operator, kind: str, given: tuple[tuple[Parameter, bool], ...]) -> Callable[[Arguments], bool]:
+    def holds(a: Arguments) -> bool:
+        mine = all((a.get(p.name) is not None) is there for p, there in given)
+        return mine and dtype_of(a[op.main].dtype).name == kind
+
+    return holds
+
+
+def _factor_lost(op: Operator, template: Callable[[Arguments], bool], tile: int) -> Kernel:
+    """The mean's factor is not applied beyond the last full tile."""
+
+    def holds(a: Arguments) -> bool:
+        size = math.prod(op.output_shape(a))
+        return op.by_role(a)["reduction"] == MEAN and size > tile and size % tile > 0 and template(a)
+
+    def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:
+        result[tail(result.size, tile)] *= F(k[COUNT])
+
+    return Where(plain(op), holds, _corrected(op, change))
+
+
+def _mean_factors(op: Operator) -> Iterator[Defect]:
+    for (name, kind, template), tile in product(_templates(op), FACTOR_TILES):
+        yield Defect(
+            f"only/{op.slug}/{name} factor tail {tile}", op.name, "TAIL",
+            f"{name}: the mean's factor is missing beyond the last full tile of {tile}",
+            Device(name, _factor_lost(op, template, tile)), f"a mean of {name} over more than {tile} elements",
+            socs=socs_of(op, kind),
+        )  # fmt: skip
+
+
+# ---- losses: templates by the class index' dtype and reduction -------------------------------------------------------
+
+Change = Callable[[samples.Samples], None]
+
+
+def _loss(op: Operator, holds: Callable[[Arguments], bool], change: Change) -> Kernel:
+    return Where(plain(op), holds, samples.changing(op, lambda k, a: change(k)))
+
+
+def _never_ignored(k: samples.Samples) -> None:
+    k.ignore = samples.NEVER
+
+
+def _index_repeats(tile: int) -> Change:
+    def change(k: samples.Samples) -> None:
+        k.classes = k.classes[np.arange(k.classes.size) % tile]
+
+    return change
+
+
+def _class_operands_repeat(tile: int) -> Change:
+    def change(k: samples.Samples) -> None:
+        k.per_class = {n: v[np.arange(v.size) % tile] for n, v in k.per_class.items()}
+
+    return change
+
+
+def _classes_lost(tile: int) -> Change:
+    def change(k: samples.Samples) -> None:
+        k.classes = np.where(k.classes >= tile, k.ignore, k.classes)
+
+    return change
+
+
+def _of_loss(op: Operator, reduction: int, index: str = "", kind: str = "") -> Callable[[Arguments], bool]:
+    name = samples.index_of(op).name
+
+    def holds(a: Arguments) -> bool:
+        return (
+            op.by_role(a).get("reduction", 0) == reduction
+            and (not index or str(a[name].dtype) == index)
+            and (not kind or dtype_of(a[op.main].dtype).name == kind)
+        )
+
+    return holds
+
+
+def _longer(
+    op: Operator, holds: Callable[[Arguments], bool], size: Callable[[Operator, Arguments], int], tile: int
+) -> Callable[[Arguments], bool]:
+    """Where a template works on several samples, and more than ``tile`` of something."""
+    return lambda a: bool(a[op.main].ndim > 1 and size(op, a) > tile and holds(a))
+
+
+def _losses(op: Operator) -> Iterator[Defect]:
+    slug, name = op.slug, samples.index_of(op).name
+    for kind, (code, reduction), index in product(kinds(op), enumerate(reductions(op)), index_types(op)):
+        template = f"{kind} {reduction} {index}"
+        holds = _of_loss(op, code, index, kind)
+        yield Defect(
+            f"only/{slug}/{template} never ignored", op.name, "IDX", f"{template}: the ignored class is not looked at",
+            Device(template, _loss(op, holds, _never_ignored)), f"{template} with ignored rows",
+            socs=socs_of(op, kind),
+        )  # fmt: skip
+    for (code, reduction), index, tile in product(enumerate(reductions(op)), index_types(op), TARGET_TILES):
+        template = f"{reduction} {index}"
+        holds = _longer(op, _of_loss(op, code, index), samples.samples_of, tile)
+        yield Defect(
+            f"only/{slug}/{template} {name} repeats {tile}", op.name, "TAIL",
+            f"{template}: from sample {tile} on, {name} is read from the first tile again",
+            Device(template, _loss(op, holds, _index_repeats(tile))), f"{template} with more than {tile} samples",
+        )  # fmt: skip
+    for (code, reduction), tile in product(enumerate(reductions(op)), CLASS_TILES):
+        holds = _longer(op, _of_loss(op, code), samples.classes_of, tile)
+        for label, change, what in (
+            ("weight repeats", _class_operands_repeat(tile), "what is given per class is read from the first tile"),
+            ("classes beyond", _classes_lost(tile), "classes stay zero"),
+        ):
+            yield Defect(
+                f"only/{slug}/{reduction} {label} {tile}", op.name, "TAIL",
+                f"{reduction}: from class {tile} on, {what}",
+                Device(label, _loss(op, holds, change)), f"{reduction} with targets from class {tile} on",
+            )  # fmt: skip
+
+
+# ---- counters of 16 bits ---------------------------------------------------------------------------------------------
+
+
+def wrapped(shape: tuple[int, ...], what: str) -> Array | None:
+    """The element that a wrapped number leads to instead of each, or None where no number is so large."""
+    columns = shape[-1] if shape else 1
+    lines = math.prod(shape[:-1]) if len(shape) > 1 else 1
+    size = lines * columns
+    if not size or {"flat": size, "row": lines, "column": columns}[what] <= HALF_WORD:
+        return None
+    if what == "flat":
+        return np.arange(size) % HALF_WORD
+    row, column = np.arange(lines)[:, None], np.arange(columns)[None, :]
+    if what == "row":
+        row = row % HALF_WORD
+    else:
+        column = column % HALF_WORD
+    return np.asarray(row * columns + column).reshape(-1)
+
+
+def _operand_wraps(op: Operator, name: str, what: str) -> Device:
+    def read(own: str, array: Array, call: Call) -> Array:
+        index = wrapped(array.shape, what) if own == name else None
+        return array if index is None else shaped(flat(array)[index], array)
+
+    return Device(what, plain(op), read=read)
+
+
+def _result_wraps(what: str) -> Mask:
+    """The result's number wraps: what lies beyond is never written."""
+
+    def written(shape: tuple[int, ...]) -> Array | None:
+        index = wrapped(shape, what)
+        return None if index is None else (index == np.arange(index.size)).reshape(shape)
+
+    return written
+
+
+def _sum_of_the_wrapped(op: Operator, where: str) -> Kernel:
+    """The row sums are in a table that a 16-bit number indexes: rows of the last axis, or columns behind an axis."""
+
+    def total(p: Array, axis: int, a: Arguments) -> Array:
+        sums = row_sum(p, axis)
+        table = flat(sums)
+        return np.asarray(table[np.arange(table.size) % HALF_WORD].reshape(sums.shape))
+
+    def holds(a: Arguments) -> bool:
+        main = a[op.main]
+        if main.ndim < 2 or not main.size or rows.is_last(op, a) is (where == "column"):
+            return False
+        return bool(main.size // main.shape[rows.axis_of(op, a)] > HALF_WORD)
+
+    return Where(plain(op), holds, rows.with_sum(op, total))
+
+
+def _length_wraps(op: Operator) -> Kernel:
+    """Only the low 16 bits of the number of terms count."""
+
+    def total(p: Array, axis: int, a: Arguments) -> Array:
+        terms = np.moveaxis(p, axis, -1)
+        return np.moveaxis(terms[..., : terms.shape[-1] % HALF_WORD].sum(axis=-1, keepdims=True), -1, axis)
+
+    def holds(a: Arguments) -> bool:
+        main = a[op.main]
+        return bool(main.ndim and main.shape[rows.axis_of(op, a)] >= HALF_WORD)
+
+    return Where(plain(op), holds, rows.with_sum(op, total))
+
+
+def _class_wraps(k: samples.Samples) -> None:
+    k.classes = np.where(k.classes == k.ignore, k.classes, k.classes % HALF_WORD)
+
+
+def _sample_wraps(p: Parameter | None) -> Change:
+    """The number of a sample wraps: of an operand, or of the classes."""
+
+    def change(k: samples.Samples) -> None:
+        if p is None:
+            k.classes = k.classes[np.arange(k.classes.size) % HALF_WORD]
+        else:
+            values = k.per_sample[p.symbol]
+            k.per_sample[p.symbol] = values[np.arange(values.size) % HALF_WORD]
+
+    return change
+
+
+def _loss_counters(op: Operator) -> Iterator[Defect]:
+    slug = op.slug
+    for several, shape in ((False, "(C)"), (True, "(N, C)"))[0 if 1 in ranks(op) else 1 :]:
+        for code, reduction in enumerate(reductions(op)):
+            kernel = _loss(op, _many_classes(op, several, code), _class_wraps)
+            yield Defect(
+                f"counter/{slug}/{shape} {reduction} class", op.name, "BIG",
+                f"{reduction} of {shape}: a class wraps at 65536", Device("class", kernel),
+                f"{reduction} of a {op.main} {shape} with a target class of at least 65536",
+            )  # fmt: skip
+    for code, reduction in enumerate(reductions(op)):
+        operands: list[tuple[Parameter | None, str]] = [(None, samples.index_of(op).name)]
+        operands += [(p, p.name) for p in samples.per_sample(op)] if code == 0 else []
+        for p, word in operands:
+            holds = _longer(op, _of_loss(op, code), samples.samples_of, HALF_WORD)
+            yield Defect(
+                f"counter/{slug}/{reduction} {word} sample", op.name, "BIG",
+                f"{reduction}: the number of a {word}'s sample wraps at 65536",
+                Device("sample", _loss(op, holds, _sample_wraps(p))), f"{reduction} of more than 65536 samples",
+            )  # fmt: skip
+
+
+def _many_classes(op: Operator, several: bool, code: int) -> Callable[[Arguments], bool]:
+    holds = _of_loss(op, code)
+    return lambda a: (a[op.main].ndim > 1) is several and samples.classes_of(op, a) > HALF_WORD and holds(a)
+
+
+def _counters(op: Operator) -> Iterator[Defect]:
+    for what in ("flat", "row", "column"):
+        devices = {p.name: _operand_wraps(op, p.name, what) for p in op.operands if elementwise.fits(op)}
+        devices[op.output] = Device(what, plain(op), written=_result_wraps(what))
+        if rows.fits(op) and what != "flat":
+            devices["sum"] = Device(what, _sum_of_the_wrapped(op, what))
+        if rows.fits(op) and what == "flat":
+            devices["terms"] = Device("terms", _length_wraps(op))
+        for name, device in devices.items():
+            yield Defect(
+                f"counter/{op.slug}/{name} {what}", op.name, "BIG", f"the {what} number of {name} wraps at 65536",
+                device, f"a {what} number of at least 65536",
+            )  # fmt: skip
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield an operator's mutants of one template beyond one size, and of 16-bit counters."""
+    if elementwise.fits(op):
+        yield from _clamps(op)
+        if op.attribute("reduction") is not None:
+            yield from _mean_factors(op)
+    if samples.fits(op):
+        yield from _losses(op)
+        yield from _loss_counters(op)
+    yield from _counters(op)

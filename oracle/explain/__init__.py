@@ -1,0 +1,1 @@
+"""Explanations of a failed case: where it fails, and which simulated fault gives the same output."""

@@ -1,0 +1,272 @@
+"""A failed case on one screen: what rule, which elements, how far off, where they lie, how to run it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..catalogue.data.case import Case, TensorPlan
+from ..model.call import Array, Call
+from ..model.dtypes import find
+from ..operators import OPERATORS
+from ..operators.answers.reference import Reference
+from ..record.fields import Number
+from ..record.types import CaseRecord, Detail, ErrorGrid, WorstElement
+from ..settings.settings import Settings
+from . import diagnosis, pattern
+from .findings import Findings
+from .ulps import histogram, is_float, real, ulp_distance
+
+WORST = 5
+
+
+def describe_inputs(case: Case) -> dict[str, str]:
+    """Return every input in words."""
+    return {name: _tensor(plan) for name, plan in case.inputs.items()}
+
+
+def _tensor(plan: TensorPlan | None) -> str:
+    """``float32[16,20000] normal strided:2``: dtype, shape, generator, view, format; only what is not plain."""
+    if plan is None:
+        return "null"
+    words = [f"{plan.dtype}[{','.join(map(str, plan.shape))}]", str(plan.data.get("gen", "")) if plan.data else ""]
+    words += ["" if plan.view == "contiguous" else plan.view, "" if plan.format == "ND" else plan.format]
+    return " ".join(word for word in [*words, "(no data)" if plan.spec_only else ""] if word)
+
+
+def replay_command(case: Case, settings: Settings) -> str:
+    """Return the command that runs exactly this case and prints its full verdict."""
+    from ..catalogue import default_dir
+
+    words = ["aclnn-oracle", "replay", case.id, *settings.replay_arguments]
+    file = case.source.rpartition(":")[0]
+    if file and not _inside(file, str(default_dir())):
+        words += ["--catalogue", file]
+    return shlex.join(words)
+
+
+def _inside(file: str, folder: str) -> bool:
+    from pathlib import Path
+
+    return Path(file).resolve().is_relative_to(Path(folder).resolve())
+
+
+def elements(
+    output: str,
+    rule: str,
+    reference: Reference,
+    actual: Array,
+    bad: Array | None,
+    call: Call | None = None,
+    before: float = 0.0,
+) -> Detail:
+    """Return the detail of an output: worst elements with their operands, ULP histogram, pattern, cause.
+
+    ``bad`` marks the elements to blame; None (no element is outside its bound) blames every error there is. With
+    ``call`` operands are shown, and causes looked for that lie in how they are read. ``before``: what every element
+    held before the call.
+    """
+    given = actual
+    actual, golden, value, bound = real(actual), real(reference.golden), reference.value, reference.bound
+    judged = np.ones(actual.shape, bool) if reference.unspecified is None else ~reference.unspecified
+    score = _score(actual, value, bound)
+    wrong = (score > 1) & judged  # whatever rule failed: a cause has to explain all of it
+    if bad is None:
+        bad = (score > 0) & judged
+    wrong = wrong | bad if wrong.any() else bad
+    distance = (
+        ulp_distance(actual, golden) if find(actual.dtype) and is_float(actual) else _integer_distance(actual, golden)
+    )
+    places, cause = "", ""
+    shape = actual.shape
+    if bad.any():
+        places = pattern.describe(bad, ignored_rows(reference))
+        where = places if np.array_equal(wrong, bad) else pattern.describe(wrong, ignored_rows(reference))
+        cause = diagnosis.cause_of_values(Findings(reference, given, wrong, where, call, output, before))
+    return Detail(
+        rule=rule,
+        output=output,
+        worst=tuple(
+            replace(_element(i, actual, golden, bound, distance, score), operands=operands_at(call, output, shape, i))
+            for i in _worst(score, bad)
+        ),
+        ulp_histogram=histogram(distance[judged.reshape(-1)]),
+        bad=int(np.count_nonzero(bad)),
+        total=actual.size,
+        pattern=places,
+        cause=cause,
+        error_map=tuple(error_map(np.where(judged, score, 0.0))),
+        error_grid=error_grid(np.where(judged, score, 0.0)),
+    )
+
+
+def error_map(score: Array, slices: int = 64) -> list[float]:
+    """Return the worst error in units of the bound, in at most 64 consecutive equal slices of the flat output."""
+    flat = np.nan_to_num(score.reshape(-1), nan=np.inf, posinf=np.inf)
+    if not flat.size:
+        return []
+    starts = np.unique(np.linspace(0, flat.size, min(slices, flat.size), endpoint=False).astype(np.int64))
+    return [float(f"{x:.3g}") for x in np.maximum.reduceat(flat, starts)]
+
+
+def error_grid(score: Array, height: int = 16, width: int = 48) -> ErrorGrid | None:
+    """Return the worst error in units of the bound of blocks of rows by columns; None for what is not a matrix."""
+    if score.ndim < 2 or min(rows := score.size // max(1, score.shape[-1]), score.shape[-1]) < 2:
+        return None
+    matrix = np.nan_to_num(score.reshape(rows, -1), nan=np.inf, posinf=np.inf)
+    for axis, most in ((0, height), (1, width)):
+        size = matrix.shape[axis]
+        starts = np.unique(np.linspace(0, size, min(most, size), endpoint=False).astype(np.int64))
+        matrix = np.maximum.reduceat(matrix, starts, axis=axis)
+    values = tuple(float(f"{x:.3g}") for x in matrix.reshape(-1))
+    high, wide = matrix.shape
+    return ErrorGrid(rows, score.shape[-1], high, wide, values)
+
+
+def ignored_rows(reference: Reference) -> Array | None:
+    """Return which rows of a matrix must be zero throughout (NLL's ignored rows), or None."""
+    zeros = reference.zeros
+    if zeros is None or zeros.ndim != 2 or zeros.shape[1] < 2:
+        return None
+    rows: Array = np.asarray(zeros.all(axis=1))
+    return rows if rows.any() and not rows.all() else None
+
+
+def _integer_distance(actual: Array, golden: Array) -> Array:
+    return np.abs(actual.astype(np.float64) - golden.astype(np.float64)).reshape(-1).astype(np.uint64)
+
+
+def _score(actual: Array, value: Array, bound: Array) -> Array:
+    """The error in units of its bound: 0 where equal, infinite where a NaN or an infinity stands alone."""
+    with np.errstate(all="ignore"):
+        wide = actual.astype(np.float64)
+        error = np.abs(wide - value)
+        score = np.where(error == 0, 0.0, error / np.broadcast_to(bound, error.shape))
+        score[np.isnan(wide) != np.isnan(value)] = np.inf
+        score[(np.isnan(wide) & np.isnan(value)) | (wide == value)] = 0.0
+        overflowed = np.isinf(wide) & np.isinf(value.astype(actual.dtype)) & (np.signbit(wide) == np.signbit(value))
+        score[overflowed] = 0.0
+    return np.asarray(np.nan_to_num(score, nan=np.inf, posinf=np.inf))
+
+
+def _worst(score: Array, bad: Array) -> list[int]:
+    """Flat indices of the worst bad elements, worst first, the earlier first among equals."""
+    candidates = np.flatnonzero(bad)
+    scores = score.reshape(-1)[candidates]
+    if candidates.size > 4096:
+        top = np.partition(scores, -WORST)[-WORST]
+        keep = scores >= top
+        candidates, scores = candidates[keep], scores[keep]
+    return [int(i) for i in candidates[np.argsort(-scores, kind="stable")[:WORST]]]
+
+
+def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Array, score: Array) -> WorstElement:
+    index = np.unravel_index(flat, actual.shape)
+    allowed = np.broadcast_to(bound, actual.shape)[index]
+    ulp = int(distance[flat])
+    return WorstElement(
+        index=tuple(int(i) for i in index),
+        expected=float(golden[index]),
+        actual=float(actual[index]),
+        bound=float(allowed),
+        budget=float(f"{score.reshape(-1)[flat]:.4g}"),
+        expected_hex=_hex(golden[index]),
+        actual_hex=_hex(actual[index]),
+        ulp=None if ulp == np.iinfo(np.uint64).max else ulp,
+    )
+
+
+def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
+    """Return the operands that meet at one element of an output, by name; none of one in which many are summed."""
+    if call is None or call.op not in OPERATORS or OPERATORS[call.op].of(output).kept is not None:
+        return {}
+    op, index, found = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
+    for name, array in call.inputs.items():
+        if not isinstance(array, np.ndarray) or op.by_name[name].holds("nothing"):
+            continue
+        axes = op.axes_of(name, shape, array.shape, call.attrs)
+        if len(axes) == array.ndim and all(axis is None or axis < len(shape) for axis in axes):
+            places = zip(axes, array.shape, strict=True)
+            at = tuple(0 if axis is None or n == 1 else int(index[axis]) for axis, n in places)
+            if all(i < n for i, n in zip(at, array.shape, strict=True)) and array.dtype.kind != "c":
+                value = array[at]
+                found[name] = int(value) if array.dtype.kind in "iub" else float(value)
+    return found
+
+
+def _hex(scalar: Any) -> str:
+    array = np.asarray(scalar).reshape(1)
+    return f"0x{int(array.view(f'u{array.itemsize}')[0]):0{2 * array.itemsize}x}"
+
+
+def text(record: CaseRecord) -> str:
+    """Return the failure of a case on one screen."""
+    return "\n".join([_title(record), *_text(record)])
+
+
+def full_text(record: CaseRecord, *, why: str = "", source: str = "") -> str:
+    """Return everything a record says of a case, passed or not: what ``aclnn-oracle replay`` prints."""
+    rows = [_title(record)]
+    rows += [f"  why      {why}"] if why else []
+    rows += [f"  case     {source}"] if source else []
+    for layer, verdict in record.verdicts.items():
+        metrics = "  ".join(f"{name}={value:.6g}" for name, value in verdict.metrics.items())
+        word = "passed" if verdict.passed else "FAILED"
+        rows.append(f"  {layer:<10}{word}  {metrics}".rstrip())
+    if record.budget_used is not None:
+        rows.append(f"  budget used: {record.budget_used:.4g} of the error bound")
+    if record.kernel_share is not None:
+        rows.append(f"  kernel's own share: {record.kernel_share:.4g} of what a right kernel may lose")
+    rows.append(f"  seconds: golden {record.golden_s}, backend {record.backend_s}, in all {record.duration_s}")
+    return "\n".join([*rows, *(_text(record) if record.status != "pass" else ())])
+
+
+def _title(record: CaseRecord) -> str:
+    return f"{record.op}  {record.status.upper()}  {record.id}"
+
+
+def _text(record: CaseRecord) -> Iterator[str]:
+    detail = record.detail or Detail()
+    yield f"  reason   {record.reason}"
+    if detail.rule:
+        yield f"  rule     {detail.rule}" + (f"   (output {detail.output})" if detail.output else "")
+    if record.authority:
+        yield f"  on the authority of  {record.authority}"
+    for layer, verdict in record.verdicts.items():
+        if not verdict.passed and verdict.reason not in record.reason:
+            yield f"  {layer:<9}{verdict.reason}"
+    if detail.worst:
+        yield from _table(detail.worst)
+    if detail.ulp_histogram:
+        yield "  ULPs     " + "   ".join(f"{name}: {n}" for name, n in detail.ulp_histogram.items())
+    if detail.pattern:
+        yield f"  pattern  {detail.pattern}   ({detail.bad} of {detail.total} elements)"
+    if detail.cause:
+        yield f"  cause?   {detail.cause}"
+    if detail.traceback:
+        yield from ("  | " + row for row in detail.traceback.rstrip().splitlines()[-12:])
+    for name, words in detail.inputs.items():
+        yield f"  input    {name} {words}"
+    if detail.attrs:
+        yield "  attrs    " + " ".join(f"{name}={value}" for name, value in detail.attrs.items())
+    if detail.replay:
+        yield f"  replay   {detail.replay}"
+
+
+def _table(worst: Sequence[WorstElement]) -> Iterator[str]:
+    yield f"  {'index':<20}{'expected':>17}{'actual':>17}{'bound':>11}{'ulp':>10}  expected/actual bits"
+    for row in worst:
+        index = str(list(row.index)).replace(" ", "")
+        ulp = "nan" if row.ulp is None else f"{row.ulp:.3g}" if row.ulp > 10**8 else str(row.ulp)
+        expected, actual, bound = (_figure(x, n) for x, n in ((row.expected, 9), (row.actual, 9), (row.bound, 3)))
+        yield f"  {index:<20}{expected:>17}{actual:>17}{bound:>11}{ulp:>10}  {row.expected_hex} {row.actual_hex}"
+        if row.operands:
+            yield f"  {'':<20}of " + "  ".join(f"{name}={_figure(x, 9)}" for name, x in row.operands.items())
+
+
+def _figure(value: Number | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}g}"

@@ -1,0 +1,370 @@
+"""What would explain a failure: a claim, made only where a simulation of the fault gives what the device gave.
+
+A claim is a sentence of one of the families below. ``aclnn-oracle power --diagnosis`` scores them on kernels whose
+fault is known. Every rule compares the whole output, so that a rule that merely fits the bad elements claims nothing:
+operands are read again as a wrong device would read them and the golden is computed of that; values are rounded again
+as a wrong store would round them; a factor, a sign or a permutation must hold to within a few units in the last place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ..defects.one_change.layouts import offset_of
+from ..model.call import Array
+from ..model.dtypes import FORMATS, find
+from ..numerics.floats.rounding import round_to
+from ..numerics.orders.kernel_orders import Elementwise
+from ..operators import OPERATORS
+from .findings import NEAR, Findings, is_of_values, near
+from .misread import read_elsewhere
+from .misvalued import read_as_other_values
+from .narrowed import computed_in, errors_as_in
+from .scaled import any_factor, as_a_factor, factor, negated, some_negated
+from .simulated import ENOUGH, Explanation
+
+KEPT = "what the output held before the call is part of the result: it is added to or scaled, not written anew"
+STRAYED = "the right values in the wrong places: strides or offsets are not honoured"
+NOTHING = "zero is returned for every element"
+MOST = 0.98  # of the elements a rounding must explain: a right kernel's own float32 errors flip a rounding now and then
+SHIFTS = 64  # distances that are tried where a value stands in more places than one
+
+# Words that stand in every sentence of a family, by which a cause of a record is known again.
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "layout": ("read as if", "written as if", "strides", "wrong places"),
+    "outside": ("is overwritten",),
+    "lost": ("not written", "is lost", "nothing at all is written"),
+    "index": ("ignored",),
+    "type": ("bits taken for",),
+    "factor": ("factor", "element count"),
+    "attribute": ("the attribute",),
+    "optional": ("absent",),
+    "sign": ("sign",),
+    "clamp": ("clamp",),
+    "zero": ("zero is returned",),
+    "other array": ("another array",),
+    "rounding": ("rounded", "digits"),
+    "flush": ("flushed",),
+    "special": ("NaN", "infinit", "saturates", "overflows"),
+    "check": ("check", "refuses", "accepts"),
+    "changed input": ("written to",),
+    "state": ("state across calls",),
+}
+
+
+def family_of(cause: str) -> str:
+    """Return the family of a cause; "" for none."""
+    return next((name for name, words in FAMILIES.items() if any(word in cause for word in words)), "")
+
+
+def cause_of_values(found: Findings) -> str:
+    """Return what would explain the values of an output, or ""."""
+    if not found.bad.any() or found.actual.dtype.kind == "c" or find(found.actual.dtype) is None:
+        return ""
+    if found.actual.shape != found.golden.shape or found.actual.dtype != found.golden.dtype:
+        return ""
+    with np.errstate(all="ignore"):
+        return _cause(found)
+
+
+def _cause(found: Findings) -> str:
+    """What is certain; else what simulations and the values themselves tell: where two kinds of claim fit, none is."""
+    for rule in _CERTAIN:
+        for cause in rule(found):
+            return cause
+    simulated = [*read_elsewhere(found), *read_as_other_values(found), *computed_in(found)]
+    claims = [(_told_of(found, told), told.proof) for told in _joined(simulated)]
+    if found.bad.all() and not np.isfinite(found.before) and not np.isfinite(found.actual).any():
+        claims.append((KEPT, False))  # all that is not finite may be what the output held
+    if not any(told.sure for told in simulated):
+        told = next((cause for rule in _RULES for cause in rule(found)), "")
+        claims += [(told, told != NOTHING or not _in_rows_of_one(found))] if told else []
+    alone = len({family_of(cause) for cause, _ in claims}) == 1
+    return next((cause for cause, proof in claims if proof), "") if alone else ""
+
+
+def _joined(simulated: Sequence[Explanation]) -> Iterator[Explanation]:
+    """The same told of several operands is one claim: of one or the other."""
+    for told in dict.fromkeys(each.told for each in simulated):
+        same = [each for each in simulated if each.told == told]
+        names = " or ".join(dict.fromkeys(each.of for each in same))
+        yield Explanation(names, told, any(each.sure for each in same), any(each.proof for each in same))
+
+
+def _told_of(found: Findings, told: Explanation) -> str:
+    """The claim in words; an attribute that comes to a mere factor cannot be told from a wrong factor."""
+    return as_a_factor(found, told.cause) or told.cause if family_of(told.cause) == "attribute" else told.cause
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def _kept(found: Findings) -> Iterator[str]:
+    """The output is right plus what it held, or not finite on most elements where it held NaN or infinity."""
+    before, dtype = found.before, str(found.actual.dtype)
+    if before == 0 or dtype not in FORMATS or not np.isfinite(found.golden).all():
+        return
+    if np.isfinite(before):
+        added = round_to(found.reference.value + before, dtype)
+        changed = ~near(added, found.golden, 2 * NEAR)
+        fits = bool(near(found.actual, added).all() and changed[found.bad].all())
+    else:  # NaN may as well come of the memory beside an operand
+        zeros = found.golden == 0
+        most = np.mean(found.bad) > 0.5 or (zeros.any() and np.array_equal(found.bad, zeros))
+        fits = bool(most and not np.isfinite(found.actual[found.bad]).any() and _special_inputs(found))
+    if fits:
+        yield KEPT
+
+
+# ---- places ---------------------------------------------------------------------------------------------------------
+
+
+def _permuted(found: Findings) -> Iterator[str]:
+    """The right values in other places: far from their own, and the same when sorted."""
+    a, g = found.actual, found.golden
+    if a.size > 1 << 20 or np.count_nonzero(found.bad) < 2 or not np.isfinite(g).all() or not np.isfinite(a).all():
+        return
+    far = ~near(a, g, 64 * NEAR)
+    if not (far & found.bad).any() or np.count_nonzero(far) * 2 < np.count_nonzero(found.bad):
+        return
+    if len(np.unique(g[found.bad])) < ENOUGH:  # two numbers change places by chance
+        return
+    if a.ndim > 1 and a.shape[-1] > 1 and near(a.reshape(-1), np.swapaxes(g, -1, -2).reshape(-1)).all():
+        yield "elements are in transposed order: strides are not honoured"
+    if near(np.sort(a, axis=None), np.sort(g, axis=None)).all():
+        yield STRAYED if _has_views(found) else "the right values in the wrong places: an index is wrong"
+
+
+def _has_views(found: Findings) -> bool:
+    """Whether a tensor has strides or an offset that a device may fail to honour."""
+    call = found.call
+    if call is None:
+        return True
+    tensors = {n: v for n, v in {**call.inputs, **call.outputs}.items() if isinstance(v, np.ndarray)}
+    return any(not v.flags.c_contiguous or bool(offset_of(call, n)) for n, v in tensors.items())
+
+
+# ---- class indices ---------------------------------------------------------------------------------------------------
+
+
+def _ignored_offsets(found: Findings) -> Iterator[str]:
+    """Zeros where the ignored index, taken for a class, would lie: in other rows, or outside the tensor."""
+    call = found.call
+    if call is None:
+        return
+    op = OPERATORS[call.op]
+    ignore = op.attribute("ignore index")
+    classes = None if op.class_index is None else call.inputs.get(op.class_index)
+    if ignore is None or not isinstance(classes, np.ndarray):
+        return
+    ignored, count = call.attrs.get(ignore.name), found.actual.shape[-1] if found.actual.ndim else 1
+    rows = np.flatnonzero(classes.reshape(-1) == ignored)
+    if not rows.size or not isinstance(ignored, int) or 0 <= ignored < count or found.actual.ndim > 2:
+        return
+    places = rows * count + ignored
+    places = places[(places >= 0) & (places < found.actual.size)]
+    wrong = np.flatnonzero(found.bad.reshape(-1))
+    if np.isin(wrong, places).all() and not found.actual.reshape(-1)[wrong].any():
+        yield f"zero is written at row * {count} + {ignore.name} of ignored rows: other gradients are lost"
+
+
+def _ignored_rows(found: Findings) -> Iterator[str]:
+    if found.places.startswith("ignored rows"):
+        yield "rows that are to be ignored are not zero: the ignored index is not honoured"
+
+
+# ---- rounding --------------------------------------------------------------------------------------------------------
+
+
+def _stores(found: Findings) -> Iterator[str]:
+    """The value rounded otherwise than to nearest is what the device gave, on nearly every element."""
+    dtype = str(found.actual.dtype)
+    if dtype not in ("float16", "bfloat16") or found.bad.size < 8 or not _errors_below(found, 2.0**-6):
+        return
+    actual, value = found.actual.astype(np.float64), found.reference.value
+    nearest = round_to(value, dtype).astype(np.float64)
+    step = _step(nearest, dtype)
+    toward = np.where(np.abs(nearest) > np.abs(value), nearest - np.copysign(step, value), nearest)
+    up = np.where(nearest < value, nearest + step, nearest)
+    tie = np.abs(np.abs(value - nearest) - step / 2) == 0
+    away = nearest + np.where(np.abs(nearest) < np.abs(value), np.copysign(step, value), 0.0)
+    if tie[found.bad].all() and (actual == away)[tie].all():  # an error of any size decides some ties, not all
+        yield f"ties are rounded away from zero when results are stored as {dtype}, not to even"
+    for told, rounded in (("toward zero", toward), ("upwards", up)):
+        differs = rounded != nearest
+        if differs.any() and np.mean(actual == rounded) >= MOST and np.mean(actual[differs] == rounded[differs]) > 0.9:
+            yield f"results are rounded {told} when they are stored as {dtype}: digits are cut, not rounded to nearest"
+
+
+def _step(values: Array, dtype: str) -> Array:
+    """The distance to the next value of a type."""
+    form = FORMATS[dtype]
+    exponent = np.maximum(np.frexp(np.abs(values))[1] - 1, form.emin)
+    return np.asarray(np.ldexp(1.0, exponent - form.mant))
+
+
+def _narrow(found: Findings) -> Iterator[str]:
+    """float32 results that carry only a 16-bit type's digits."""
+    if found.actual.dtype != np.float32 or not _errors_below(found, 2.0**-6):
+        return
+    good = np.isfinite(found.actual) & (found.actual != 0)
+    if np.count_nonzero(good) < 2 or np.mean(found.bad[good]) < 0.5:
+        return
+    bits = found.actual[good].view(np.uint32)
+    exact = found.golden[good].view(np.uint32)
+    for name, cut in (("bfloat16", 16), ("float16", 13)):
+        mask = np.uint32((1 << cut) - 1)
+        if not (bits & mask).any() and np.mean((exact & mask) != 0) > 0.5:
+            yield f"float32 results carry only the digits of {name}: they are rounded to it on the way"
+
+
+def _errors_below(found: Findings, limit: float) -> bool:
+    """Whether every bad element is wrong by less than a share of its value; what is near zero, of the largest."""
+    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
+    every = np.abs(found.golden.astype(np.float64))
+    largest = float(np.max(every, where=np.isfinite(every), initial=0.0))
+    return bool((np.abs(a - g) <= limit * np.abs(g) + 2.0**-24 * min(1.0, largest)).all())
+
+
+# ---- signs, factors, zeros, specials ---------------------------------------------------------------------------------
+
+
+def _clamp(found: Findings) -> Iterator[str]:
+    """Some elements are wrong by one large factor and others by less, as where a divisor is kept from being small."""
+    if found.call is not None and not isinstance(OPERATORS[found.call.op].computes, Elementwise):
+        return  # nothing is divided by what an operand makes small
+    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
+    if g.size < 4 or found.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():
+        return
+    ratios = np.log(a / g)
+    if not ((ratios < 0).all() or (ratios > 0).all()):
+        return
+    size = np.abs(ratios)
+    at_end = size > size.max() - 2.0**-6
+    if size.max() > math.log(10) and np.count_nonzero(at_end) >= 2 and len(np.unique(np.abs(g[at_end]))) > 1:
+        factor = float(np.exp(np.median(ratios[at_end])))
+        yield f"a clamp at another constant: some elements are wrong by one factor, {factor:.3g}, others by less"
+
+
+def _zeros(found: Findings) -> Iterator[str]:
+    g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad]
+    if a.any() or np.isnan(a).any() or not g.all() or not np.isfinite(g).any():
+        return
+    small = FORMATS["float32"].tiny
+    everywhere = np.abs(found.golden.astype(np.float64))
+    subnormal = (everywhere > 0) & (everywhere < small)
+    if (np.abs(g) < small).all():
+        if not found.actual[subnormal].any():
+            yield "results below the smallest normal float32 are flushed to zero"
+        return
+    if found.bad.size > 1 and not found.actual.any():
+        tiny = "zero for every element: the subnormal numbers of an operand are flushed to zero"
+        yield tiny if _tiny_operand(found) else NOTHING
+    elif (_is_share(found.places) or _is_box(found)) and not _may_be_of_operands(found):
+        yield f"zero where {found.places}: a share of the work is lost"
+
+
+def _in_rows_of_one(found: Findings) -> bool:
+    """Whether sums are of one term: where a result is the term less its sum, many a wrong formula leaves 0."""
+    axis = None if found.call is None else OPERATORS[found.call.op].attribute("axis")
+    if found.call is None or axis is None or not found.actual.ndim:
+        return False
+    return bool(found.actual.shape[found.call.attrs[axis.name]] == 1)
+
+
+def _stale(found: Findings) -> Iterator[str]:
+    """Some elements hold the right values of others that lie a fixed number before them."""
+    g, a = found.golden.reshape(-1), found.actual.reshape(-1)
+    where = np.flatnonzero(found.bad)
+    if 2 * where.size > a.size or where.size < 2 or len(np.unique(a[where])) < 2 or not np.isfinite(a[where]).all():
+        return
+    before = g[: where[0]]
+    for distance in where[0] - np.flatnonzero(before == a[where[0]])[::-1][:SHIFTS]:
+        if near(a[where], g[where - distance], 1).all():
+            told = f"the results of the {distance} elements before stand where {found.places}"
+            yield f"{told}: a share of the work is lost"
+            return
+
+
+def _tiny_operand(found: Findings) -> bool:
+    """Whether an operand has no number that is normal in its type, or in float16."""
+    for array in () if found.call is None else found.call.inputs.values():
+        if isinstance(array, np.ndarray) and str(array.dtype) in FORMATS and array.size:
+            largest = float(np.max(np.abs(array.astype(np.float64))))
+            if 0 < largest < max(FORMATS[str(array.dtype)].tiny, FORMATS["float16"].tiny):
+                return True
+    return False
+
+
+def _is_box(found: Findings) -> bool:
+    """Whether the bad elements are all that are not zero in a box of indices, and many."""
+    if np.count_nonzero(found.bad) < 16:  # of a scalar at most one is
+        return False
+    where = np.nonzero(found.bad)
+    box = tuple(slice(int(i.min()), int(i.max()) + 1) for i in where)
+    inside = np.zeros(found.bad.shape, bool)
+    inside[box] = True
+    return not inside.all() and bool((found.bad == (inside & (found.golden != 0))).all())
+
+
+def _may_be_of_operands(found: Findings) -> bool:
+    """Whether a pattern may come of an operand: of its values, or of how a view of it is read."""
+    given = [v for v in found.call.inputs.values() if isinstance(v, np.ndarray)] if found.call is not None else []
+    return any(not array.flags.c_contiguous or is_of_values(array, found.bad) for array in given)
+
+
+def _is_share(places: str) -> bool:
+    """Whether a pattern is what a tile, a core or a lane leaves behind."""
+    shares = ("tail", "every", "one lane", "one contiguous block", "whole rows")
+    return places.startswith(shares) or " of every " in places
+
+
+def _specials(found: Findings) -> Iterator[str]:
+    g, a = found.golden[found.bad], found.actual[found.bad]
+    share = _is_share(found.places)
+    if np.isnan(g).all() and not np.isnan(a).any() and (np.abs(a) == np.abs(a[0])).all():  # as a store makes it
+        yield "NaN is replaced by a number"
+    if np.isinf(g).all() and np.isfinite(a).all() and (np.abs(a) == np.abs(a).max()).all() and a.any():
+        yield "overflow saturates instead of giving infinity"
+    others = np.isfinite(found.golden) & (found.golden != 0) & ~found.bad
+    if np.isinf(g).all() and not a.any() and others.any():
+        yield "infinities are replaced by zero"
+    if np.isinf(g).all() and (a == -g).all():
+        yield "an infinity has the wrong sign"
+    if np.isnan(a).all() and np.isinf(g).all():
+        yield "NaN where an infinity is due: inf - inf or inf / inf in an intermediate"
+    lost = share and np.isfinite(g).all() and not _may_be_of_operands(found)
+    if np.isnan(a).all() and lost:
+        yield f"NaN where {found.places}: a share of the work is lost"
+    if np.isnan(a).all() and np.isfinite(g).all() and not share and _special_inputs(found):
+        yield "NaN where a number is due: 0/0, inf/inf or inf - inf in an intermediate"
+    if np.isinf(a).all() and lost:
+        yield f"infinite where {found.places}: a share of the work is lost"
+    if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(found.golden).any() and _special_inputs(found):
+        yield "an intermediate overflows"
+
+
+def _special_inputs(found: Findings) -> bool:
+    """Whether NaN can come of the numbers alone: no memory beside an operand (NaN here) may have been read instead, as
+    a class that lies outside would read it."""
+    call = found.call
+    if call is None:
+        return True
+    if OPERATORS[call.op].class_index is not None:
+        return False
+    arrays = [v for v in call.inputs.values() if isinstance(v, np.ndarray)]
+    return all(array.flags.c_contiguous for array in arrays) and not any(
+        offset_of(call, name) for name, v in call.inputs.items() if v is not None
+    )
+
+
+_CERTAIN: tuple[Callable[[Findings], Iterator[str]], ...] = (
+    _kept, _ignored_offsets, _ignored_rows, negated,
+)  # fmt: skip
+_RULES: tuple[Callable[[Findings], Iterator[str]], ...] = (
+    factor, some_negated, _clamp, _specials, _zeros, _permuted,
+    _stale, _stores, _narrow, errors_as_in, any_factor,
+)  # fmt: skip

@@ -1,0 +1,189 @@
+"""Results that are wrong by a sign or by one factor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from ..model.call import Array, Call
+from ..model.dtypes import FORMATS
+from ..operators import OPERATORS
+from ..operators.definition.parameters import MEAN, ONE_VALUE
+from .findings import Findings, near, spreads
+
+OPPOSITE = 16  # units in the last place within which a number is another one with the other sign
+ALIKE = 2.0**-6  # the spread of values that are nearly one
+SLIGHT = 0.1  # a factor that is that near to 1 has a name only where it is off by a power of two
+MANY_SIZES = 4  # of what is wrong by a factor of no name
+
+
+def negated(found: Findings) -> Iterator[str]:
+    """Every number that is not zero has the other sign. Where only some have, what they come of decides."""
+    value, actual = found.reference.value, found.actual.astype(np.float64)
+    signed = np.isfinite(value) & (found.golden != 0)
+    opposite = near(found.actual, -found.golden, OPPOSITE) | (np.abs(actual + value) <= found.reference.bound)
+    others = found.bad & ~signed & ~(np.isinf(value) & (actual == -value))
+    if _are_apart(found, signed) and opposite[signed].all() and not others.any():
+        yield "wrong sign"
+
+
+def some_negated(found: Findings) -> Iterator[str]:
+    """Some numbers have the other sign, in a formula whose results are not one number times plus or minus 1: there a
+    wrong comparison would do it."""
+    g, a = found.golden[found.bad], found.actual[found.bad]
+    if not np.isfinite(g).all() or not (g != 0).all() or not near(a, -g, OPPOSITE).all() or found.call is None:
+        return
+    if not _are_apart(found, found.bad):
+        return
+    op = OPERATORS[found.call.op]
+    gradient = None if op.gradient is None else found.call.inputs.get(op.gradient)
+    if isinstance(gradient, np.ndarray) and spreads(gradient.shape, found.golden.shape):
+        ratios = np.abs(found.reference.value / gradient.astype(np.float64))
+        ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
+        if ratios.size and np.ptp(ratios) > 2.0**-6 * np.median(ratios):
+            yield "wrong sign"
+
+
+def _are_apart(found: Findings, where: Array) -> bool:
+    """Whether some wrong number is far from the right one: the smallest subnormal numbers are near their opposites."""
+    return bool((~near(found.actual, found.golden, 4 * OPPOSITE) & found.bad & where).any())
+
+
+def factor(found: Findings) -> Iterator[str]:
+    """Every number that is not zero is wrong by one factor, which has a name."""
+    times, near_to = _common_factor(found)
+    if not times:
+        return
+    size = found.golden.size
+    if size > 1 and abs(times / size - 1) < near_to:
+        yield f"the division by the element count {size} is missing"
+    elif size > 1 and abs(times * size - 1) < near_to:
+        yield f"divided by the element count {size}, which is not asked for"
+    else:
+        named = named_factor(times, near_to, found.call)
+        yield from filter(None, [wrong_divisor(times, near_to, found.call)])
+        proved = _sizes(found) >= 3 and (abs(times - 1) < SLIGHT or not _of_one_value(found))
+        if named and (proved or "too many" in named):
+            yield named
+
+
+def any_factor(found: Findings) -> Iterator[str]:
+    """One factor of no name, proved by numbers of many sizes."""
+    times, _ = _common_factor(found)
+    if times and _sizes(found) >= MANY_SIZES and not _of_one_value(found):
+        yield f"all wrong by the factor {times:.6g}"
+
+
+def _of_one_value(found: Findings) -> bool:
+    """Whether the operands that the gradient is multiplied by are one value each: then any wrong formula is a mere
+    factor. Along rows, of whose sum a result is made, so is a wrong sum where the gradient is one value."""
+    if found.call is None:
+        return False
+    op = OPERATORS[found.call.op]
+    read = (p.name for p in op.operands if p.read and p.holds("values") and p.role is not ONE_VALUE)
+    floats = {n: v for n in read if isinstance(v := found.call.inputs.get(n), np.ndarray) and v.size}
+    gradient = floats.pop(op.gradient or "", None)
+    if gradient is not None and op.attribute("axis") is not None and _is_one_value(gradient):
+        return True
+    return bool(floats) and all(map(_is_one_value, floats.values()))
+
+
+def _is_one_value(array: Array) -> bool:
+    """Whether a smooth function of an operand is nearly a constant, as in many formulas around 0."""
+    wide = array.astype(np.float64)
+    return bool(np.isfinite(wide).all() and np.ptp(wide) <= ALIKE * max(1.0, float(np.abs(wide).max())))
+
+
+def _common_factor(found: Findings) -> tuple[float, float]:
+    """The factor by which all numbers but zeros are wrong, and how exactly it is known; 0 if there is none."""
+    none = 0.0, 0.0
+    value, actual, bound = found.reference.value, found.actual.astype(np.float64), found.reference.bound
+    zero = found.golden == 0
+    where = ~zero & np.isfinite(found.golden)
+    if not where.any() or actual[zero].any() or not np.isfinite(actual[where]).all():
+        return none
+    form = FORMATS[str(found.actual.dtype)]
+    unit = 2.0 ** -(form.mant + 1)
+    normal = where & (np.abs(value) > form.tiny) & (np.abs(actual) > form.tiny)
+    if not normal.any() or np.mean(found.bad[where]) < 0.5:
+        return none
+    times = float(np.median(actual[normal] / value[normal]))
+    if not np.isfinite(times) or abs(times - 1) < 16 * unit:
+        return none
+    allowed = np.abs(times) * (8 * unit * np.abs(value) + bound) + form.quantum
+    if np.mean((np.abs(actual - value) <= allowed)[where]) >= 0.5:
+        return none  # it is too near to 1 to be told from the errors of a right kernel
+    return (times, 8 * unit) if (np.abs(actual - times * value) <= allowed)[where].all() else none
+
+
+def as_a_factor(found: Findings, told: str) -> str:
+    """What is told of an attribute, as the mere factor that it comes to; "" where it comes to more."""
+    times, _ = _common_factor(found)
+    return f"all wrong by the factor {times:.6g}, as if {told}" if times else ""
+
+
+def _sizes(found: Findings) -> int:
+    """How many numbers of different size there are."""
+    return len(np.unique(np.abs(found.golden[np.isfinite(found.golden) & (found.golden != 0)])))
+
+
+# A factor by which a whole output is wrong, in words: an operand, its inverse, or a number that people write.
+
+CONSTANTS = (math.log(2), 1 / math.log(2), math.pi, math.e, math.sqrt(2), math.sqrt(0.5), math.sqrt(2 / math.pi))
+
+
+def named_factor(factor: float, near: float, call: Call | None) -> str:
+    """A factor that is an operand's value, its inverse or a constant, in words; "" for any other number."""
+    for name, array in () if call is None else call.inputs.items():
+        if isinstance(array, np.ndarray) and array.size == 1 and array.dtype.kind not in "iubc":
+            value = float(array.reshape(()).astype(np.float64))
+            ways = (
+                (f"{name} is a factor too many", value),
+                (f"{name} is a divisor too many", 1 / value if value else 0.0),
+            )
+            for told, wanted in ways:
+                if wanted and abs(abs(wanted) - 1) > 4 * near and abs(abs(factor / wanted) - 1) < near:
+                    return f"{told}: all wrong by the factor {factor:.6g}"
+    simple = Fraction(factor).limit_denominator(8)
+    small = abs(abs(factor) - 1)
+    binary = 0 < small < 0.1 and abs(math.log2(small) - round(math.log2(small))) < near / small
+    most = 1024 if simple.denominator == 1 else 8
+    round_number = bool(simple) and abs(factor / float(simple) - 1) < near and abs(simple.numerator) <= most
+    if binary or round_number or any(abs(abs(factor) / constant - 1) < near for constant in CONSTANTS):
+        return f"all wrong by the factor {factor:.6g}"
+    return ""
+
+
+def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
+    """A mean that is divided by another count, in words; "" where the factor is no quotient of two counts."""
+    if call is None:
+        return ""
+    op = OPERATORS[call.op]
+    given = {**call.inputs, **call.attrs}
+    is_mean = op.reduction is not None and call.attrs.get(op.reduction.name) == MEAN
+    if not is_mean or not isinstance(call.inputs[op.main], np.ndarray):
+        return ""
+    right = call.inputs[op.main].size if op.mean is None else op.mean(given)
+    for count, what in _counts(call, right).items():
+        if count not in (0, right) and abs(factor * count / right - 1) < near:
+            return f"the mean is divided by {count} ({what}), not by {right}: all wrong by the factor {factor:.6g}"
+    return ""
+
+
+def _counts(call: Call, right: int) -> dict[int, str]:
+    """What a mean may be divided by instead of the right count, the likeliest first."""
+    op = OPERATORS[call.op]
+    shape = call.inputs[op.main].shape
+    found: dict[int, str] = {1: "nothing"}
+    arrays = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray)}
+    ways = [(array.size, f"the size of {name}") for name, array in arrays.items()]
+    ways += [(math.prod(op.output_shape({**call.attrs, **call.inputs})), "the size of the output")]
+    ways += [(n, f"axis {k}") for k, n in enumerate(shape)]
+    ways += [(math.prod(shape[1:]), "all but the first axis"), (math.prod(shape[:-1]), "all but the last axis")]
+    ways += [(right + 1, "one too many"), (right - 1, "one too few"), (len(shape), "the rank")]
+    for count, what in ways:
+        found.setdefault(count, what)
+    return found

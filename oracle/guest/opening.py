@@ -1,0 +1,88 @@
+"""Opening and closing a backend as a run's settings ask; whatever goes wrong becomes one OracleError."""
+
+from __future__ import annotations
+
+from ..backends import Backend, load
+from ..model.errors import OracleError
+from ..operators.answers.registry import register
+from ..settings.settings import Settings
+from .custody import DeviceError, loading, reason_of
+
+
+def load_backend(settings: Settings, changed: list[str] | None = None) -> Backend:
+    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises.
+
+    ``changed`` gets what loading it did to the process, in words; its arithmetic stays so for the device.
+    """
+    register(settings.operators)  # a child process knows no operator from outside yet
+    try:
+        with loading([] if changed is None else changed):
+            return _load(settings)
+    except DeviceError as error:
+        if isinstance(error.raised, OracleError):
+            raise error.raised from None
+        told = f"backend {settings.backend} could not be opened: {reason_of(error.raised)}"
+        raise OracleError(told) from error.raised
+
+
+def _load(settings: Settings) -> Backend:
+    if settings.emulate:
+        from ..emulator import activate
+
+        activate(settings.soc, cann=settings.cann)
+        _emulate_outside(settings)
+    backend = load(settings.backend, dict(settings.backend_options))
+    _check_devices(backend, settings)
+    use_device = getattr(backend, "use_device", None)
+    if settings.device is None and settings.place is not None and "device" not in dict(settings.backend_options):
+        _share_devices(backend, settings.place)
+    if settings.device is not None:
+        if use_device is None:
+            raise OracleError(f"--devices: backend {settings.backend} has no devices to choose from")
+        use_device(settings.device)
+    found = getattr(backend, "soc", None)
+    if found is not None and found != settings.soc:
+        raise OracleError(f"--soc {settings.soc}: the device of backend {settings.backend} is a {found}: --soc {found}")
+    getattr(backend, "versions", None)  # a device that does not open says so now
+    return backend
+
+
+def _share_devices(backend: Backend, place: int) -> None:
+    """Give a worker that was given no device one of those that its host has."""
+    use_device, devices = getattr(backend, "use_device", None), getattr(backend, "devices", None)
+    if use_device is not None and devices is not None and (count := devices()):
+        use_device(place % count)
+
+
+def _emulate_outside(settings: Settings) -> None:
+    """Give operators from outside a kernel in the emulated CANN, unless a package of theirs has one."""
+    from ..cann.generated import source
+    from ..emulator import add_custom, build_custom
+    from ..operators import OPERATORS
+
+    for text in settings.operators:
+        found = OPERATORS.add(text)
+        add_custom(build_custom(found.slug, {f"{found.slug}.cpp": source(found)}))
+
+
+def release(backend: Backend) -> None:
+    """Close a backend that can be closed. Raises OracleError, whatever the backend raises."""
+    close = getattr(backend, "close", None)
+    if close is None:
+        return
+    try:
+        with loading([]):
+            close()
+    except DeviceError as error:
+        raise OracleError(f"backend {backend.name} could not be closed: {reason_of(error.raised)}") from error.raised
+
+
+def _check_devices(backend: Backend, settings: Settings) -> None:
+    """Refuse a device of --devices that is not there before any worker meets it."""
+    devices = getattr(backend, "devices", None)
+    if not settings.devices or devices is None:
+        return
+    count = devices()
+    for number in settings.devices:
+        if number >= count:
+            raise OracleError(f"--devices: no device {number}; backend {settings.backend} sees {count}, from 0 on")

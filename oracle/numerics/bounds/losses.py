@@ -1,0 +1,348 @@
+"""What an evaluation in floating point may lose, derived from a formula's graph.
+
+For every node n the computed value differs from the exact one by at most ``(relative + scaled) * |n| + absolute +
+underflow``. ``relative`` is a number; the others are graphs themselves, built by the rules below and simplified as
+they grow, so that a product of exact operands costs nothing and a cancellation costs exactly its operands' errors. They
+are evaluated beside the value (a *running* bound: every element has its own). docs/bounds.md derives the rules.
+
+    a + b, signs known to be equal    relative = max + u
+    a + b otherwise                   absolute = the errors of a and of b, relative = u
+    a * b, a / b                      relative and scaled add up; absolute errors are multiplied by the other operand
+    exp(a)                            scaled = e^(the error of a) - 1
+    f(a)                              absolute = |f'| times the error of a, relative = the function's accuracy
+    1 - s, s near 1                   absolute = a few times 1 - s where that is less: s is rounded to 1 in the end
+    where(c, a, b)                    the larger of both; where rounding may decide c, the distance of a and b too
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..exact.enclosures import constant_value
+from ..floats.arithmetic import Arithmetic
+from ..formula.expressions import ONE, ZERO, Expression, constant, exp, expm1, maximum, minimum, where
+from ..formula.traversal import walk
+from .signs_and_digits import Facts, constant_bits, grid, is_power_of_two
+
+FAR = 2.0**10  # a relative error that only numbers have which are zero or infinite in every format
+SECOND_ORDER = 1 + 2.0**-8  # products of errors, and the rounding errors of the bound's own evaluation
+NO_BOUND = 2.0**300  # an error beyond float32: what a quotient whose divisor is read as 0 may lose
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The error of a node: relative to its own size (a number, and a graph), and two absolute terms."""
+
+    relative: float
+    absolute: Expression
+    underflow: Expression
+    scaled: Expression = ZERO
+
+    @property
+    def is_zero(self) -> bool:
+        return self.relative == 0 and self.absolute is ZERO and self.underflow is ZERO and self.scaled is ZERO
+
+    def running(self, size: Expression) -> Expression:
+        """What is not merely relative, less what underflows, of a node of a size."""
+        return plus(times(size, self.scaled), self.absolute)
+
+
+EXACT = Loss(0.0, ZERO, ZERO)
+
+
+def losses(
+    roots: list[Expression],
+    arithmetic: Arithmetic,
+    facts: Facts | None = None,
+    scalars: frozenset[str] = frozenset(),
+    rounded: frozenset[str] = frozenset(),
+) -> list[Loss]:
+    """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow. ``rounded``:
+    operands that the arithmetic's type may not hold."""
+    rules = _Rules(arithmetic, facts or Facts(), scalars, rounded)
+    for node in walk(*roots):
+        rules.found[id(node)] = rules.of(node)
+    return [rules.found[id(root)] for root in roots]
+
+
+@dataclass
+class _Rules:
+    arithmetic: Arithmetic
+    facts: Facts
+    scalars: frozenset[str]
+    rounded: frozenset[str] = frozenset()
+    found: dict[int, Loss] = field(default_factory=dict)
+
+    def of(self, node: Expression) -> Loss:
+        if node.op == "symbol":
+            return Loss(self.arithmetic.unit, ZERO, self.quantum(node)) if node.value in self.rounded else EXACT
+        if node.is_constant:
+            rounded = node.op != "constant" or constant_bits(node.value) > self.arithmetic.digits
+            return Loss(self.arithmetic.unit, ZERO, ZERO) if rounded else EXACT
+        if node.is_condition:
+            return EXACT  # a wrong decision is where()'s matter
+        rule = getattr(self, f"_{_NAMES[node.op]}")
+        made: Loss = rule(node, *node.args)
+        return made
+
+    def loss(self, node: Expression) -> Loss:
+        return self.found[id(node)]
+
+    def size(self, node: Expression) -> Expression:
+        """|node|, without an operation where the sign is known."""
+        sign = self.facts.sign(node)
+        return node if sign > 0 else -node if sign < 0 else abs(node)
+
+    def error(self, node: Expression) -> Expression:
+        """The whole error of a node, less what underflows."""
+        lost, size = self.loss(node), self.size(node)
+        return plus(times(constant(lost.relative), size), lost.running(size))
+
+    def accuracy(self, op: str) -> float:
+        return self.arithmetic.unit * self.arithmetic.accuracy.get(op, 1)
+
+    def quantum(self, node: Expression) -> Expression:
+        """What an underflow of this operation may lose."""
+        if not self.arithmetic.quantum or all(n.op != "symbol" or n.value in self.scalars for n in walk(node)):
+            return ZERO
+        if grid(node) > self.arithmetic.normal:
+            return ZERO
+        least = constant(self.arithmetic.quantum)
+        if node.op not in self.arithmetic.flushing:
+            return least
+        size = self.size(node)
+        return plus(least, where(size < constant(self.arithmetic.tiny * SECOND_ORDER), size, ZERO))
+
+    # ---- arithmetic ----
+
+    def _sum(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        if node.op == "-" and a is b:
+            return EXACT
+        one, other, unit = self.loss(a), self.loss(b), self.arithmetic.unit
+        underflow = plus(one.underflow, other.underflow)
+        signs = self.facts.sign(a) * self.facts.sign(b) * (1 if node.op == "+" else -1)
+        if signs > 0:
+            relative = (max(one.relative, other.relative) + unit) * SECOND_ORDER
+            scaled = larger(self._weighted(a, b), self._weighted(b, a))
+            return Loss(relative, plus(one.absolute, other.absolute), underflow, scaled)
+        absolute = times(constant(SECOND_ORDER), plus(self._beside(a, b), self._beside(b, a)))
+        return Loss(unit * SECOND_ORDER if absolute is not ZERO else unit, absolute, underflow)
+
+    def _weighted(self, node: Expression, other: Expression) -> Expression:
+        """The scaled error of a term of a sum, relative to the sum: as little as the term beside a constant."""
+        scaled = self.loss(node).scaled
+        if scaled is ZERO or not other.is_constant:
+            return scaled
+        return over(minimum(scaled, constant(FAR)), ONE + over(self.size(other), self.size(node)))
+
+    def _beside(self, node: Expression, other: Expression) -> Expression:
+        """The error of a term of a difference. What saturates at 1, beside 1, is rounded to 1 itself in the end: its
+        error is at most a few times its distance from 1."""
+        short = self._shortfall(node) if other.op == "constant" and other.value in (1, -1) else None
+        return self.error(node) if short is None else minimum(self.error(node), short)
+
+    def _shortfall(self, node: Expression) -> Expression | None:
+        """A multiple of 1 - |node|, computed without cancellation, that the error of a right kernel does not exceed."""
+        if node.op in ("neg", "abs"):
+            return self._shortfall(node.args[0])
+        if node.op == "tanh":  # 1 - tanh a < 2 e^(-2 a)
+            return times(constant(40), exp(constant(-2) * self.size(node.args[0])))
+        if node.op == "*" and node.args[0] is node.args[1]:
+            short = self._shortfall(node.args[0])
+            return None if short is None else times(constant(8), short)
+        if node.op == "where":
+            shorts = [self._shortfall(a) for a in node.args[1:]]
+            return None if None in shorts else where(node.args[0], *(s for s in shorts if s is not None))
+        if node.op == "/" and node.args[1].op == "+":  # a / (a + c), of positive terms
+            a, (one, other) = node.args[0], node.args[1].args
+            c = other if one is a else one if other is a else None
+            if c is not None and self.facts.sign(a) > 0 and self.facts.sign(c) > 0:
+                scaled = minimum(plus(self.loss(a).scaled, self.loss(c).scaled), constant(FAR))
+                return times(plus(constant(5), scaled), over(ONE, ONE + over(a, c)))
+        return None
+
+    def _product(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        one, other = self.loss(a), self.loss(b)
+        exact = self.facts.bits(node) <= self.arithmetic.digits or is_power_of_two(a) or is_power_of_two(b)
+        relative = one.relative + other.relative + (0.0 if exact else self.arithmetic.unit)
+        if relative > self.arithmetic.unit:
+            relative *= SECOND_ORDER
+        return Loss(
+            relative,
+            plus(times(self.size(b), one.absolute), times(self.size(a), other.absolute)),
+            plus(plus(times(self.size(b), one.underflow), times(self.size(a), other.underflow)), self.quantum(node)),
+            _together(one.scaled, other.scaled),
+        )
+
+    def _quotient(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        one, other = self.loss(a), self.loss(b)
+        relative = one.relative + other.relative + (0.0 if is_power_of_two(b) else self.accuracy("/"))
+        if relative > self.accuracy("/"):
+            relative *= SECOND_ORDER
+
+        def scaled(top: Expression, bottom: Expression) -> Expression:
+            return over(plus(top, times(self.size(node), bottom)), self.size(b))
+
+        absolute = scaled(one.absolute, other.absolute)
+        underflow = plus(scaled(one.underflow, other.underflow), self.quantum(node))
+        underflow = plus(underflow, self._read_as_zero(node, a, b))
+        return Loss(relative, absolute, underflow, _together(one.scaled, other.scaled))
+
+    def _read_as_zero(self, node: Expression, a: Expression, b: Expression) -> Expression:
+        """What a division loses that reads subnormal operands as 0."""
+        if node.op not in self.arithmetic.flushing:
+            return ZERO
+        lost, tiny = ZERO, constant(self.arithmetic.tiny * SECOND_ORDER)
+        for operand, size in ((a, self.size(node)), (b, constant(NO_BOUND))):
+            if not self._is_normal(operand):
+                lost = plus(lost, where(self.size(operand) < tiny, size, ZERO))
+        return lost
+
+    def _is_normal(self, node: Expression) -> bool:
+        """Whether a node is known to be no subnormal number, as 1 + e^x and what is clamped from below."""
+        if node.is_constant or (node.op == "symbol" and node.value in self.scalars):
+            return True
+        if node.op == "+":
+            return all(self.facts.sign(part) > 0 for part in node.args) and any(map(self._is_normal, node.args))
+        return node.op == "max" and any(map(self._is_normal, node.args))
+
+    def _same(self, node: Expression, a: Expression) -> Loss:
+        """Exact operations of one operand."""
+        return self.loss(a)
+
+    # ---- functions ----
+
+    def _function(self, node: Expression, a: Expression, slope: Expression) -> Loss:
+        """A function whose slope near a is at most ``slope``."""
+        lost = self.loss(a)
+        return Loss(
+            self.accuracy(node.op) * SECOND_ORDER,
+            times(slope, times(constant(SECOND_ORDER), self.error(a))),
+            plus(times(slope, lost.underflow), self.quantum(node)),
+        )
+
+    def _exp(self, node: Expression, a: Expression) -> Loss:
+        error, lost = self.error(a), self.loss(a)
+        scaled = ZERO if error is ZERO else times(constant(SECOND_ORDER), expm1(error))
+        below = ZERO if self._is_nothing(lost.underflow) else lost.underflow
+        underflow = plus(times(constant(2), times(node, below)), self.quantum(node))
+        return Loss(self.accuracy("exp") * SECOND_ORDER, ZERO, underflow, scaled)
+
+    def _is_nothing(self, underflow: Expression) -> bool:
+        """Whether what an argument of e^x may lose changes the result by far less than a rounding."""
+        return underflow.is_constant and constant_value(underflow) <= self.arithmetic.unit * 2.0**-200
+
+    def _log(self, node: Expression, a: Expression) -> Loss:
+        lost, size = self.loss(a), self.size(a)
+        error = plus(plus(constant(lost.relative), lost.scaled), over(lost.absolute, size))  # of a, relative
+        underflow = plus(over(lost.underflow, size), self.quantum(node))
+        return Loss(self.accuracy("log") * SECOND_ORDER, times(constant(SECOND_ORDER), error), underflow)
+
+    def _log1p(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, over(ONE, self.size(ONE + a)))
+
+    def _expm1(self, node: Expression, a: Expression) -> Loss:
+        error, lost = self.error(a), self.loss(a)
+        slope = node + 1
+        absolute = ZERO if error is ZERO else times(slope, times(constant(SECOND_ORDER), expm1(error)))
+        underflow = plus(times(constant(2), times(slope, lost.underflow)), self.quantum(node))
+        return Loss(self.accuracy("expm1") * SECOND_ORDER, absolute, underflow)
+
+    def _tanh(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, minimum(ONE, times(constant(4), exp(constant(-2) * self.size(a)))))
+
+    def _erf(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, times(constant(1.13), exp(-(a * a))))  # 2 / sqrt(pi)
+
+    def _erfc(self, node: Expression, a: Expression) -> Loss:
+        """|erfc'(a)| < (2 |a| + sqrt 2) erfc(a)."""
+        return self._function(node, a, times(node, plus(times(constant(2), self.size(a)), constant(1.4143))))
+
+    def _sqrt(self, node: Expression, a: Expression) -> Loss:
+        return self._function(node, a, over(constant(0.75), node))
+
+    # ---- choices ----
+
+    def _sign(self, node: Expression, a: Expression) -> Loss:
+        if self.loss(a).is_zero:
+            return EXACT
+        reach = plus(self.error(a), self.loss(a).underflow)
+        return Loss(0.0, where(self.size(a) <= reach, constant(2), ZERO), ZERO)
+
+    def _extreme(self, node: Expression, a: Expression, b: Expression) -> Loss:
+        return self._either(self.loss(a), self.loss(b))
+
+    def _either(self, one: Loss, other: Loss) -> Loss:
+        return Loss(
+            max(one.relative, other.relative),
+            larger(one.absolute, other.absolute),
+            larger(one.underflow, other.underflow),
+            larger(one.scaled, other.scaled),
+        )
+
+    def _where(self, node: Expression, condition: Expression, a: Expression, b: Expression) -> Loss:
+        one, other = self.loss(a), self.loss(b)
+        doubt = self.doubt(condition)
+        chosen = Loss(
+            max(one.relative, other.relative),
+            _chosen(condition, one.absolute, other.absolute),
+            _chosen(condition, one.underflow, other.underflow),
+            _chosen(condition, one.scaled, other.scaled),
+        )
+        if doubt is None:
+            return chosen
+        both = plus(plus(self.error(a), self.error(b)), plus(one.underflow, other.underflow))
+        apart = plus(abs(a - b), both)
+        absolute = plus(chosen.absolute, where(doubt, apart, ZERO))
+        return Loss(chosen.relative, absolute, chosen.underflow, chosen.scaled)
+
+    def doubt(self, condition: Expression) -> Expression | None:
+        """Where rounding may decide a condition; None if it never does."""
+        if condition.op in ("and", "or", "not"):
+            parts = [d for d in map(self.doubt, condition.args) if d is not None]
+            return None if not parts else parts[0] if len(parts) == 1 else parts[0] | parts[1]
+        a, b = condition.args
+        if a is b or (self.loss(a).is_zero and self.loss(b).is_zero):
+            return None
+        reach = plus(self.error(a), self.error(b))
+        reach = plus(reach, plus(self.loss(a).underflow, self.loss(b).underflow))
+        return ~(reach < abs(a - b))  # NaN, of two sides that overflow, decides nothing
+
+
+_NAMES = {
+    "+": "sum", "-": "sum", "*": "product", "/": "quotient", "neg": "same", "abs": "same", "min": "extreme",
+    "max": "extreme", "where": "where", "sign": "sign", "sqrt": "sqrt", "exp": "exp", "log": "log", "log1p": "log1p",
+    "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc",
+}  # fmt: skip
+
+
+# ---- building bounds: what is zero stays away ------------------------------------------------------------------------
+
+
+def plus(a: Expression, b: Expression) -> Expression:
+    """a + b of two bounds."""
+    return b if a is ZERO else a if b is ZERO else a + b
+
+
+def times(a: Expression, b: Expression) -> Expression:
+    """a * b of two bounds; 0 * infinity is 0, for what is exact stays so."""
+    return ZERO if a is ZERO or b is ZERO else a * b
+
+
+def over(a: Expression, b: Expression) -> Expression:
+    """a / b of two bounds."""
+    return ZERO if a is ZERO else a / b
+
+
+def larger(a: Expression, b: Expression) -> Expression:
+    """The larger of two bounds."""
+    return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
+
+
+def _together(a: Expression, b: Expression) -> Expression:
+    """Two relative errors of a product, their own product included."""
+    return plus(a, b) if a is ZERO or b is ZERO else times(constant(SECOND_ORDER), plus(a, b))
+
+
+def _chosen(condition: Expression, a: Expression, b: Expression) -> Expression:
+    return a if a is b else where(condition, a, b)

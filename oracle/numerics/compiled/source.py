@@ -1,0 +1,294 @@
+"""Formulas as Python that numba compiles: steps, conditions, and the loops of an elementwise operator.
+
+A loop takes its operands in chunks. Of a chunk a vector loop makes every element and tells which are in doubt; where
+results have 16 bits it computes in float32, as long as operands lie in a window, else in float64. What is in doubt is
+put together, of 16 bits computed in float64, and what still is looked at closely, one by one; the rest is listed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ..bounds.exact_steps import LARGEST
+from ..bounds.signs_and_digits import constant_bits
+from ..bounds.windows import INFINITE
+from ..exact.enclosures import constant_value, round_constant
+from ..floats.arithmetic import FLOAT64
+from ..formula.expressions import ZERO, Expression
+from ..formula.traversal import is_rational, walk
+
+CHUNK = 1024  # elements of a vector loop, whose doubts stay in the cache
+PENDING = 2 * CHUNK  # elements in doubt that are put together at most
+FEW = 16  # more than one in so many of a chunk in doubt, and all are computed for any operands
+
+
+class Kind(NamedTuple):
+    """What a loop computes in: how it is told numbers, what loads an operand, what is e^x, and what rounds."""
+
+    number: str
+    load: str
+    exp: str
+    encode: str
+
+    def told(self, value: float) -> str:
+        return self.number.format(value if math.isfinite(value) else "np.inf")
+
+
+WIDE = Kind("{}", "load", "exp", "quick")
+CLOSE = WIDE._replace(exp="library_exp", encode="encode")
+NEAR = WIDE._replace(exp="exp_near", encode="quick_near")  # operands in a window: finite, as every step
+SINGLE = Kind("f32({})", "load_single", "exp_single", "quick_single")  # the same in float32
+
+
+class Slacks(NamedTuple):
+    """What a value may be off that is computed in float64 by vectors, closely, and, where operands are in a window, by
+    the loop ``first`` (NEAR or SINGLE, None: there is none)."""
+
+    wide: Expression
+    close: Expression
+    inside: Expression = ZERO
+    first: Kind | None = None
+    top: float = math.inf  # up to which magnitude of operands ``inside`` holds, in float64
+
+
+def source(value: Expression, slacks: Slacks, names: tuple[str, ...], held: Mapping[str, int] | None) -> str:
+    """Return the functions of a formula. ``run`` takes operands, whether their codes are looked at for a window, the
+    window, results and a list to fill; it returns how many elements are left in doubt, -1 where the list is too short.
+    ``held``: the window of ``held_from``.
+
+    An element with an operand that is NaN is left in doubt. A product and a sum may become one operation where vectors
+    are computed: that rounds once instead of twice.
+    """
+    vectors = [_vectors("wide", WIDE, value, slacks.wide, names, held)]
+    if slacks.first is not None:
+        vectors.append(_vectors("first", slacks.first, value, slacks.inside, names))
+    functions = _closely(value, slacks.close, names), _settle(names, again=slacks.first is SINGLE)
+    return "\n".join([*vectors, *functions, _run(names, looks=slacks.first is not None)])
+
+
+def _vectors(
+    name: str,
+    kind: Kind,
+    value: Expression,
+    slack: Expression,
+    names: tuple[str, ...],
+    held: Mapping[str, int] | None = None,
+) -> str:
+    """The loop over a chunk: every element's code, and whether it is in doubt."""
+    lines, (v, lost) = statements({n: f"p{k}" for k, n in enumerate(names)}, value, slack, kind=kind)
+    low, high, reaches_zero = ends(value, slack, kind)
+    if kind is not WIDE:  # a slack that is no bound, times 0, is NaN
+        outside = _each("is_beyond(a{0}, i, window[{0}])", names, " | ")
+        unbound = any(node.is_constant and constant_value(node) >= INFINITE for node in walk(slack))
+        last = [
+            f"out[i], unsure = {kind.encode}({low}, {high})",
+            f"doubt[i] = unsure | {outside}{' | (slack != slack)' if unbound else ''}",
+        ]
+    else:
+        hides = any(node.op in ("where", "sign") for node in walk(value))  # every other operation passes a NaN on
+        last = [
+            *([f"v = v if {are_numbers(names)} else nan"] if hides else []),
+            f"held = {are_held(names, held)}",
+            f"out[i], unsure = {kind.encode}(v, {low}, {high}, held)",
+            f"doubt[i] = unsure | ({reaches_zero} & (not held))",
+        ]
+    return "\n".join(
+        [
+            '@njit(fastmath={"contract"}, error_model="numpy")',
+            f"def {name}({_each('a{}', names)}, {'' if kind is WIDE else 'window, '}out, doubt):",
+            "    for i in range(out.size):",
+            *(f"        p{k} = {kind.load}(a{k}, i)" for k in range(len(names))),
+            *(f"        {line}" for line in (*lines, f"v, slack = {v}, {lost}", *last)),
+        ]
+    )
+
+
+def _closely(value: Expression, slack: Expression, names: tuple[str, ...]) -> str:
+    """An element's code, and whether it is in doubt still."""
+    lines, (v, lost) = statements({n: f"p{k}" for k, n in enumerate(names)}, value, slack, kind=CLOSE)
+    return "\n".join(
+        [
+            '@njit(error_model="numpy")',
+            f"def closely({_each('p{}', names)}):",
+            *(f"    {line}" for line in lines),
+            f"    v = {v} if {are_numbers(names)} else nan",
+            f"    code, unsure = {CLOSE.encode}(v, {lost})",
+            f"    return code, unsure and not ({exactly(value, names)} & (abs(v) <= most))",
+        ]
+    )
+
+
+def _settle(names: tuple[str, ...], *, again: bool) -> str:
+    """The second look at elements in doubt, ``again`` by vectors first; returns how many are left in all."""
+    taken = [f"    a{k} = picked(operands[{k}], places, rooms[{k}])" for k in range(len(names))]
+    vectors = [f"    wide({_each('a{}', names)}, codes[: places.size], doubt)"] if again else ["    doubt[:] = True"]
+    return "\n".join(
+        [
+            '@njit(error_model="numpy")',
+            "def settle(operands, rooms, places, codes, doubt, out, left, found):",
+            *taken,
+            *vectors,
+            "    for k in range(places.size):",
+            "        code = codes[k]",
+            "        if doubt[k]:",
+            f"            code, still = closely({_each('load(a{}, k)', names)})",
+            "            if still and found < left.size:",
+            "                left[found] = places[k]",
+            "            found += still",
+            "        out[places[k]] = code",
+            "    return found",
+        ]
+    )
+
+
+def _run(names: tuple[str, ...], *, looks: bool) -> str:
+    """The loop over all chunks."""
+    arrays = _each("a{}", names)
+    listed = "seen = listed(doubt, words, out.size, start, places, count)"
+    choice = [f"wide({arrays}, out, doubt)", listed]
+    if looks:
+        choice = [
+            f"seen = {PENDING}",
+            "if looks:",
+            f"    first({arrays}, window, out, doubt)",
+            f"    {listed}",
+            f"if {FEW} * (seen - count) > {CHUNK}:",
+            *(f"    {line}" for line in choice),
+        ]
+    again = "settle(operands, rooms, places[:count], codes, again, out_, left, found)"
+    return "\n".join(
+        [
+            '@njit(nogil=True, error_model="numpy")',
+            "def run(operands, looks, window, out_, left):",
+            f"    doubt, again = np.zeros({CHUNK}, np.bool_), np.zeros({PENDING}, np.bool_)",
+            "    words = doubt.view(np.uint64)",
+            f"    places, codes = np.zeros({PENDING}, np.int64), np.zeros({PENDING}, out_.dtype)",
+            f"    rooms = ({''.join(f'room(operands[{k}], {PENDING}), ' for k in range(len(names)))})",
+            "    found = count = 0",
+            f"    for start in range(0, out_.size, {CHUNK}):",
+            f"        stop = min(start + {CHUNK}, out_.size)",  # an index from 0 is taken without a look at its sign
+            "        out = out_[start:stop]",
+            *(f"        a{k} = part(operands[{k}], start, stop)" for k in range(len(names))),
+            *(f"        {line}" for line in choice),
+            "        count = seen",
+            f"        if count > {PENDING - CHUNK}:",
+            f"            found, count = {again}, 0",
+            "            if found > left.size:",
+            "                return -1",
+            f"    found = {again}",
+            "    return found if found <= left.size else -1",
+        ]
+    )
+
+
+def _each(form: str, names: tuple[str, ...], between: str = ", ") -> str:
+    """A form with each operand's number, one beside the other."""
+    return between.join(form.format(k) for k in range(len(names)))
+
+
+def ends(value: Expression, slack: Expression, kind: Kind = WIDE) -> tuple[str, str, str]:
+    """Return, in a loop, the ends of what a value may be, and the condition that its sign is not known. Where the slack
+    is a share of the value, each end is one multiplication and no sign in doubt."""
+    shares = [number for number in slack.args if number.is_constant and slack is number * abs(value)]
+    if not shares:
+        return "v - slack", "v + slack", "(abs(v) < slack)"
+    share = constant_value(shares[0])
+    less, more = (_beyond(kind, 1 + sign * share, 1 + sign) for sign in (-1, 1))
+    return f"v * {kind.told(less)}", f"v * {kind.told(more)}", "False"
+
+
+def _beyond(kind: Kind, number: float, towards: float) -> float:
+    """The next number of a loop's type."""
+    compute = np.float32 if kind is SINGLE else np.float64
+    return float(np.nextafter(compute(number), compute(towards)))
+
+
+def exactly(value: Expression, names: tuple[str, ...]) -> str:
+    """Return the condition, in a loop, that no step of a formula's value is rounded: then a tie is one."""
+    words = words_of({name: f"p{k}" for k, name in enumerate(names)}, value)
+    checks = []
+    for node in walk(value):
+        if node.is_constant and not (isinstance(node.value, Fraction) and constant_bits(node.value) <= FLOAT64.digits):
+            return "False"
+        if node.op in ROUNDED:
+            checks.append(f"{ROUNDED[node.op].format(*(words[id(a)] for a in node.args))}")
+    return "(" + (" & ".join(checks) or "True") + ")" if is_rational(value) else "False"
+
+
+ROUNDED = {
+    "+": "sum_is_exact({0}, {1})",
+    "-": "sum_is_exact({0}, -{1})",
+    "*": "product_is_exact({0}, {1})",
+    "/": "quotient_is_exact({0}, {1})",
+}
+
+
+def are_held(names: tuple[str, ...], window: Mapping[str, int] | None) -> str:
+    """Return the condition, in a loop, that operands are inside a window of ``held_from``."""
+    if window is None:
+        return "False"
+    sizes = [(f"abs(p{names.index(name)})", least) for name, least in window.items()]
+    return " & ".join(f"({size} >= {2.0**least!r}) & ({size} <= {2.0**LARGEST!r})" for size, least in sizes) or "True"
+
+
+def are_numbers(names: tuple[str, ...]) -> str:
+    """Return the condition, in a loop, that no operand is NaN."""
+    return " & ".join(f"(p{k} == p{k})" for k in range(len(names))) or "True"
+
+
+def statements(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE) -> tuple[list[str], list[str]]:
+    """Return Python that computes graphs, operands under the given names, and the names of the results."""
+    words = words_of(symbols, *roots, kind=kind)
+    computed = [node for node in walk(*roots) if not (node.is_constant or node.op == "symbol")]
+    lines = [f"{words[id(node)]} = {_step(node, words, kind)}" for node in computed]
+    return lines, [words[id(root)] for root in roots]
+
+
+def _step(node: Expression, words: Mapping[int, str], kind: Kind) -> str:
+    args = [words[id(a)] for a in node.args]
+    if node.op in ("min", "max"):  # beside a number but 0 one comparison is enough, and NaN passes
+        numbers = [k for k, a in enumerate(node.args) if a.is_constant and constant_value(a) != 0]
+        if len(numbers) == 1:
+            number, other = args[numbers[0]], args[1 - numbers[0]]
+            return f"({number} if {number} {'<' if node.op == 'min' else '>'} {other} else {other})"
+    return written(node.op, args, kind)
+
+
+def words_of(symbols: Mapping[str, str], *roots: Expression, kind: Kind = WIDE) -> dict[int, str]:
+    """Return what the nodes of graphs are called in such Python, by id."""
+    dtype = "float32" if kind is SINGLE else "float64"
+    return {
+        id(node): kind.told(round_constant(node, dtype))
+        if node.is_constant
+        else symbols[str(node.value)]
+        if node.op == "symbol"
+        else f"t{k}"
+        for k, node in enumerate(walk(*roots))
+    }
+
+
+_WORDS = {
+    "and": "({0} & {1})",
+    "or": "({0} | {1})",
+    "not": "(not {0})",
+    "neg": "(-{0})",
+    "abs": "abs({0})",
+    "where": "({1} if {0} else {2})",
+    "min": "({0} if ({0} < {1}) | ({0} != {0}) else {1})",
+    "max": "({0} if ({0} > {1}) | ({0} != {0}) else {1})",
+    "sign": "({one} if {0} > {none} else -{one} if {0} < {none} else {none} if {0} == {none} else {0})",
+}
+
+
+def written(op: str, args: list[str], kind: Kind = WIDE) -> str:
+    """Return an operation in such Python."""
+    if op in _WORDS:
+        return _WORDS[op].format(*args, one=kind.told(1.0), none=kind.told(0.0))
+    if op == "exp":
+        return f"{kind.exp}({args[0]})"
+    return f"({args[0]} {op} {args[1]})" if len(args) == 2 else f"{op}({args[0]})"

@@ -1,0 +1,1 @@
+"""Float64 evaluation of a graph over arrays."""

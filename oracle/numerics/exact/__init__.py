@@ -1,0 +1,1 @@
+"""Exact values: rationals, MPFR enclosures, and which transcendental values are rational."""

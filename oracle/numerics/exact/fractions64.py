@@ -1,0 +1,167 @@
+"""Rational formulas in float64 without error: a numerator, a denominator, and where an operation was not exact.
+
+The second step of a proof (after Ziv's test, before rationals): 16-bit operands give products and differences that
+float64 holds exactly, so that a tie can be told from a near tie for a whole array at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.dtypes import FORMATS, dtype_of
+from ..floats.rounding import quantize
+from ..formula.expressions import Expression
+from ..formula.traversal import walk
+
+_SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp)
+TINY = 2.0**-900  # what Dekker's product loses of more does not underflow
+
+
+def two_sum(a: Any, b: Any) -> tuple[Array, Array]:
+    """The float64 sum and its exact rounding error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Any, b: Any) -> tuple[Array, Array]:
+    """The float64 product and its exact rounding error (Dekker); operands well inside float64's range."""
+    p = a * b
+    big = _SPLIT * a
+    a_high = big - (big - a)
+    big = _SPLIT * b
+    b_high = big - (big - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def exact_product(a: Any, b: Any) -> tuple[Array, Array]:
+    """The float64 product, and where it may not be exact: it rounded, or came so near underflow that what it lost may
+    have vanished."""
+    if _is_one(a) or _is_one(b):
+        return (b if _is_one(a) else a), np.asarray(False)
+    p, lost = two_product(a, b)
+    return p, (lost != 0) | ((np.abs(p) < TINY) & (a != 0) & (b != 0))
+
+
+def _is_one(number: Any) -> bool:
+    """Whether a number, no array, is 1: what most denominators are."""
+    return isinstance(number, float) and number == 1.0
+
+
+class Fraction64:
+    """Arrays num / den, den positive or zero; ``inexact`` marks elements on which some operation rounded."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, num: Any, den: Any = 1.0, inexact: Any = False) -> None:
+        self.num, self.den, self.inexact = num, den, inexact
+
+    def __mul__(self, other: Fraction64) -> Fraction64:
+        num, lost = exact_product(self.num, other.num)
+        den, lost_too = exact_product(self.den, other.den)
+        return Fraction64(num, den, self.inexact | other.inexact | lost | lost_too)
+
+    def __truediv__(self, other: Fraction64) -> Fraction64:
+        num, lost = exact_product(self.num, other.den)
+        den, lost_too = exact_product(self.den, other.num)
+        sign = np.copysign(1.0, den)
+        return Fraction64(num * sign, den * sign, self.inexact | other.inexact | lost | lost_too)
+
+    def __add__(self, other: Fraction64) -> Fraction64:
+        one, lost = exact_product(self.num, other.den)
+        two, lost_too = exact_product(other.num, self.den)
+        num, lost_sum = two_sum(one, two)
+        den, lost_den = exact_product(self.den, other.den)
+        lost = lost | lost_too | (lost_sum != 0) | lost_den
+        return Fraction64(num, den, self.inexact | other.inexact | lost)
+
+    def __sub__(self, other: Fraction64) -> Fraction64:
+        return self + (-other)
+
+    def __neg__(self) -> Fraction64:
+        return Fraction64(-self.num, self.den, self.inexact)
+
+    def __abs__(self) -> Fraction64:
+        return Fraction64(np.abs(self.num), self.den, self.inexact)
+
+    def less(self, other: Fraction64, *, or_equal: bool = False) -> Fraction64:
+        """A comparison: ``num`` is a condition, inexact where an operand is."""
+        one, lost = exact_product(self.num, other.den)
+        two, lost_too = exact_product(other.num, self.den)
+        holds = one <= two if or_equal else one < two
+        return Fraction64(holds, 1.0, self.inexact | other.inexact | lost | lost_too)
+
+    def choose(self, condition: Fraction64, other: Fraction64) -> Fraction64:
+        """This one where the condition holds, else the other."""
+        holds = condition.num
+        inexact = condition.inexact | np.where(holds, self.inexact, other.inexact)
+        den = 1.0 if _is_one(self.den) and _is_one(other.den) else np.where(holds, self.den, other.den)
+        return Fraction64(np.where(holds, self.num, other.num), den, inexact)
+
+
+def evaluate(root: Expression, operands: Mapping[str, Any]) -> Fraction64:
+    """Return a rational graph's value at float64 vectors or numbers."""
+    found: dict[int, Fraction64] = {}
+    for node in walk(root):
+        args = [found[id(a)] for a in node.args]
+        found[id(node)] = _value(node, args, operands)
+    return found[id(root)]
+
+
+def _value(node: Expression, args: list[Fraction64], operands: Mapping[str, Any]) -> Fraction64:
+    op = node.op
+    if op == "symbol":
+        return Fraction64(np.asarray(operands[str(node.value)], np.float64))
+    if op == "constant":
+        return _constant(node.value)
+    if op == "where":
+        return args[1].choose(args[0], args[2])
+    if op in ("min", "max"):
+        smaller = args[0].less(args[1], or_equal=True)
+        return args[0].choose(smaller, args[1]) if op == "min" else args[1].choose(smaller, args[0])
+    if op == "sign":
+        return Fraction64(np.sign(args[0].num), 1.0, args[0].inexact)
+    if op in ("<", "<="):
+        return args[0].less(args[1], or_equal=op == "<=")
+    if op in ("==", "!="):
+        difference = args[0] - args[1]
+        holds = difference.num == 0 if op == "==" else difference.num != 0
+        return Fraction64(holds, 1.0, difference.inexact)
+    if op in ("and", "or"):
+        holds = args[0].num & args[1].num if op == "and" else args[0].num | args[1].num
+        return Fraction64(holds, 1.0, args[0].inexact | args[1].inexact)
+    if op == "not":
+        return Fraction64(~np.asarray(args[0].num), 1.0, args[0].inexact)
+    operations: dict[str, Any] = {
+        "+": Fraction64.__add__, "-": Fraction64.__sub__, "*": Fraction64.__mul__, "/": Fraction64.__truediv__,
+        "neg": Fraction64.__neg__, "abs": Fraction64.__abs__,
+    }  # fmt: skip
+    result: Fraction64 = operations[op](*args)
+    return result
+
+
+def _constant(value: Fraction | str | None) -> Fraction64:
+    assert isinstance(value, Fraction)  # a rational graph has no other
+    top, bottom = float(value.numerator), float(value.denominator)
+    exact = (top, bottom) == (value.numerator, value.denominator)
+    return Fraction64(np.float64(top), np.float64(bottom), not exact)
+
+
+def refined(value: Array, exact: Fraction64, dtype: Any, slack: Any) -> tuple[Array, Array, Array]:
+    """Return value and interval with every exact tie of a dtype made certain, and every zero that float64 gave too,
+    whose sign is then the right one; the others keep their error ``slack``."""
+    fmt = FORMATS[dtype_of(dtype).name]
+    middle = quantize(value, fmt.with_ties)
+    scaled, lost = exact_product(middle, exact.den)
+    # Far from float64's ends Dekker's products are exact; elsewhere nothing is claimed.
+    safe = (np.abs(exact.num) < 2.0**900) & ((exact.num != 0) | ((value == 0) & (exact.den != 0)))
+    tie = (exact.num == scaled) & ~lost & ~np.asarray(exact.inexact) & safe
+    slack = np.where(tie, 0.0, slack)
+    value = np.where(tie, middle, value)
+    return value, value - slack, value + slack

@@ -1,0 +1,278 @@
+"""Blocked float64 evaluation: the whole tensor never exists in float64, temporaries stay in the cache.
+
+``Lane`` makes a formula readable and fast at once: it is a block of float64 values with the usual operators, whose
+temporaries come from a small pool instead of the allocator. The same formula runs on exact rationals (``gmpy2.mpq``).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.errors import OracleError
+from ...system.variables import BLOCK, THREADS, Variable
+from .codes import castable
+from .environment import set_thread
+from .rounding import half_bits
+
+Index = tuple[Any, ...]
+PIECE = 1 << 19  # elements that a compiled loop does at once, a quarter of a millisecond: a piece costs 0.05 beside it
+LARGEST_COPY = 1 << 20  # and at most where operands that do not lie side by side are copied by pieces, on every thread
+LARGEST_PIECE = 1 << 22  # and elsewhere: an interrupt waits for its end
+MOST_THREADS = 256
+_POOLS: dict[int, ThreadPoolExecutor] = {}  # by process
+
+
+def _setting(variable: Variable, default: int, low: int, high: int) -> int:
+    text = variable.text()
+    if text is None:
+        return default
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise OracleError(f"environment variable {variable.name}={text!r} must be an integer in [{low}, {high}]")
+    return int(text)
+
+
+def block_size() -> int:
+    """Elements per block (``ACLNN_ORACLE_BLOCK``); results never depend on it."""
+    return _setting(BLOCK, 1 << 17, 1, 1 << 20)
+
+
+def region_size() -> int:
+    """Elements whose doubts are settled together."""
+    return 2 * block_size()
+
+
+def piece_size(elements: int, *, copied: bool) -> int:
+    """Elements of a call that a compiled loop does at once: of several threads two pieces each, if not too small.
+    ``copied``: whether operands or results may be."""
+    largest, threads = LARGEST_COPY if copied else LARGEST_PIECE, thread_count()
+    return largest if threads == 1 else min(largest, max(PIECE, -(-elements // (2 * threads))))
+
+
+def thread_count() -> int:
+    """Threads over blocks (``ACLNN_ORACLE_THREADS``, default: the cores, at most 4); results never depend on it."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return _setting(THREADS, min(cores, 4), 1, MOST_THREADS)
+
+
+def blocks(shape: tuple[int, ...], size: int) -> Iterator[Index]:
+    """Cut an index space into basic-slicing blocks of at most ``size`` elements (at least one); none if it is empty."""
+    if 0 in shape:
+        return
+    axis, inner = len(shape), 1
+    while axis > 0 and inner * shape[axis - 1] <= size:
+        axis -= 1
+        inner *= shape[axis]
+    if axis == 0:
+        yield (Ellipsis,)
+        return
+    step = max(1, size // max(inner, 1))
+    for outer in np.ndindex(shape[: axis - 1]):
+        for start in range(0, shape[axis - 1], step):
+            yield (*outer, slice(start, start + step))
+
+
+def run_blocks(index: Iterator[Index], work: Callable[[Index], None], *, each: int = 4) -> None:
+    """Do the work on all blocks: on this thread, and on others beside it where there are ``each`` for every thread."""
+    todo = list(index)
+    left = iter(todo)
+
+    def share() -> None:
+        for block in left:
+            work(block)
+
+    helpers = min(thread_count(), len(todo) // each) - 1
+    if helpers < 1:
+        share()
+        return
+    others = [_helpers().submit(_helping, share) for _ in range(helpers)]
+    try:
+        share()
+    finally:  # an interrupt, or an error: nobody goes on
+        for _ in left:
+            pass
+        wait(others)
+    for other in others:
+        other.result()
+
+
+def _helping(share: Callable[[], None]) -> None:
+    set_thread()
+    with scratch_apart():
+        share()
+
+
+def _helpers() -> ThreadPoolExecutor:
+    """This process's threads that wait for blocks: to start one takes longer than a piece."""
+    pool = _POOLS.get(os.getpid())  # threads do not survive a fork
+    return pool or _POOLS.setdefault(os.getpid(), ThreadPoolExecutor(MOST_THREADS, "aclnn-oracle blocks"))
+
+
+def axis_last(array: Array, axis: int) -> Array:
+    """Return a view with an axis moved last: ``np.moveaxis`` in a fifth of its time."""
+    if axis in (-1, array.ndim - 1):
+        return array
+    order = list(range(array.ndim))
+    order.append(order.pop(axis))
+    return np.asarray(array.transpose(order))
+
+
+_LOCAL = threading.local()
+PASS = 1 << 15  # elements that are converted at once
+_WORTH_ALIGNING = 1 << 12  # bytes: a loop over fewer costs less than where they lie takes to be asked
+_MARGIN = 1 << 13  # bytes: 1024 float64 numbers, a chunk of the compiled loops
+_CACHE_LINE = 64  # NumPy's vector loops take twice as long on arrays that straddle cache lines
+
+
+def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+    """Return an uninitialised array that begins at a cache line."""
+    return _placed(shape, dtype, 0)
+
+
+def apart(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+    """Return an uninitialised array with nothing just before and behind it: before a compiled loop takes several
+    elements at once it asks whether arrays overlap, and counts what follows an array's end as its own."""
+    return _placed(shape, dtype, _MARGIN)
+
+
+def _placed(shape: tuple[int, ...], dtype: Any, margin: int) -> Array:
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < _WORTH_ALIGNING:
+        return np.empty(shape, dtype)
+    raw: Array = np.empty(margin + size + _CACHE_LINE + margin, np.uint8)
+    start = margin + (-raw.ctypes.data - margin) % _CACHE_LINE
+    found: Array = raw[start : start + size].view(dtype)
+    return found.reshape(shape)
+
+
+@contextmanager
+def scratch_apart() -> Iterator[None]:
+    """Within, this thread's scratch arrays are this evaluation's. One that begins inside another's, in a signal handler
+    or a finaliser, gets arrays of its own."""
+    local = _LOCAL.__dict__
+    outer, mine = local.get("scratch"), local.pop("spare", None) or {}
+    local["scratch"] = mine
+    try:
+        yield
+    finally:
+        local["scratch"] = outer
+        if outer is None:
+            local["spare"] = mine  # for the next one
+
+
+def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return this thread's array for a purpose, uninitialised; it is the next caller's after the block is done.
+    Outside :func:`scratch_apart` nothing is kept."""
+    kept: dict[str, Array] | None = _LOCAL.__dict__.get("scratch")
+    if kept is None:
+        return aligned(shape, dtype)
+    found = kept.get(slot)
+    if found is None or found.shape != shape or found.dtype != dtype:
+        found = kept[slot] = aligned(shape, dtype)
+    return found
+
+
+def pool_for(shape: tuple[int, ...]) -> Pool:
+    """Return this thread's pool of float64 buffers of a shape; the blocks of one evaluation nearly all share it."""
+    pool: Pool | None = getattr(_LOCAL, "pool", None)
+    if pool is None or pool.shape != shape:
+        pool = _LOCAL.pool = Pool(shape)
+    return pool
+
+
+class Pool:
+    """Free float64 buffers of one shape; not shared between threads."""
+
+    __slots__ = ("free", "shape")
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.free: list[Array] = []
+
+
+class Lane:
+    """A block of float64 values. Operators give new lanes; a lane that is no longer used returns its buffer."""
+
+    __slots__ = ("pool", "values")
+    __array_ufunc__ = None
+    values: Array
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.values = pool.free.pop() if pool.free else aligned(pool.shape)
+
+    def __del__(self) -> None:
+        self.pool.free.append(self.values)
+
+    @classmethod
+    def load(cls, pool: Pool, source: Array) -> Lane:
+        """Widen a block of any float dtype and layout; exact."""
+        lane = cls(pool)
+        np.copyto(lane.values, castable(source))
+        return lane
+
+    def apply(self, ufunc: Any, *others: Any) -> Lane:
+        """Return ufunc(self, *others) in a new lane."""
+        result = Lane(self.pool)
+        ufunc(self.values, *others, out=result.values)
+        return result
+
+    def __add__(self, other: Any) -> Lane:
+        return self.apply(np.add, _values(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Lane:
+        return self.apply(np.subtract, _values(other))
+
+    def __rsub__(self, other: Any) -> Lane:
+        result = Lane(self.pool)
+        np.subtract(other, self.values, out=result.values)
+        return result
+
+    def __mul__(self, other: Any) -> Lane:
+        return self if other is ONE else self.apply(np.multiply, _values(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Lane:
+        return self if other is ONE else self.apply(np.divide, _values(other))
+
+    def __neg__(self) -> Lane:
+        return self.apply(np.negative)
+
+
+def _values(other: Any) -> Any:
+    return other.values if type(other) is Lane else other
+
+
+ONE = 1  # the neutral factor: an absent weight, a count that does not divide
+
+
+def convert(values: Array, target: Array) -> None:
+    """Write values of one float dtype into an array of another with one rounding to nearest even.
+
+    Sources are at most float32, so every cast is a single rounding; complex targets get a zero imaginary part.
+    """
+    if values.dtype == target.dtype:
+        np.copyto(target, values)
+        return
+    if target.size > PASS and target.flags.c_contiguous and values.flags.c_contiguous:
+        given, into = values.reshape(-1), target.reshape(-1)
+        for start in range(0, target.size, PASS):
+            convert(given[start : start + PASS], into[start : start + PASS])
+        return
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        single = values.astype(np.float32, copy=False)
+        if target.dtype == np.float16:
+            np.copyto(target, half_bits(single).view(np.float16))
+        else:
+            np.copyto(target, single.astype(target.dtype))

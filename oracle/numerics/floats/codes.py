@@ -1,0 +1,84 @@
+"""Floats as the integers that their bits are: NaN, infinities and order are seen without arithmetic, whatever the type.
+
+Without their sign the codes of a type are in the order of its numbers; beyond that of infinity lie only NaN. NumPy
+compares 16-bit floats element by element, their codes as fast as any integers.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...model.call import Array
+from .extremes import highest
+
+_SIGNED, _UNSIGNED = ({n: np.dtype(f"{kind}{n}") for n in (1, 2, 4, 8)} for kind in "iu")
+_LARGEST = {n: kind.type(np.iinfo(kind).max) for n, kind in _SIGNED.items()}  # all bits but the sign's
+
+
+def codes(values: Array) -> Array:
+    """Return the bits of a contiguous float array as signed integers."""
+    return values.view(_SIGNED[values.itemsize])
+
+
+def sizes(values: Array) -> Array:
+    """Return the bits of a contiguous float array without the signs."""
+    return np.asarray(codes(values) & _LARGEST[values.itemsize])
+
+
+@functools.cache
+def code(dtype: np.dtype[Any], value: float) -> int:
+    """Return the code of a value: of infinity the largest that is no NaN."""
+    return int(codes(np.array([value], dtype))[0])
+
+
+def beyond(values: Array, limit: int) -> bool:
+    """Whether a contiguous float array holds a code beyond a limit, of either sign."""
+    sign = 1 << (8 * values.itemsize - 1)
+    return bool(highest(codes(values)) > limit or highest(words(values)) > limit + sign)
+
+
+def has_nan(values: Array) -> bool:
+    """Whether a contiguous float array holds a NaN."""
+    if values.itemsize > 2 and values.size:
+        worst = highest(values)
+        return bool(worst != worst)
+    return bool(values.size) and beyond(values, code(values.dtype, np.inf))
+
+
+def is_finite(values: Array) -> bool:
+    """Whether a contiguous float array holds neither NaN nor infinities."""
+    return not (values.size and beyond(values, code(values.dtype, np.inf) - 1))
+
+
+def words(values: Array) -> Array:
+    """Return the bits of a contiguous array as unsigned integers."""
+    return values.view(_UNSIGNED[values.itemsize])
+
+
+# Large arrays of 16-bit floats made ready for a cast: NumPy casts float16 one by one, and ml_dtypes' bfloat16 so where
+# its elements do not lie side by side.
+
+MANY = 1 << 13  # elements: with fewer the steps cost more than the cast
+_HALF, _BFLOAT = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
+_IN_PLACE = np.int32(0x8FFFE000 - (1 << 32))  # where float16's bits lie in float32: the sign, and 15 others
+
+
+def castable(values: Array) -> Array:
+    """Return an array of the same numbers, in the same order in memory, whose cast to float32 or float64 is vectorised;
+    for callers inside :func:`.environment.ieee_arithmetic`."""
+    if values.size < MANY or values.dtype not in (_HALF, _BFLOAT):
+        return values
+    if not values.flags.c_contiguous:
+        values = values.view(np.uint16).copy(order="K").view(values.dtype)
+    if values.dtype == _HALF and values.flags.c_contiguous and is_finite(values):
+        wide = values.view(np.int16).astype(np.int32)  # with three copies of the sign, which are masked away
+        wide <<= np.int32(13)
+        wide &= _IN_PLACE
+        single: Array = wide.view(np.float32)
+        single *= np.float32(2.0**112)  # from float16's bias to float32's; exact, of its subnormal numbers too
+        return single
+    return values

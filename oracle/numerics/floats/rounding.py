@@ -1,0 +1,172 @@
+"""Correctly rounded stores: float64 to every binary format in one rounding, ties to even.
+
+NumPy's float64 -> float32 is correctly rounded; ml_dtypes' float64 -> bfloat16 is not (it goes through float32), and
+NumPy's float64 -> float16 is correct but scalar. Both are replaced here; ``widen`` undoes the stores exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ...model.call import Array
+from ...model.dtypes import DTYPES, FORMATS, DType, FloatFormat, dtype_of
+from .codes import has_nan
+from .extremes import highest, lowest, some
+
+BLOCK = 1 << 15  # elements per pass: the scratch of one stays in cache
+_EXPONENT = np.int64(0x7FF << 52)
+
+
+def quantize(values: Array, fmt: FloatFormat) -> Array:
+    """Round float64 values to the grid of a format; the result is float64 and exact.
+
+    One rounding, ties to even, sign of zero kept. Beyond the largest finite value: inf (nan for float8_e4m3fn, which
+    has no infinity). Adding 1.5 * 2^(e + 52 - mant) to a value of exponent e makes float64's own rounding fall on the
+    last bit of the format, subnormals included because e is at least emin.
+    """
+    values = np.asarray(values, np.float64)
+    if fmt.mant == 52:
+        return np.array(values)
+    if fmt is FORMATS["float32"]:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(values.astype(np.float32).astype(np.float64))
+    bits = np.asarray(values.view(np.int64) & _EXPONENT)
+    np.maximum(bits, np.int64((1023 + fmt.emin) << 52), out=bits)
+    np.minimum(bits, np.int64((1023 + 200) << 52), out=bits)  # keeps the magic number finite; overflows anyway
+    bits += np.int64(((52 - fmt.mant) << 52) + (1 << 51))  # the exponent's bits alone were set: no carry
+    magic = bits.view(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded: Array = np.asarray(values + magic)
+        rounded -= magic
+    np.copysign(rounded, values, out=rounded)
+    if rounded.size and not (highest(rounded) <= fmt.max and lowest(rounded) >= -fmt.max):  # or there is a NaN
+        over = np.abs(rounded) > fmt.max
+        infinity = np.nan if fmt.name == "float8_e4m3fn" else np.inf
+        rounded[over] = np.copysign(infinity, rounded[over])
+    return rounded
+
+
+def round_to(values: Array, dtype: Any) -> Array:
+    """Round float64 values once, correctly, to a floating-point dtype (name or NumPy dtype); same shape.
+
+    NaN stays NaN (payload unspecified), overflow gives an infinity, the sign of zero is kept.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return rounded_once(np.asarray(values, np.float64), dtype_of(dtype))
+
+
+def rounded_once(values: Array, row: DType) -> Array:
+    """The same, for callers inside :func:`.environment.ieee_arithmetic`, where NumPy is silent."""
+    if row.name == "float32":
+        return np.asarray(values.astype(np.float32))
+    if row.name == "float64":
+        return np.array(values)
+    rounded = np.empty(values.shape, row.numpy)
+    given, target = values.reshape(-1), rounded.reshape(-1)
+    for start in range(0, given.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        target[part] = _narrowed(given[part], row.name)
+    return rounded
+
+
+def _narrowed(values: Array, dtype: str) -> Array:
+    """Round float64 values to a type of 16 bits or fewer.
+
+    To float16 and bfloat16 through float32, which rounds a second time where that fell on a midpoint: there, and where
+    float16 has subnormal numbers of fewer digits, a rounding to the grid comes first.
+    """
+    fmt, row = FORMATS[dtype], DTYPES[dtype]
+    if dtype not in _DROPPED:
+        return np.asarray(quantize(values, fmt).astype(row.numpy))
+    single = values.astype(np.float32)
+    bits = single.view(np.uint32)
+    dropped = np.uint32(1 << _DROPPED[dtype])
+    doubtful = (bits & (dropped - np.uint32(1))) == dropped >> np.uint32(1)
+    if dtype == "float16":
+        bits = bits & np.uint32(0x7FFFFFFF)
+        if lowest(bits) < _TINY_HALF:
+            doubtful |= bits < _TINY_HALF
+    if some(doubtful):
+        where = np.flatnonzero(doubtful)
+        single[where] = quantize(values[where], fmt)
+    if dtype == "float16":
+        return half_bits(single, ties=False).view(np.float16)
+    return np.asarray(single.astype(row.numpy))
+
+
+_DROPPED = {"float16": 13, "bfloat16": 16}  # digits that float32 has beyond them
+_TINY_HALF = np.uint32((127 - 14) << 23)  # the bits of float16's smallest normal number
+
+
+def half_bits(single: Array, *, ties: bool = True) -> Array:
+    """Round float32 values to float16, ties to even, and return the uint16 bits (vectorised; NumPy's cast is not).
+    ``ties``: whether a value may lie halfway between two of float16's normal numbers."""
+    shape, single = np.shape(single), np.ascontiguousarray(single, np.float32).reshape(-1)
+    magnitude = single.view(np.uint32) & np.uint32(0x7FFFFFFF)
+    # Normals: add half of the discarded 13 bits (less one when the kept part is even), re-bias, shift.
+    if ties:
+        rounded = magnitude >> np.uint32(13)
+        rounded &= np.uint32(1)
+        rounded += magnitude
+        rounded += _REBIASED - np.uint32(1)
+    else:
+        rounded = magnitude + _REBIASED
+    rounded >>= np.uint32(13)
+    half: Array = rounded.astype(np.uint16)
+    # Subnormals: 0.5 + a rounds a to a multiple of 2^-24, float16's quantum. Indices, because masks are slow.
+    if magnitude.size and lowest(magnitude) < _TINY_HALF:
+        small = np.flatnonzero(magnitude < _TINY_HALF)
+        shifted = np.abs(single[small]) + np.float32(0.5)
+        half[small] = shifted.view(np.uint32) - np.uint32(0x3F000000)
+    if magnitude.size and highest(magnitude) >= 143 << 23:  # 65536 and above, infinities, NaN
+        large = np.flatnonzero(magnitude >= np.uint32(143 << 23))
+        nan = magnitude[large] > np.uint32(0x7F800000)
+        half[large] = np.where(nan, np.uint16(0x7E00), np.uint16(0x7C00))
+    half |= np.signbit(single) * np.uint16(0x8000)
+    return half.reshape(shape)
+
+
+_REBIASED = np.uint32((1 << 32) - (112 << 23) + 0x1000)  # float32's bias to float16's, and half of what is dropped
+
+
+def unify_nans(values: Array) -> None:
+    """Give every NaN of a contiguous array the bits of ``np.nan``: quiet, positive, without payload.
+
+    The sign of a NaN that arithmetic makes is x86's (set) or ARM's (clear), and what becomes of an operand's payload
+    differs between SIMD levels: neither says anything about the result.
+    """
+    if has_nan(values):
+        values[np.isnan(values)] = np.nan
+
+
+def widen(values: Array) -> Array:
+    """Return float64 values of a floating-point array of any dtype (exact)."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values.astype(np.float64))
+
+
+def round_rational(exact: mpq, fmt: FloatFormat, beyond: int = 0) -> float:
+    """Round an exact rational to a format, ties to even; overflow gives an infinity. Zero comes back as +0. ``beyond``:
+    1 and -1 for a number that is larger or smaller than the rational by less than any other: no tie."""
+    if exact == 0:
+        return 0.0
+    sign = -1.0 if exact < 0 else 1.0
+    top, bottom = abs(exact.numerator), exact.denominator
+    exponent = top.bit_length() - bottom.bit_length()
+    if top << max(-exponent, 0) < bottom << max(exponent, 0):
+        exponent -= 1  # now 2^exponent <= magnitude < 2^(exponent + 1)
+    unit = max(exponent, fmt.emin) - fmt.mant
+    divisor = bottom << max(unit, 0)
+    whole, rest = divmod(top << max(-unit, 0), divisor)
+    if 2 * rest == divisor:
+        whole += beyond * sign > 0 if beyond else whole % 2
+    elif 2 * rest > divisor:
+        whole += 1
+    if whole.bit_length() + unit > 1024:
+        return sign * np.inf
+    rounded = math.ldexp(whole, unit)
+    return sign * (np.inf if rounded > fmt.max else rounded)

@@ -1,0 +1,1 @@
+"""Formulas as graphs: their nodes, their names, and how they are walked."""

@@ -1,0 +1,1 @@
+"""Goldens and bounds of a formula: elementwise, rows, sums."""

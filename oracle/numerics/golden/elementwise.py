@@ -1,0 +1,278 @@
+"""Elementwise operators: a formula evaluated on whole tensors, rounded, proved, and bounded.
+
+Everything follows from the formula's graph: the float64 evaluation and its error bound, the second look on fractions,
+the exact value, and from the graphs of the kernels' own orders the strict bound and the elements on which right kernels
+disagree (:mod:`.strictbound`). By NumPy blocks, or by the compiled engine where no bound is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.dtypes import dtype_of
+from ..bounds.losses import SECOND_ORDER
+from ..compiled.engine import is_compiled
+from ..evaluate import tables
+from ..evaluate.operands import Operands, changed, pick
+from ..evaluate.programs import Values, loaded, program, release
+from ..exact import enclosures, fractions64
+from ..exact.rationals import Undefined
+from ..floats.arithmetic import Arithmetic, float32
+from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
+from ..floats.extremes import highest, lowest
+from ..floats.rounding import widen
+from ..formula.expressions import ZERO, Expression
+from ..formula.traversal import is_rational
+from ..orders.kernel_orders import Elementwise, Graphs, graphs_of, mean_loss
+from ..orders.strict import StrictBound
+from ..proof import double_double, outward
+from ..proof.proof import ExactValue, settle
+from ..proof.sink import Region, Sink
+from . import singles
+
+AT_ONCE = 1 << 13  # elements whose doubts are settled together
+ALONE = 16  # so few are settled exactly at once: a second look costs a millisecond, an exact value some hundredths
+
+
+# ---- the golden ------------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    scheme: Elementwise,
+    operands: Operands,
+    sink: Sink,
+    *,
+    rank: int = 0,
+    soc: str = "",
+    flushes: frozenset[str] = frozenset(),
+) -> None:
+    """Fill the sink. ``rank``: of the output, which a mean's divisor may be made from dim by dim. ``soc``: whose kernel
+    is judged. ``flushes``: operations of the device that may answer 0 for subnormal results."""
+    graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
+    compiles = not graphs.is_fragile and is_compiled(sink)
+    mean = mean_loss(operands, rank)
+    work = _Work(graphs, operands, sink.kernel, float32(flushes), mean, tables.narrow_of(operands, sink.out.size))
+    wide = compiles or sink.judged or graphs.is_fragile
+    plan = None if wide else singles.plan_of(graphs, operands, sink.kernel, sink.out.size)
+    doubts: list[Array] = []  # what compiled passes and float32 leave: settled together if that is possible
+
+    def fill(index: Index) -> None:
+        part, region = work.at(index), sink.region(index)
+        with np.errstate(all="ignore"):
+            left = part.passed(region) if compiles else None
+            region.proved_finite = left is not None
+            if left is None:
+                left = part.put_all(plan, region)
+            if region.in_place:
+                doubts.append(left + (region.target.ctypes.data - sink.out.ctypes.data) // sink.out.itemsize)
+            else:
+                part.leave(left, region)
+            if not (region.in_place and region.proved_finite):
+                part.finish(region)
+
+    size, each = region_size(), 4
+    if compiles and not sink.judged:
+        arrays = [v for v in operands.values() if isinstance(v, np.ndarray)]
+        copied = not (sink.is_in_place and all(array.flags.c_contiguous for array in arrays))
+        size, each = piece_size(sink.out.size, copied=copied), 1
+    run_blocks(blocks(sink.out.shape, size), fill, each=each)
+    if any(left.size for left in doubts):
+        work.settle(np.concatenate(doubts), sink)
+    if graphs.loses_signs:
+        work.sign_zeros(sink)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The operands of a region and what is known of them."""
+
+    graphs: Graphs
+    operands: Operands
+    dtype: np.dtype[Any]  # what the kernel stores
+    device: Arithmetic
+    mean: float  # what the mean's divisor may lose, relative
+    narrow: Operands = field(default_factory=dict)  # operands of 16 bits that are looked up
+
+    def at(self, index: Index) -> _Work:
+        return self if index == (Ellipsis,) else self.of(pick(self.operands, index), pick(self.narrow, index))
+
+    def of(self, operands: Operands, narrow: Operands | None = None) -> _Work:
+        """The same of other operands."""
+        return replace(self, operands=operands, narrow=narrow or {})
+
+    def put_all(self, plan: singles.Plan | None, region: Region) -> Array:
+        """Evaluate a region block by block, in float32 where that will do; return by flat indices what it leaves."""
+        left, every = [np.empty(0, np.intp)], True
+        for block in blocks(region.target.shape, block_size()):
+            target = region.target[block]
+            few = None if plan is None else singles.put(plan, pick(self.operands, block), target)
+            if few is None:
+                every = False
+                self.put(block, region)
+            else:
+                left.append(few + region.start(target))
+        region.proved_finite = every
+        return np.concatenate(left)
+
+    def put(self, block: Index, region: Region) -> None:
+        """Evaluate, round and prove a block; with its bound if the sink is judged."""
+        target, judged = region.target[block], region.sink.judged
+        wide = loaded(pick(self.operands, block), target.shape)
+        part = self.of(wide, pick(self.narrow, block))
+        relative, absolute = self.graphs.evaluation
+        strict = StrictBound(self.graphs, wide, part.narrow, self.device, self.mean)
+        running = strict.running if judged else ZERO
+        departure = self.graphs.departure if judged else ZERO
+        found, error, lost, apart = part._evaluated(target.shape, absolute, running, departure, fast=not judged)
+        value = np.asarray(found)
+        if absolute is ZERO:
+            region.put_relative(block, value, relative)
+        else:
+            slack = np.abs(value) * relative + error * SECOND_ORDER
+            region.put_between(block, value - slack, value + slack, lambda where: value.reshape(-1)[where])
+            if judged:
+                region.sink.value[block] = value
+        if not (target.dtype == np.float32 and _are_finite(target)) and not _are_finite(value):
+            beyond = _overflowed(value, wide)
+            if beyond.size:
+                region.leave_overflowed(beyond + region.start(target))
+        if judged:
+            region.sink.put_bound(block, value, *strict.around(value, lost, apart, region.sink.formats))
+        release(value, error, lost, apart, *wide.values())
+
+    def _evaluated(self, shape: tuple[int, ...], *others: Expression, fast: bool) -> list[Values]:
+        """The formula's value in float64, and what other graphs are: by one program, for they share most steps."""
+        asked = [graph for graph in others if graph is not ZERO]
+        roots = self.graphs.value, *asked
+        value, *found = tables.evaluate(roots, self.operands, self.narrow, shape, fast=fast)
+        return [value, *(0.0 if graph is ZERO else found.pop(0) for graph in others)]
+
+    def _enclosed(self, operands: Operands, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """The formula's value in float64 and what it may lose."""
+        relative, absolute = self.graphs.evaluation
+        value, error = program(self.graphs.value, absolute)(operands, shape)
+        slack = np.asarray(np.abs(value) * relative + error * SECOND_ORDER)
+        release(error)
+        return np.asarray(value), slack
+
+    def exact(self, index: tuple[int, ...]) -> ExactValue:
+        """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
+        given = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
+        if not all(map(math.isfinite, given.values())):
+            return self._plain(given)
+        try:
+            answer = enclosures.exact(self.graphs.value, given)
+        except Undefined:
+            return self._plain(given)
+        if not isinstance(answer, Iterator) and answer == 0:
+            plain = self._plain(given)  # which zero
+            return plain if plain == 0 else 0.0
+        return answer
+
+    def _plain(self, given: Mapping[str, float]) -> float:
+        (value,) = program(self.graphs.value)({n: np.float64(v) for n, v in given.items()}, (1,))
+        return float(value)
+
+    def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """The formula for some elements, its ties told from near ties: on fractions, or in pairs of float64."""
+        few = changed(pick(self.operands, where), widen)
+        value, slack = self._enclosed(few, where[0].shape)
+        if is_rational(self.graphs.value):
+            exact = fractions64.evaluate(self.graphs.value, few)
+            found = fractions64.refined(value, exact, self.dtype, slack)
+        else:
+            found = double_double.refined(self.graphs.value, few, self.dtype, slack)
+        return outward.overflowed(self.graphs.value, few, found)
+
+    # ---- the compiled engine ----
+
+    def passed(self, region: Region) -> Array | None:
+        """Make a compiled pass over a region; return the flat indices of what it leaves, None where it does nothing,
+        for no such loop knows a bound."""
+        if region.sink.judged:
+            from ..compiled import judged as compiled_judged
+
+            return compiled_judged.evaluate(self.graphs, self.operands, self.device, self.mean, region)
+        from ..compiled import loops
+
+        return loops.elementwise(self.graphs, self.operands, region.target)
+
+    def settle(self, left: Array, sink: Sink) -> None:
+        """Settle what compiled passes and float32 left, by flat indices in the sink."""
+        alone = not sink.judged and left.size <= ALONE and self._are_finite(left, sink.out.shape)
+        with np.errstate(all="ignore"):
+            for start in range(0, left.size, AT_ONCE):
+                some, region = left[start : start + AT_ONCE], sink.region((Ellipsis,))
+                region.proved_finite = True
+                if alone:
+                    anything = np.full(some.size, np.inf)
+                    region.leave(some, np.zeros(some.size), -anything, anything)
+                    region.finish(self.exact)
+                else:
+                    self.leave(some, region)
+                    self.finish(region)
+
+    def sign_zeros(self, sink: Sink) -> None:
+        """Give what is zero in float64 too the exact value's sign, but where a factor is zero: IEEE has told that."""
+        where = sink.out == 0
+        for name in self.graphs.factors:
+            where &= np.asarray(self.operands[name]) != 0
+        flat = np.flatnonzero(where)
+        few = changed(pick(self.operands, np.unravel_index(flat, where.shape)), widen)
+        (value,) = program(self.graphs.value)(few, flat.shape)
+        at = np.unravel_index(flat[np.asarray(value) == 0], where.shape)
+        signed, anything = np.zeros(at[0].size, self.dtype), np.full(at[0].size, np.inf)
+        ends = np.zeros(signed.size), -anything, anything
+        settle(np.arange(signed.size), ends, signed, self.of(pick(self.operands, at)).exact)
+        sink.out[at] = signed.astype(sink.out.dtype)
+
+    def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
+        few = pick(self.operands, np.unravel_index(where, shape))
+        return all(bool(np.isfinite(operand).all()) for operand in few.values())
+
+    def finish(self, region: Region) -> None:
+        """Settle what a region leaves in doubt."""
+        region.finish(self.exact, self.refine, self.graphs.second_look)
+
+    def leave(self, where: Array, region: Region) -> None:
+        """Leave elements that a compiled pass, or float32, did not prove to be settled by NumPy."""
+        if where.size and region.sink.judged:
+            self._judged(where, region)
+        elif where.size:
+            few = pick(self.operands, np.unravel_index(where, region.target.shape))
+            value, slack = self._enclosed(few, where.shape)
+            beyond = _overflowed(value, few)
+            region.leave_overflowed(where[beyond])
+            where, value, slack = (np.delete(part, beyond) for part in (where, value, slack))
+            region.leave(where, value, value - slack, value + slack)
+
+    def _judged(self, where: Array, region: Region) -> None:
+        """Evaluate elements of a region with all that a verdict needs, by NumPy."""
+        at = np.unravel_index(where, region.target.shape)
+        work, few = self.of(pick(self.operands, at)), Region(region.sink.vector(where.size))
+        work.put((Ellipsis,), few)
+        work.finish(few)
+        region.target[at] = few.target
+        for name in ("value", "bound", "lost", "unspecified", "exact"):
+            getattr(region.sink, name)[at] = getattr(few.sink, name)
+
+
+def _are_finite(values: Array) -> bool:
+    return math.isfinite(highest(values)) and math.isfinite(lowest(values))
+
+
+def _overflowed(value: Array, operands: Operands) -> Array:
+    """Flat indices of values that float64 cannot hold, or only as NaN, although every operand is finite."""
+    where = np.flatnonzero(~np.isfinite(value))
+    for operand in operands.values():
+        if isinstance(operand, np.ndarray):
+            where = where[np.isfinite(operand.reshape(-1)[where])]
+        elif not math.isfinite(operand):
+            return where[:0]
+    return where

@@ -1,0 +1,286 @@
+"""Sums of an elementwise formula's values: where operands are larger than the output, terms that share an element.
+
+Each term's value and its own error come of the formula's graph, the sum's error of the number of additions. What that
+leaves in doubt is summed again from pairs of float64 numbers, then exactly: as rationals, or by MPFR at growing
+precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ...model.call import Array
+from ...model.dtypes import FORMATS, dtype_of
+from ...model.errors import OracleError
+from ..bounds import additions
+from ..bounds.losses import SECOND_ORDER
+from ..bounds.tables_of_bounds import is_linear
+from ..evaluate.operands import Operands, cast, changed, pick
+from ..evaluate.programs import program, simulate
+from ..exact import enclosures
+from ..exact.rationals import Undefined, numbers, rational
+from ..exact.transcendence import rational_sum
+from ..floats.arithmetic import FLOAT32
+from ..floats.blocks import blocks
+from ..floats.float32 import LARGEST, UNIT, classes_differ, half_ulp
+from ..floats.rounding import quantize, widen
+from ..formula.expressions import ZERO
+from ..formula.traversal import is_rational
+from ..orders.kernel_orders import Elementwise, Graphs, graphs_of, mean_loss
+from ..proof import double_double
+from ..proof.proof import U
+from ..proof.sink import Sink
+from .rows import expanded, tree_sum
+
+CHUNK = 1 << 16  # terms that are in memory at once
+PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
+
+Shape = tuple[int, ...]
+
+
+def evaluate(
+    scheme: Elementwise, operands: Operands, shapes: tuple[Shape, Shape], sink: Sink, *, soc: str = ""
+) -> None:
+    """Fill the sink. ``shapes``: of the terms, and of the output in their axes, 1 along those that are summed."""
+    graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
+    rows, (count, length) = _by_element(operands, *shapes)
+    table, mean = sink.vector(count), mean_loss(operands, len(shapes[0]))
+    with np.errstate(all="ignore"):
+        for block in blocks((count,), max(1, CHUNK // max(1, length))):
+            _fill(_Rows(graphs, pick(rows, block), dtype_of(sink.kernel).name, mean), table.at(block))
+    sink.fill(table)
+
+
+def _fill(rows: _Rows, table: Sink) -> None:
+    total, slack = rows.total, rows.slack
+    if table.judged:
+        table.value[...] = total
+    region = table.region((Ellipsis,))
+    region.put_between((Ellipsis,), total - slack, total + slack, lambda where: np.asarray(total[where]))
+    if (beyond := rows.overflowed()).size:
+        region.leave_overflowed(beyond)
+    if table.judged:
+        table.put_bound((Ellipsis,), total, *rows.freedom())
+    region.finish(lambda i: rows.exact(i[0]), lambda where: rows.refined(where[0]))
+
+
+def kernel(
+    scheme: Elementwise,
+    operands: Operands,
+    shapes: tuple[Shape, Shape],
+    form: str,
+    compute: Any,
+    stored: Any,
+    flushing: frozenset[str] = frozenset(),
+) -> Array:
+    """Return what a SoC's public kernel computes, one value after the other: terms that are ``stored`` in a type,
+    summed as a tree in float32.
+
+    ``shapes``: as for :func:`evaluate`. ``flushing``: operations whose subnormal float32 results become 0.
+    """
+    rows, _ = _by_element(operands, *shapes)
+    graphs = graphs_of(scheme, operands, form, dtype_of(stored).name)
+    compute = stored if graphs.native is not None else compute
+    with np.errstate(all="ignore"):
+        root, given = graphs.computed_in(graphs.form(form), rows)
+        terms = simulate(root, cast(given, compute), compute, flushing=flushing, same_bits=True)
+        return np.asarray(tree_sum(terms.astype(stored).astype(np.float32), -1)[..., 0])
+
+
+def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str, Any], tuple[int, int]]:
+    """Return the operands as (elements of the output, terms of each), and these two numbers."""
+    summed = tuple(k for k, n in enumerate(shape) if kept[k] != n)
+    rest = tuple(k for k in range(len(shape)) if k not in summed)
+    count, length = math.prod(shape[k] for k in rest), math.prod(shape[k] for k in summed)
+
+    def arranged(array: Array) -> Array:
+        return np.asarray(np.broadcast_to(array, shape).transpose(*rest, *summed).reshape(count, length))
+
+    found = {n: arranged(v) if isinstance(v, np.ndarray) else v for n, v in operands.items()}
+    return found, (count, length)
+
+
+class _Rows:
+    """The terms of some elements: their float64 sums, and how far these may be off. ``mean``: what a right kernel may
+    lose in a mean's divisor, relative."""
+
+    def __init__(self, graphs: Graphs, operands: Operands, kernel: str, mean: float) -> None:
+        self.graphs, self.operands, self.kernel, self.mean = graphs, operands, FORMATS[kernel], mean
+        self.shape: Shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
+        relative, absolute = graphs.evaluation
+        self.total, self.size, lost = (np.zeros(self.shape[0]) for _ in range(3))
+        sums = []
+        for part, shape in self.parts():
+            value, error = (np.broadcast_to(v, shape) for v in program(graphs.value, absolute)(part, shape))
+            sums.append(value.sum(axis=-1))
+            self.size += np.abs(value).sum(axis=-1)
+            lost += error.sum(axis=-1)
+        self.total += np.sum(sums, axis=0)
+        self.exact_terms = relative == 0 and absolute is ZERO
+        count = min(self.shape[1], CHUNK) + len(sums)
+        self.slack = 1.01 * (self.size * (relative + U * count) + lost * SECOND_ORDER)
+
+    def parts(self, rows: Any = slice(None)) -> Iterator[tuple[Operands, Shape]]:
+        """Yield the operands of some terms of every row in float64, and their shape."""
+        for start in range(0, self.shape[1], CHUNK):
+            few = changed(pick(self.operands, (rows, slice(start, start + CHUNK))), widen)
+            yield few, next(v.shape for v in few.values() if isinstance(v, np.ndarray))
+
+    def refined(self, where: Array) -> tuple[Array, Array, Array]:
+        """The sums of some rows from pairs of float64 numbers; of one that float64 does not hold nothing is known."""
+        found = np.zeros(where.size), np.full(where.size, -np.inf), np.full(where.size, np.inf)
+        finite = np.isfinite(self.total[where])
+        for all_rows, some in zip(found, self._refined(where[finite]), strict=True):
+            all_rows[finite] = some
+        return found
+
+    def _refined(self, where: Array) -> tuple[Array, Array, Array]:
+        if self.graphs.is_fragile or not double_double.supports(self.graphs.value, everywhere=True):
+            value, slack = self.total[where], self.slack[where]
+            return value, value - slack, value + slack
+        high, low = np.array(self.pairs(where)).reshape(-1, 2).T
+        error = np.zeros(where.size) if self.exact_terms else self.size[where] * PAIRS
+        known = self.exact_terms and (low == 0) & (high != 0)  # the sum is a float64 number: perhaps a midpoint itself
+        return double_double.beside(high, low, error, self.kernel, np.where(known, 0.0, self.slack[where]))
+
+    def pairs(self, rows: Array) -> list[tuple[float, float]]:
+        """The sums of some rows, each in two parts; the terms of as many rows at once as a chunk holds."""
+        step = max(1, CHUNK // self.shape[1])
+        if rows.size > step:
+            return [pair for start in range(0, rows.size, step) for pair in self.pairs(rows[start : start + step])]
+        halves: list[Array] = []
+        for part, shape in self.parts(rows):
+            halves += (np.broadcast_to(half, shape) for half in double_double.evaluate(self.graphs.value, part))
+        terms = [np.concatenate(row).tolist() for row in zip(*halves, strict=True)]
+        highs = map(math.fsum, terms)
+        return [(high, math.fsum([*row, -high])) for high, row in zip(highs, terms, strict=True)]
+
+    def overflowed(self) -> Array:
+        """Rows whose sum float64 does not hold, or only as NaN, although every operand is finite and every term that is
+        infinite or NaN in float64 has a value."""
+        beyond = np.flatnonzero(~np.isfinite(self.total)).tolist()
+        return np.array([row for row in beyond if self._has_value(row)], np.intp)
+
+    def _has_value(self, row: int) -> bool:
+        given = changed(pick(self.operands, row), widen)
+        if not all(np.isfinite(v).all() for v in given.values()):
+            return False
+        (beyond,) = np.nonzero(~np.isfinite(np.broadcast_to(self.value(given, self.shape[1:]), self.shape[1:])))
+        try:
+            for k in beyond.tolist():
+                enclosures.enclose(self.graphs.value, self._term(row, k), enclosures.FIRST)
+        except Undefined:
+            return False
+        return True
+
+    def _term(self, row: int, k: int) -> dict[str, float]:
+        """The operands of a row's term."""
+        return {n: float(v[row, k]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
+
+    def exact(self, row: int) -> Any:
+        """The exact sum of a row, or enclosures of it."""
+        if self.exact_terms:
+            terms = [v for part, n in self.parts(row) for v in np.broadcast_to(self.value(part, n), n).tolist()]
+            return sum(map(mpq, expanded(terms)), mpq(0))
+        given = [self._term(row, k) for k in range(self.shape[1])]
+        if is_rational(self.graphs.value):
+            return sum((self._ends(term)[0] for term in given), mpq(0))
+        return self._enclosed(given)
+
+    def _ends(self, term: dict[str, float], precision: int = enclosures.FIRST) -> tuple[mpq, mpq]:
+        """What a term's value lies between: twice itself where the formula is rational. Where the formula has no value,
+        as exp(log(0)), what IEEE arithmetic gives, which is finite wherever a sum is asked for."""
+        root = self.graphs.value
+        try:
+            if is_rational(root):
+                low = high = rational(root, numbers(term))
+            else:
+                found = enclosures.enclose(root, term, precision)
+                low, high = mpq(found.low), mpq(found.high)
+        except Undefined:
+            low = high = mpq(float(self.value({n: np.float64(v) for n, v in term.items()}, (1,))))
+        return low, high
+
+    def value(self, part: Operands, shape: Shape) -> Any:
+        """The formula's value in float64."""
+        return program(self.graphs.value)(part, shape)[0]
+
+    def _enclosed(self, given: list[dict[str, float]]) -> Iterator[enclosures.Ends]:
+        precision, alike = enclosures.FIRST, self._alike(given)
+        while precision <= enclosures.LAST:
+            low = high = mpq(0)
+            for times, term in alike:
+                ends = sorted(times * end for end in self._ends(term, precision))
+                low, high = low + ends[0], high + ends[1]
+            yield enclosures.Ends(low, high)
+            if precision == enclosures.PATIENCE and (value := rational_sum(self.graphs.value, given)) is not None:
+                yield enclosures.Ends(value, value)
+                return
+            precision *= 2
+        where = f"the sum of {self.graphs.value} over {len(given)} terms, the first at {given[0]}"
+        raise OracleError(f"{where}: {enclosures.UNTOLD}")
+
+    def _alike(self, given: list[dict[str, float]]) -> list[tuple[mpq, dict[str, float]]]:
+        """The terms with how often each counts. Where all are in proportion to the gradient, those that differ in it
+        alone are one, and none where their gradients cancel."""
+        name = self.graphs.scheme.gradient
+        if not is_linear(self.graphs.value, name):
+            return [(mpq(1), term) for term in given]
+        found: dict[tuple[tuple[str, float], ...], mpq] = {}
+        for term in given:
+            others = tuple((n, v) for n, v in term.items() if n != name)
+            found[others] = found.get(others, mpq(0)) + mpq(term[name])
+        return [(times, {**dict(others), name: 1.0}) for others, times in found.items() if times]
+
+    def freedom(self) -> tuple[Array, Array]:
+        """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
+        rounded to the kernel's type before it is summed, in any order."""
+        lost = self.graphs.bound(FLOAT32)
+        error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
+        for part, shape in self.parts():
+            roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow, self.graphs.departure)
+            value, running, underflow, apart = (np.broadcast_to(v, shape) for v in program(*roots)(part, shape))
+            size = np.abs(value)
+            own = size * (lost.relative + self.mean) + running + underflow + apart
+            stored = np.minimum(
+                half_ulp(size + own, self.kernel), size + own
+            )  # no rounding changes more than all of it
+            error += (own * SECOND_ORDER + stored).sum(axis=-1)
+            finite = np.where(np.isfinite(size), size, 0.0)  # what is added to an infinite term may overflow itself
+            largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
+            unspecified |= self._disputed(part, shape)
+        error += UNIT * self.size + additions.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
+        inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (ordinary < LARGEST * (1 - 2.0**-10))
+        unspecified |= ~inside & ~np.isnan(self.total)
+        known = np.isfinite(error)
+        return np.where(known, error, 0.0), unspecified | (~known & np.isfinite(self.total))
+
+    def _stored(self) -> Iterator[Array]:
+        """Yield the terms as a kernel adds them, rounded to its type; 0 where they are not finite."""
+        for part, shape in self.parts():
+            terms = quantize(np.broadcast_to(self.value(part, shape), shape), self.kernel)
+            yield np.where(np.isfinite(terms), terms, 0.0)
+
+    def _disputed(self, part: Operands, shape: Shape) -> Array:
+        """Which rows hold a term that is not known of the SoC's kernel, or of which right orders make another special
+        value."""
+        found = np.zeros(shape[0], bool)
+        if self.graphs.unspecified is not None:
+            (unknown,) = program(self.graphs.unspecified)(part, shape)
+            found |= np.broadcast_to(unknown, shape).any(axis=-1)
+        (reach,) = program(self.graphs.reach)(part, shape)
+        special = [~np.isfinite(v) for v in part.values() if isinstance(v, np.ndarray)]
+        most = LARGEST if self.graphs.native is None else FORMATS[self.graphs.dtype].max * (1 - 2.0**-10)
+        where = np.any([*special, ~(np.asarray(reach) < most)], axis=0).any(axis=-1)
+        if where.any():
+            few = cast(pick(part, where), np.float32)
+            answers = [simulate(order, few, np.float32) for order in self.graphs.orders]
+            if self.graphs.native is not None:
+                answers.append(self.graphs.natively(few, {}).astype(np.float32))
+            found[where] |= classes_differ([np.broadcast_to(a, (where.sum(), shape[1])) for a in answers]).any(axis=-1)
+        return found

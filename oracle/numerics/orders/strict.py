@@ -1,0 +1,221 @@
+"""The strict bound of elementwise results: what right kernels may lose, and where they disagree (docs/bounds.md).
+
+The float64 evaluation hands over its values with the two graphs it evaluated beside them; everything else is decided
+here, by looking closer only where a step may underflow, be flushed, overflow, or be exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.dtypes import FORMATS, FloatFormat
+from ..bounds.exact_steps import is_exact_in
+from ..bounds.losses import NO_BOUND, SECOND_ORDER
+from ..bounds.ranges import Ranges, largest, ranges_of, stays_inside
+from ..bounds.tables_of_bounds import cell_of, is_linear, table
+from ..evaluate import tables
+from ..evaluate.operands import Operands, cast, changed, pick
+from ..evaluate.programs import Values, program, release, simulate
+from ..floats.arithmetic import Arithmetic
+from ..floats.extremes import highest, lowest, some
+from ..floats.float32 import LARGEST, classes_differ, half_ulp, is_halfway
+from ..floats.rounding import quantize, widen
+from ..formula.expressions import ZERO, Expression
+from .kernel_orders import DEPARTURE, VANISHING, Graphs
+
+FEW = 4  # one in so many elements is looked at alone, more with all others
+WORTH = 1 << 13  # elements of a block from which on a closer look at its ranges costs less than one at each
+NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
+_ENDS = (np.inf, LARGEST * (1 - NEAR))
+
+
+@dataclass(frozen=True)
+class StrictBound:
+    """What right kernels may answer for some operands.
+
+    ``operands``: float64 arrays of one shape, or numbers, by symbol. ``narrow``: those of 16 bits that are looked up
+    (see :mod:`.tables`), as they were before they were widened. ``device``: what a right kernel computes in. ``mean``:
+    what the mean's divisor may lose, relative.
+    """
+
+    graphs: Graphs
+    operands: Operands
+    narrow: Operands
+    device: Arithmetic
+    mean: float
+
+    @property
+    def running(self) -> Expression:
+        """What is to be evaluated beside the value: the part of the loss that is not merely relative."""
+        return self.graphs.running(self.device) if self.smooth is None else ZERO
+
+    @property
+    def smooth(self) -> tuple[str, str, Expression, Expression] | None:
+        """As :meth:`Graphs.smooth`: the running bound is then read from a table."""
+        return self.graphs.smooth(self.device) if self.mean == 0 else None
+
+    def around(
+        self, value: Array, running: Values, departure: Values, formats: Sequence[FloatFormat]
+    ) -> tuple[Array, Array, Array | None]:
+        """Return the bound before the last roundings, the elements on which right kernels disagree, and those on which
+        they cannot, for every step is exact; arrays of the shape of ``value``, the last None where there are none.
+
+        ``running``, ``departure``: the values of :attr:`running` and of :attr:`Graphs.departure`. ``formats``: what the
+        host rounds to, one after the other.
+        """
+        ranges = ranges_of(self.operands)
+        bound = self._bound(value, running, ranges)
+        unspecified = np.zeros(value.shape, bool)
+        own = None if self.graphs.native is None else self.graphs.natively(self.operands, self.narrow)
+        inside = own is None and stays_inside(self.graphs.orders, ranges, by_parts=value.size >= WORTH)
+        if not inside or not highest(bound) < NO_BOUND / 2:
+            self._overflows(value, own, bound, unspecified)
+        if self.device.flushing:
+            self._flushes(value, bound, unspecified)
+        self._departs(value, own, departure, bound, unspecified)
+        return bound, unspecified, self._ties(value, formats)
+
+    def _run(self, root: Expression, shape: tuple[int, ...]) -> Values:
+        return tables.evaluate((root,), self.operands, self.narrow, shape)[0]
+
+    def _bound(self, value: Array, running: Values, ranges: Ranges | None) -> Array:
+        """What a right kernel may lose, per element, of which ``running`` is what was evaluated with the value. What
+        underflows is looked at as a whole where it is far below every element's relative error."""
+        lost = self.graphs.bound(self.device)
+        bound = np.abs(value)
+        if self.smooth is not None:  # |gradient| times a function of the other operand
+            gradient, other, scaled, absolute = self.smooth
+            cells = cell_of(np.asarray(self.operands[other]))
+            bound *= (table(scaled)[cells] + lost.relative) * SECOND_ORDER
+            bound += table(absolute)[cells] * np.abs(self.operands[gradient])
+        else:
+            bound *= (lost.relative + self.mean) * SECOND_ORDER
+            if self.graphs.running(self.device) is not ZERO:
+                bound += running
+        if lost.underflow is not ZERO:
+            self._add_underflow(lost.underflow, ranges, bound)
+        return bound
+
+    def _add_underflow(self, underflow: Expression, ranges: Ranges | None, bound: Array) -> None:
+        """Add what underflows to a bound, at least VANISHING of it: so that the sum is the same number whether it was
+        looked at element by element or, where it is far below every element's, not at all."""
+        least = lowest(bound) * VANISHING
+        most = np.inf if ranges is None else largest(underflow, ranges, least if bound.size >= WORTH else np.inf)
+        if most <= least:
+            bound *= 1 + VANISHING
+            return
+        flat, where = bound.reshape(-1), np.flatnonzero(~(most <= bound * VANISHING))  # NaN among them
+        if FEW * where.size < flat.size:
+            few = flat[where]
+            those = replace(self, operands=changed(self.operands, lambda v: v.reshape(-1)[where]), narrow={})
+            those._underflowing(underflow, few)
+            flat *= 1 + VANISHING
+            flat[where] = few
+        else:
+            self._underflowing(underflow, bound)
+
+    def _underflowing(self, underflow: Expression, bound: Array) -> None:
+        found = self._run(underflow, bound.shape)
+        above = ~(found <= bound * VANISHING)  # NaN is
+        bound[...] = np.where(above, bound + found, bound * (1 + VANISHING))
+        release(found)
+
+    def _flushes(self, value: Array, bound: Array, unspecified: Array) -> None:
+        """Where a step that is flushed loses a result that is a normal number (a factor is large): no rounding, and a
+        standard would take it for an error."""
+        size = np.abs(value)
+        lost = (size >= self.device.tiny) & (bound > size * DEPARTURE)
+        if not lost.any():
+            return
+        few, least = cast(pick(self.operands, lost), np.float32), size[lost] * DEPARTURE
+        apart = np.zeros(least.shape, bool)
+        for order in self.graphs.orders:
+            kept, flushed = (
+                simulate(order, few, np.float32, flushing=mode, same_bits=True).astype(np.float64)
+                for mode in (frozenset[str](), self.device.flushing)
+            )
+            apart |= np.abs(flushed - kept) > least  # not against the value, from which cancellation takes both
+        unspecified[lost] |= apart
+
+    def _departs(self, value: Array, own: Array | None, apart: Values, bound: Array, unspecified: Array) -> None:
+        """Where the SoC's kernel is known to answer something else (``apart``: by how much), also by computing in
+        float16 (``own``, by more than an ULP), or where its answer is not known."""
+        if self.graphs.departing is not None:
+            unspecified |= apart > np.abs(value) * DEPARTURE
+            bound += apart
+        if own is not None:
+            unspecified |= np.abs(widen(own) - value) > 2 * half_ulp(np.abs(value), FORMATS[self.graphs.dtype])
+        if self.graphs.unspecified is not None:
+            (unknown,) = program(self.graphs.unspecified)(self.operands, value.shape)
+            unspecified |= np.asarray(unknown)
+
+    def _overflows(self, value: Array, own: Array | None, bound: Array, unspecified: Array) -> None:
+        """Where a step may overflow, an operand is not finite, or no bound is known, every order is run; ``own``: what
+        a kernel answers that computes in a type of 16 bits."""
+        reach = self._run(self.graphs.reach, value.shape)
+        most = LARGEST if own is None else FORMATS[self.graphs.dtype].max
+        suspect = ~(np.asarray(reach) < most * (1 - NEAR)) | ~(bound < NO_BOUND / 2)
+        release(reach)
+        if not some(suspect):
+            return
+        few = cast(pick(self.operands, suspect), np.float32)
+        orders = self.graphs.orders
+        modes = dict.fromkeys((frozenset[str](), self.device.flushing))
+        answers = [
+            simulate(order, few, np.float32, largest=end, flushing=mode, same_bits=True)
+            for order in orders
+            for mode in modes
+            for end in _ENDS
+        ]
+        if own is not None:
+            answers.append(own[suspect].astype(np.float32))
+        value = value[suspect]
+        answers = [np.broadcast_to(answer, value.shape) for answer in answers]
+        apart = np.max([np.abs(answer.astype(np.float64) - value) for answer in answers], axis=0)
+        lost = np.where(bound[suspect] < NO_BOUND / 2, bound[suspect], 0)
+        bound[suspect] = np.where(np.isfinite(apart), apart + lost, lost)
+        unspecified[suspect] = classes_differ([*answers, value.astype(np.float32)]) | self._turns(suspect)
+
+    def _turns(self, where: Array) -> Array:
+        """Of some elements, whether right kernels may make infinities of either sign, or NaN, of an infinite factor of
+        everything, because what it multiplies is nearer to zero than it is known."""
+        few = pick(self.operands, where)
+        names = [n for n, v in few.items() if isinstance(v, np.ndarray) and is_linear(self.graphs.value, n)]
+        infinite = [np.isinf(few[n]) for n in names]
+        if not some(np.any(infinite, axis=0)):
+            return np.zeros(np.count_nonzero(where), bool)
+        ones = {n: np.where(inf, np.copysign(1.0, few[n]), few[n]) for n, inf in zip(names, infinite, strict=True)}
+        beside = replace(self, operands={**few, **ones}, narrow={})
+        value, running = (
+            np.asarray(v) for v in program(self.graphs.value, beside.running)(beside.operands, ones[names[0]].shape)
+        )
+        size = np.abs(value)
+        near = size <= beside._bound(value, running, ranges_of(beside.operands))
+        return np.asarray(near & (size >= FORMATS["float32"].tiny) & np.any(infinite, axis=0))
+
+    def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:
+        """Where every order is exact on the way that its conditions take, and the value lies halfway between two
+        numbers of a 16-bit type: the host's, or the output's where the host's holds the value."""
+        computed = FORMATS["float32" if self.graphs.native is None else self.graphs.dtype]
+        narrow = [fmt for fmt in formats if fmt.mant < computed.mant]
+        if not (narrow and self.graphs.may_be_exact):
+            return None
+        halfway = is_halfway(value, narrow[0])
+        if len(narrow) > 1:
+            halfway |= is_halfway(value, narrow[1]) & (quantize(value, narrow[0]) == value)
+        if not some(halfway):
+            return None
+        ties = np.flatnonzero(halfway)
+        flat = changed(self.operands, lambda v: v.reshape(-1)[ties])
+        single, wanted = cast(flat, np.float32), value.reshape(-1)[ties]
+        likely = simulate(self.graphs.orders[0], single, np.float32) == wanted
+        for order in self.graphs.orders if self.device.flushing else ():  # what may be flushed is not exact
+            likely &= simulate(order, single, np.float32, flushing=self.device.flushing) == wanted
+        exact = np.zeros(value.size, bool)
+        own = (*self.graphs.orders, *(() if self.graphs.native is None else (self.graphs.native,)))
+        exact[ties[likely]] = is_exact_in(own, pick(flat, likely), computed)
+        return np.asarray(exact.reshape(value.shape))

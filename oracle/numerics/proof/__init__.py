@@ -1,0 +1,1 @@
+"""The proof of a rounding: intervals, a second look, the store."""

@@ -1,0 +1,368 @@
+"""Binding a call's parameters, and the public functions on it."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from ...model.call import POINTERS, Array, Call, TensorSpec, spec_of
+from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
+from ...model.errors import OracleError, meant
+from ...model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
+from ...model.status import SUCCESS, Status, invalid, nullptr
+from ...numerics.floats.blocks import apart, convert, scratch_apart
+from ...numerics.floats.environment import ieee_arithmetic
+from ...numerics.floats.extremes import some
+from ...numerics.golden import elementwise, sums
+from ...numerics.orders import device
+from ...numerics.orders.kernel_orders import Elementwise
+from ...numerics.proof.sink import Sink
+from ..definition.checks import Asked, Check
+from ..definition.operator import Arguments, Operator
+from ..definition.parameters import Parameter
+from .reference import Reference
+from .registry import OPERATORS, unknown_operator
+
+Numerics = Literal["exact", "kernel", "native"]
+NUMERICS = ("exact", "kernel", "native")
+_FLOATS = frozenset(DTYPES[name].numpy for name in FLOATS)  # as nearly all operands have them
+COMPUTABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # output dtypes with a golden
+
+
+def operators() -> tuple[str, ...]:
+    """Return the aclnn names of the operators."""
+    return tuple(OPERATORS)
+
+
+def operator(name: str) -> Operator:
+    """Return an operator by its aclnn name; OracleError names the known ones."""
+    if not isinstance(name, str) or name not in OPERATORS:
+        raise unknown_operator(name)
+    return OPERATORS[name]
+
+
+def bind(op: Operator, params: Mapping[str, Any], extra: tuple[str, ...] = ()) -> None:
+    """Refuse parameters the operator does not have."""
+    for name in params:
+        if name not in op.by_name and name not in extra:
+            raise OracleError(
+                f"{op.name} has no parameter {name!r}{meant(name, op.by_name)}; it has: {', '.join(op.by_name)}"
+            )
+
+
+def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> Status:
+    """Answer what GetWorkspaceSize answers, check by check in the source's order.
+
+    Tensors, outputs included, are arrays or TensorSpec; None, or a tensor left out, is a null pointer.
+    ``workspaceSize=None`` and ``executor=None`` are null pointers too. A ``Call`` is answered for as a whole. ``cann``:
+    whose rules, the newest release's where left out. Raises OracleError only for an unknown operator, parameter, SoC or
+    version of CANN.
+    """
+    if isinstance(op, Call):
+        params = {**op.attrs, **{name: op.spec(name) for name in (*op.inputs, *op.outputs)}, **dict.fromkeys(op.null)}
+        soc, cann, op = op.soc, op.cann, op.op
+    deciding = decision(op, soc, cann, params)
+    return SUCCESS if deciding is None or deciding.status is None else deciding.status
+
+
+def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> Check | None:
+    """Return the check that decides what GetWorkspaceSize answers to parameters; None where every check passes."""
+    found = operator(op)
+    target = platform(soc, cann)
+    bind(found, params, POINTERS)
+    for name in POINTERS:
+        if name in params and params[name] is None:
+            return Check("no null pointer", nullptr(f"{name} is a null pointer"))
+    args, wrong = _described_all(found, params)
+    if wrong is not None:
+        return Check("parameters", wrong)
+    for check in found.checks(args, target):
+        if check.status is not None:
+            return check
+    return None
+
+
+def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments as checks get them: tensors described, attributes as C sees them."""
+    return _described_all(op, params)[0]
+
+
+def _described_all(op: Operator, params: Mapping[str, Any]) -> tuple[dict[str, Any], Status | None]:
+    """The arguments, and the answer to the first that is none."""
+    args = Asked(op.name, {})
+    wrong = None
+    for parameter in op.parameters:
+        value = params.get(parameter.name)
+        if parameter.kind != "attr" and (value is None or isinstance(value, TensorSpec)):
+            args[parameter.name] = value
+            continue
+        describe = _attribute if parameter.kind == "attr" else _described
+        args[parameter.name], problem = describe(parameter, value)
+        wrong = wrong or problem
+    return args, wrong
+
+
+def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
+    """An attribute as C sees it."""
+    if parameter.c == "int64":
+        if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
+            return int(value), None
+        wanted = "an int64"
+    elif parameter.c == "char*":
+        if value is None or isinstance(value, str):
+            return value, None
+        wanted = "a string, or None for a null pointer"
+    elif parameter.c == "bool":
+        if isinstance(value, (bool, np.bool_, int)):
+            return bool(value), None
+        wanted = "a bool"
+    else:
+        if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
+            return value, None
+        if isinstance(value, bfloat16):  # not one of NumPy's numbers
+            return float(value), None
+        if value is None and parameter.c == "aclScalar":
+            return None, None
+        wanted = "a number" + (", or None for a null pointer" if parameter.c == "aclScalar" else "")
+    said = "was not given" if value is None else f"is {reprlib.repr(value)}"  # an array in its place may be large
+    return 0, invalid(f"{parameter.name} {said}; it must be {wanted}")
+
+
+def _described(parameter: Parameter, value: Any) -> tuple[TensorSpec | None, Status | None]:
+    """A tensor that is given and not described yet."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return spec_of(np.asarray(value)), None
+    return None, invalid(f"{parameter.name} is a {type(value).__name__}; it must be an array or a TensorSpec")
+
+
+@ieee_arithmetic
+def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None, **params: Any) -> dict[str, Array]:
+    """Return the correctly rounded outputs of one call, by their aclnn names.
+
+    Inputs are arrays (any NumPy view), attributes numbers. An output may be given as a dtype, a TensorSpec or an
+    array; otherwise it has the documented dtype. ``golden(call)`` answers for a whole Call, with the formats and null
+    pointers that validate(call) sees. ``cann``: whose rules, the newest release's where left out. Raises OracleError
+    for a call that validate() rejects, for one whose result is unspecified or not served, and for one that succeeds
+    without writing its output.
+    """
+    if isinstance(op, Call):
+        _accepted(op.op, op.soc, validate(op))
+        return golden(op.op, soc=op.soc, cann=op.cann, **op.inputs, **op.attrs, **op.outputs)
+    found = operator(op)
+    target = platform(soc, cann)
+    bind(found, params)
+    args = {p.name: params.get(p.name) for p in found.parameters}
+    for name in found.names("input"):
+        if isinstance(args[name], TensorSpec):
+            raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
+        if isinstance(args[name], np.generic):
+            args[name] = np.asarray(args[name])
+    specs = {each.output: _output(each, args) for each in found.each}
+    args |= specs
+    _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
+    served(found, args)
+    outputs = {each.output: _empty(each, specs[each.output]) for each in found.each}
+    if found.ends_early(args):
+        unwritten = next((name for name, out in outputs.items() if out.size), None)
+        if unwritten is None:
+            return outputs
+        shape = outputs[unwritten].shape
+        raise OracleError(f"{op}: an empty input leaves {unwritten} of shape {shape} unwritten; no golden")
+    defined(found, args)
+    for each in found.each:
+        _evaluate(each, args, target, outputs[each.output])
+    return outputs
+
+
+def _accepted(op: str, soc: str, status: Status) -> None:
+    if not status.ok:
+        raise OracleError(f"{op} on {soc}: {status.reason} ({status.name})")
+
+
+def served(op: Operator, args: Arguments) -> None:
+    """Refuse inputs the operator takes and no golden is made of. Raises OracleError."""
+    for parameter in op.attributes:
+        if isinstance(args.get(parameter.name), (complex, np.complexfloating)):
+            raise OracleError(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
+    for parameter in op.operands:
+        value = args.get(parameter.name)
+        if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
+            raise OracleError(
+                f"{op.name}: {parameter.name} has dtype {value.dtype}, which the operator accepts and the golden does "
+                f"not serve; served: {', '.join(FLOATS)}"
+            )
+
+
+def defined(op: Operator, args: Arguments) -> None:
+    """Refuse a call that passes the checks and does what no source tells. Raises OracleError."""
+    problem = op.undefined(args) if op.undefined is not None else None
+    if problem is not None:
+        raise OracleError(f"{op.name}: {problem}; the host does not refuse it, and what it does is not specified")
+
+
+def _output(op: Operator, args: Mapping[str, Any]) -> TensorSpec:
+    """Complete the output from what the caller said of it."""
+    given, like = args[op.output], args[op.main]
+    if isinstance(given, (np.ndarray, TensorSpec)):
+        return spec_of(given)
+    if not isinstance(like, np.ndarray):
+        raise OracleError(f"{op.name}: {op.main} is {_short(like)}; it must be an array")
+    for parameter in op.inputs():
+        value = args[parameter.name]
+        if value is not None and not isinstance(value, np.ndarray):
+            raise OracleError(f"{op.name}: {parameter.name} is {_short(value)}; it must be an array")
+    shape = op.output_shape(args)
+    if given is None and find(like.dtype) is None:
+        return TensorSpec.of(np.broadcast_to(like, shape))  # validate() says what is wrong with it
+    try:
+        return TensorSpec(shape, op.output_dtype(args) if given is None else given)
+    except OracleError as error:
+        raise OracleError(f"{op.name}: {op.output}: {error}") from None
+
+
+def _short(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _empty(op: Operator, spec: TensorSpec) -> Array:
+    """Allocate the output; OracleError for a dtype whose cast the sources do not show."""
+    if spec.dtype is not None and spec.dtype.name in COMPUTABLE:
+        return np.empty(spec.shape, spec.dtype.numpy)
+    raise OracleError(
+        f"{op.name}: the host accepts {op.output} of dtype {spec.dtype_name}, but what its cast does is not specified; "
+        f"a golden can be: {', '.join(COMPUTABLE)}"
+    )
+
+
+def writes(call: Call) -> bool:
+    """Whether a call that succeeds touches its output: on an empty input the host returns before the kernel."""
+    return not operator(call.op).ends_early(call.inputs)
+
+
+def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
+    """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
+    ready = _ready(op, args)
+    term_by_term = isinstance(op.computes, Elementwise) and op.terms_shape(ready) == op.output_shape(ready)
+    sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
+    part = sink.at((None,)) if out.ndim == 0 else sink
+    with scratch_apart():
+        if not isinstance(op.computes, Elementwise):
+            op.computes.evaluate(ready, target, part)
+            return sink
+        operands, shape = op.formula_operands(ready), op.terms_shape(ready)
+        if not term_by_term:
+            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.form)
+        else:
+            elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
+    return sink
+
+
+def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
+    """Foreign byte orders become native ones; with a scalar output, scalars travel as one-element vectors."""
+    ready = dict(args)
+    scalar = not op.output_shape(args)
+    for name in op.names("input"):
+        array = ready[name]
+        if array is not None and not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        ready[name] = array.reshape(1) if scalar and array is not None and array.ndim == 0 else array
+    return ready
+
+
+def references(call: Call) -> dict[str, Reference]:
+    """Return golden, unrounded value and strict bound of every output of a call that must succeed, by its name."""
+    return {name: reference(call, name) for name in operator(call.op).outputs}
+
+
+@ieee_arithmetic
+def reference(call: Call, output: str = "") -> Reference:
+    """Return golden, unrounded value and strict bound of an output, the first one unless it is named, of a call that
+    must succeed."""
+    op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
+    args = {**call.inputs, **call.attrs}
+    spec = _written_to(op, call)
+    if op.ends_early(args):
+        assert spec.dtype is not None
+        none = np.empty(0, spec.dtype.numpy)
+        return Reference(none, np.empty(0), np.empty(0), written=False)
+    served(op, args)
+    defined(op, {**args, op.output: spec})
+    out = apart(spec.shape, _empty(op, spec).dtype)
+    sink = _evaluate(op, args, target, out, judged=True)
+    exact = sink.exact if some(sink.exact) else None
+    masks = sink.unspecified, sink.zeros, exact
+    return Reference(out, sink.value, sink.bound, *masks, lost=sink.lost, coarser=sink.coarser)
+
+
+def _asked(call: Call, output: str) -> Operator:
+    """The operator of a call, as it would be if it had the asked output alone."""
+    found = operator(call.op)
+    return found.of(output) if output else found
+
+
+def _written_to(op: Operator, call: Call) -> TensorSpec:
+    spec = call.spec(op.output)
+    if spec is None or spec.dtype is None:
+        raise OracleError(f"{call.op}: {op.output} is a null pointer or has no aclDataType; nothing can be computed")
+    return spec
+
+
+@ieee_arithmetic
+def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> Array:
+    """Return what a device of the call's SoC would write to an output, the first one unless it is named, in its dtype.
+
+    ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same with every intermediate
+    rounded to the kernel type. Kernels flush subnormal numbers where the SoC's instructions do. Then the host's
+    rounding, the cast to the output, and the SoC's overflow mode.
+    """
+    op, target = _asked(call, output), platform(call.soc, call.cann)
+    flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
+    args = {**call.inputs, **call.attrs}
+    spec = _written_to(op, call)
+    served(op, args)
+    defined(op, {**args, op.output: spec})
+    out = _empty(op, spec)
+    if numerics == "exact":
+        _evaluate(op, args, target, out)
+        return out
+    args = _ready(op, args)
+    kernel_type = op.host_type(args, target)
+    narrow = DTYPES[kernel_type].numpy
+    result = device_kernel(op, args, target.form, narrow if numerics == "native" else np.float32, flushing)
+    rounded = np.empty(spec.shape, narrow)
+    convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
+    convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
+    return out
+
+
+def device_kernel(
+    op: Operator, args: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()
+) -> Array:
+    """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
+    ``flushing``: operations whose subnormal float32 results become 0."""
+    if isinstance(op.computes, Elementwise):
+        operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
+        stored = op.host_type(args, _platform_of(form))
+        if shape != out:
+            shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
+            return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
+        return device.kernel(op.computes, operands, form, compute, flushing, stored)
+    return op.computes.kernel(args, form, compute, flushing)
+
+
+def _platform_of(form: str) -> Platform:
+    """A platform whose kernels have a form."""
+    kernel, _, cann = form.partition("@")
+    return platform(next((p.soc for p in PLATFORMS.values() if p.kernel == kernel), DEFAULT_SOC), cann)
+
+
+def _saturated(values: Array, target: Platform, dtype: str) -> Array:
+    """On products that saturate, a store to float16 clips to the largest finite value."""
+    if not target.saturates or dtype != "float16":
+        return values
+    largest = FORMATS["float16"].max
+    return np.clip(values, -largest, largest)

@@ -1,0 +1,32 @@
+"""What an operator takes, found out from its declaration by asking its checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model.call import TensorSpec
+from ...model.dtypes import DTYPES, FLOATS
+from ..definition.operator import Operator
+from .api import validate
+
+_SHAPES = ((2, 4), (2, 4, 2, 2), (4,))  # a main operand of one of these ranks is taken by any operator
+
+
+def accepted_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
+    """Return the dtypes that all operands and outputs may have on a SoC."""
+    return tuple(dtype for dtype in DTYPES if any(_is_taken(op, soc, dtype, shape) for shape in _SHAPES))
+
+
+def served_dtypes(op: Operator, soc: str) -> tuple[str, ...]:
+    """Return those of them that have a golden."""
+    return tuple(dtype for dtype in accepted_dtypes(op, soc) if dtype in FLOATS)
+
+
+def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> bool:
+    given: dict[str, Any] = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    for parameter in op.inputs():
+        if not parameter.optional:
+            kind = "int64" if parameter.holds("classes") else dtype
+            given[parameter.name] = TensorSpec(op.shape_of(parameter.name, shape, given), kind)
+    given |= {each.output: TensorSpec(each.output_shape(given), dtype) for each in op.each}
+    return validate(op.name, soc=soc, **given).ok

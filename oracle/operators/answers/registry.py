@@ -1,0 +1,193 @@
+"""The operators: the pages of this package, and those that other packages bring.
+
+A page is a module of this folder named after its operator. From outside come the entry points of the group
+``aclnn_oracle.operators`` and what ``--operator module:NAME`` names; both are registered before anything asks. An
+entry point that cannot be registered is a warning: whoever does not ask for its operator goes on without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from ...model.errors import OracleError, OracleWarning
+from ...system.imported import attribute_of
+from ..definition.operator import Operator
+
+GROUP = "aclnn_oracle.operators"
+_PAGES = __name__.rpartition(".answers")[0]  # the package of the pages
+_PAGE = re.compile(r".*_backward(_v\d+)?\Z")
+
+
+class Registry(Mapping[str, Operator]):
+    """Operators by aclnn name: the package's own first, each page loaded when somebody asks."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Operator] = {}
+        self._folders: dict[str, Path] = {}
+        self._loaded = False
+        self._added: dict[str, str] = {}  # names of what was added, by module:NAME
+        self._unusable: list[str] = []  # what is wrong with each entry point that could not be registered
+
+    def __getitem__(self, name: str) -> Operator:
+        return (self._found if self._loaded else self._all())[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in (self._found if self._loaded else self._all())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, Operator]:
+        if not self._loaded:
+            self._loaded = True
+            for page in pages():
+                self._add(importlib.import_module(f"{_PAGES}.{page}").OPERATOR)
+            for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+                self._announced(entry)
+        return self._found
+
+    def _announced(self, entry: EntryPoint) -> None:
+        try:
+            self._outside(f"{entry.module}:{entry.attr}", f"entry point {entry.name} of {_package(entry)}")
+        except OracleError as error:
+            from multiprocessing import parent_process
+
+            self._unusable.append(str(error))
+            if parent_process() is None and "PYTEST_XDIST_WORKER" not in os.environ:  # those before it have told
+                warnings.warn(f"{error}; its operator is left out", OracleWarning, stacklevel=2)
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """The names of what was added."""
+        return tuple(self._added.values())
+
+    @property
+    def unusable(self) -> tuple[str, ...]:
+        """What is wrong with the entry points whose operators are left out."""
+        self._all()
+        return tuple(self._unusable)
+
+    def add(self, text: str) -> Operator:
+        """Register the operator that ``module:NAME`` names. OracleError for what is none, or clashes with another."""
+        self._all()
+        found = self._outside(text, f"--operator {text}")
+        self._added[text] = found.name
+        return found
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What was added, as ``module:NAME``, for processes that must know it too."""
+        return tuple(self._added)
+
+    def _outside(self, text: str, origin: str) -> Operator:
+        found = _imported(text, origin)
+        module = sys.modules[text.partition(":")[0]]
+        known = self._found.get(found.name)
+        if known is not None and not known.is_built_in and self._folders.get(found.name) == _folder(module):
+            return known  # named twice
+        from ..definition.page_checks import accepted  # the pages of this package need none of it
+
+        self._add(accepted(replace(found, origin=origin)))
+        self._folders[found.name] = _folder(module)
+        return self._found[found.name]
+
+    def _add(self, found: Operator) -> None:
+        known = self.clash(found.name, found.slug)
+        if known is not None:
+            same_name = found.name.lower() == known.name.lower()
+            theirs = f"name {known.name}" if same_name else f"slug {known.slug}"
+            raise OracleError(f"operator {found.name} of {found.origin}: {known.origin} has the {theirs}")
+        self._found[found.name] = found
+
+    def clash(self, name: str, slug: str) -> Operator | None:
+        """Return the operator that has a name or a slug, whatever the case of their letters."""
+        for known in self._all().values():
+            if known.name.lower() == name.lower() or known.slug.lower() == slug.lower():
+                return known
+        return None
+
+    def remove(self, name: str) -> None:
+        """Forget an operator from outside."""
+        del self._folders[name], self._found[name]
+        self._added = {text: added for text, added in self._added.items() if added != name}
+
+    def catalogue_file(self, found: Operator) -> Path:
+        """Return the YAML file of an operator from outside. Raises OracleError where there is none."""
+        file = self._folders[found.name] / f"{found.slug}.yaml"
+        if not file.is_file():
+            raise OracleError(f"{found.origin}: its cases are missing: there is no {file}")
+        return file
+
+    def folders(self) -> Mapping[str, Path]:
+        """Return the folders of operators from outside, where their YAML files lie."""
+        self._all()
+        return self._folders
+
+
+def register(operators: Iterable[str]) -> None:
+    """Make operators from outside, as ``module:NAME``, known in this process. Raises OracleError for what is none."""
+    for text in operators:
+        OPERATORS.add(text)
+
+
+def operator_named(name: str) -> Operator:
+    """Return an operator by its aclnn name or by its slug. Raises OracleError that names the known ones."""
+    found = OPERATORS.get(name) or next((op for op in OPERATORS.values() if op.slug == name), None)
+    if found is not None:
+        return found
+    raise unknown_operator(name)
+
+
+def unknown_operator(name: object) -> OracleError:
+    """Return the error for an operator that is not registered: which may be meant, or how one becomes known."""
+    begins = _letters(str(name)).removeprefix("aclnn")
+    close = next((op for op in OPERATORS.values() if begins and _letters(op.slug).startswith(begins)), None)
+    told = [f"did you mean {close.name}, or {close.slug}?"] if close is not None else []
+    told += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
+    if not told:
+        told = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]
+    return OracleError(f"unknown operator {name!r}; {'; '.join(told)}")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+@cache
+def pages() -> tuple[str, ...]:
+    """Return the modules of this package that are an operator's page, in alphabetical order."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if _PAGE.match(m.name)))
+
+
+def _folder(module: object) -> Path:
+    return Path(str(getattr(module, "__file__", "."))).resolve().parent
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown package"
+
+
+def _imported(text: str, origin: str) -> Operator:
+    module, colon, name = text.partition(":")
+    if not (module and colon and name):
+        raise OracleError(f"{origin}: write module:NAME, for example my_op_backward:OPERATOR")
+    found = attribute_of(origin, module, name, first=True)
+    if not isinstance(found, Operator):
+        raise OracleError(f"{origin}: {name} is a {type(found).__name__}; it must be an oracle.operators.Operator")
+    return found
+
+
+OPERATORS = Registry()

@@ -1,0 +1,273 @@
+"""The checks validators are written with.
+
+The primitives are those of opbase's ``op_error_check.h``: shapes are view shapes and compared exactly (rank counts,
+() is not (1,)); a tensor is empty when a view dim is 0. A validator is a generator that yields one :class:`Check` per
+check in the source's order; the first that has an answer decides. A check's name says what is checked, the same for
+every call; it tells one check of an operator from every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...model.authority import DOCUMENT, SOURCE
+from ...model.call import TensorSpec
+from ...model.dtypes import DTYPES, DType
+from ...model.errors import OracleError, meant
+from ...model.platforms import Platform
+from ...model.status import SUCCESS, Status, invalid, nullptr
+from .promotion import promoted
+
+Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
+MAX_RANK = 8
+
+
+class Check(NamedTuple):
+    """One check of a call: its name, its answer, None if it has nothing to say against the call, and on whose authority
+    it stands."""
+
+    name: str
+    status: Status | None
+    authority: str = DOCUMENT
+
+
+Checks = Iterator[Check]
+
+
+class Asked(dict[str, Any]):
+    """The arguments of a call as a function of a page, in one of its fields, asks for them: a name that is no
+    parameter's is told so. ``parameters``: all there are, where some have no value yet."""
+
+    def __init__(self, operator: str, values: Args, field: str = "checks", parameters: Iterable[str] = ()) -> None:
+        super().__init__(values)
+        self.operator, self.field, self.parameters = operator, field, tuple(parameters)
+
+    def __missing__(self, name: object) -> Any:
+        told = f"{self.operator}: its {self.field} {'ask' if self.field.endswith('s') else 'asks'} for {name!r}, which "
+        if name in self.parameters:
+            raise OracleError(f"{told}is not known yet when it is asked; known are: {', '.join(self)}")
+        names = self.parameters or tuple(self)
+        raise OracleError(f"{told}is no parameter of it{meant(name, names)}; it has: {', '.join(names)}")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a parameter's value; the default where it has none yet."""
+        return self[name] if name in self or name not in self.parameters else default
+
+
+def source_only(made: Check) -> Check:
+    """A check that the source makes and no document tells of."""
+    return made._replace(authority=SOURCE)
+
+
+def source_unless(documented: bool, made: Check) -> Check:
+    """A check that the source makes, of which the document tells in some calls alone."""
+    return made if documented else source_only(made)
+
+
+def check(name: str, problem: str | None) -> Check:
+    """A check of the operator's own: 161002 with the problem, if there is one."""
+    return Check(name, None if problem is None else invalid(problem))
+
+
+def not_null(a: Args, *names: str) -> Check:
+    """OP_CHECK_NULL: 161001 for the first null pointer."""
+    missing = next((name for name in names if a[name] is None), None)
+    return Check("no null pointer", None if missing is None else nullptr(f"{missing} is a null pointer"))
+
+
+def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> bool:
+    """Whether a dtype is one of some. Raises OracleError, before it is not, where those are no tuple of dtypes."""
+    if not isinstance(allowed, str) and dtype in allowed:
+        return True
+    told = f"{getattr(a, 'operator', 'a page')}: its checks ask whether the dtype of {what} is in {allowed!r}"
+    if isinstance(allowed, str):
+        raise OracleError(f"{told}, which is a text; it must be a tuple of dtypes, as ({allowed!r},)")
+    wrong = next((each for each in allowed if each not in DTYPES), None)
+    if wrong is not None:
+        raise OracleError(f"{told}: {wrong!r} is no dtype{meant(wrong, DTYPES)}")
+    return False
+
+
+def dtype_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
+    """OP_CHECK_DTYPE_NOT_SUPPORT."""
+    spec: TensorSpec = a[name]
+    if spec.dtype is not None and _among(a, name, spec.dtype.name, allowed):
+        return check(f"dtype of {name}", None)
+    listed = ", ".join(allowed) if allowed else "none on this product"
+    return check(f"dtype of {name}", f"{name} has dtype {spec.dtype_name}; supported: {listed}")
+
+
+def bfloat16_where_supported(a: Args, name: str, platform: Platform) -> Check:
+    """bfloat16 is refused on the products without it."""
+    spec: TensorSpec = a[name]
+    refused = not platform.bfloat16 and spec.dtype is not None and spec.dtype.name == "bfloat16"
+    problem = f"{name} has dtype bfloat16, which {platform.soc} does not support" if refused else None
+    return check(f"bfloat16 {name} where the product has it", problem)
+
+
+def same_dtype(a: Args, name: str, other: str) -> Check:
+    """OP_CHECK_DTYPE_NOT_SAME."""
+    one, two = a[name], a[other]
+    title = f"{name} and {other} of one dtype"
+    if one.dtype is not None and one.dtype == two.dtype:
+        return Check(title, None)
+    return check(title, f"{name} has dtype {one.dtype_name}, {other} has {two.dtype_name}; they must be equal")
+
+
+def promotes(a: Args, names: tuple[str, ...], allowed: tuple[str, ...]) -> Check:
+    """The dtypes of some tensors must have a common one, and that must be in a list."""
+    kinds = [a[name].dtype_name for name in names]
+    common = promoted(*kinds)
+    title = f"common dtype of {' and '.join(names)}"
+    if _among(a, " and ".join(names), common, allowed):
+        return Check(title, None)
+    given = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
+    if common is None:
+        return check(title, f"{given}: these dtypes have no common one")
+    return check(title, f"{given}: the common dtype is {common}; supported: {', '.join(allowed)}")
+
+
+def can_cast(a: Args, source: str, target: str) -> Check:
+    """OP_CHECK_RESULT_DTYPE_CAST_FAILED: refuse complex to real, float to integer, anything but bool to bool."""
+    return _cast(a[source].dtype, source, a[target].dtype, target)
+
+
+def can_cast_promoted(a: Args, names: tuple[str, ...], target: str) -> Check:
+    """The same for the common dtype of some tensors."""
+    common = promoted(*(a[name].dtype_name for name in names))
+    return _cast(DTYPES.get(common or ""), f"the common dtype of {' and '.join(names)}", a[target].dtype, target)
+
+
+def _cast(source: DType | None, what: str, target: DType | None, name: str) -> Check:
+    fits = source is not None and target is not None and castable(source, target)
+    if fits:
+        return Check(f"{what} casts to {name}", None)
+    names = [d.name if d is not None else "(no aclDataType)" for d in (source, target)]
+    problem = f"{what} of dtype {names[0]} cannot be cast to {name} of dtype {names[1]}"
+    return check(f"{what} casts to {name}", problem)
+
+
+def castable(a: DType, b: DType) -> bool:
+    """CanCast of opbase. Its IsIntegralType does not count int4 and uint1, which it therefore lets through."""
+    integer, floating = ("int", "uint"), ("float", "narrow")
+    if a.kind == "complex" and b.kind != "complex":
+        return b.kind == "string"
+    if a.kind in floating and b.kind in integer and b.name not in ("int4", "uint1"):
+        return False
+    return not (b.kind == "bool" and a.kind != "bool")
+
+
+def scalar_in(a: Args, name: str, allowed: tuple[str, ...]) -> Check:
+    """The dtype of an aclScalar must be in a list."""
+    kind = scalar_type(a[name])
+    problem = f"{name} is a scalar of dtype {kind}; supported: {', '.join(allowed)}"
+    return check(f"dtype of {name}", None if _among(a, name, kind, allowed) else problem)
+
+
+def scalar_casts(a: Args, name: str, target: str = "float32") -> Check:
+    """The dtype of an aclScalar must cast to another: complex does not cast to real."""
+    kind = DTYPES.get(scalar_type(a[name]))
+    fits = kind is not None and castable(kind, DTYPES[target])
+    problem = f"{name} is a scalar of dtype {scalar_type(a[name])}, which does not cast to {target}"
+    return check(f"{name} casts to {target}", None if fits else problem)
+
+
+def scalar_type(value: Any) -> str:
+    """Return the dtype of the aclScalar that a Python or NumPy number becomes."""
+    if isinstance(value, np.generic):
+        return str(value.dtype.name)
+    kinds = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+    return kinds[type(value)]
+
+
+def same_shape(a: Args, name: str, other: str) -> Check:
+    """OP_CHECK_SHAPE_NOT_EQUAL."""
+    one, two = a[name].shape, a[other].shape
+    problem = None if one == two else f"{name} has shape {one}, {other} has {two}; they must be equal"
+    return check(f"{name} and {other} of one shape", problem)
+
+
+def same_format(a: Args, name: str, other: str) -> Check:
+    """Storage formats must be equal; which format is not asked."""
+    one, two = a[name].format, a[other].format
+    problem = None if one == two else f"{name} has format {one}, {other} has {two}; they must be equal"
+    return check(f"{name} and {other} of one format", problem)
+
+
+def max_rank(a: Args, name: str) -> Check:
+    """OP_CHECK_MAX_DIM: at most 8 dims."""
+    rank = a[name].rank
+    problem = None if rank <= MAX_RANK else f"{name} has rank {rank}; at most {MAX_RANK} is supported"
+    return check(f"rank of {name}", problem)
+
+
+def has_axes(a: Args, *names: str) -> Check:
+    """Rank 0 is not among a document's ranks."""
+    without = next((name for name in names if not a[name].rank), None)
+    return check("rank of at least 1", None if without is None else f"{without} has rank 0; the document begins with 1")
+
+
+def broadcasts_to(a: Args, name: str, target: str) -> Check:
+    """BroadcastInferShape(name, target) must give the target's own shape, so a higher rank fails too."""
+    own, wanted = a[name].shape, a[target].shape
+    fits = broadcast_shape(own, wanted) == wanted
+    problem = None if fits else f"{name} of shape {own} does not broadcast to {target}'s shape {wanted}"
+    return check(f"{name} broadcasts to {target}", problem)
+
+
+def one_element(a: Args, name: str) -> Check:
+    """A tensor of whatever rank that holds one number."""
+    spec = a[name]
+    problem = f"{name} has shape {spec.shape}; it must have exactly one element"
+    return check(f"{name} of one element", None if spec.size == 1 else problem)
+
+
+def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
+    """The shapes of some tensors must have a common one, and the output must have exactly that."""
+    shapes = [a[name].shape for name in names]
+    common: tuple[int, ...] | None = ()
+    for shape in shapes:
+        common = None if common is None else broadcast_shape(common, shape)
+    title = f"{out} of the common shape of {' and '.join(names)}"
+    if common is not None and a[out].shape == common:
+        return Check(title, None)
+    given = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+    if common is None:
+        return check(title, f"{given}: these shapes do not broadcast")
+    wrong = f"{out} has shape {a[out].shape}; it must be {common}, the common shape of {given}"
+    return check(title, wrong)
+
+
+def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the common shape of two, right-aligned; None if there is none. 1 beside 0 gives 0."""
+    if one == other:
+        return one
+    rank = max(len(one), len(other))
+    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
+    common = [(b if a == 1 else a) if a == b or 1 in (a, b) else None for a, b in pairs]
+    return None if None in common else tuple(n for n in common if n is not None)
+
+
+def in_range(a: Args, name: str, low: int, high: int) -> Check:
+    """An attribute must lie in [low, high]."""
+    value = a[name]
+    problem = None if low <= value <= high else f"{name} is {value}; it must be in [{low}, {high}]"
+    return check(f"range of {name}", problem)
+
+
+def is_empty(*specs: TensorSpec) -> bool:
+    """Whether any of the tensors has a view dim of 0."""
+    return any(0 in spec.shape for spec in specs)
+
+
+def ends_if_empty(a: Args, *names: str, name: str = "an empty call succeeds") -> Check:
+    """The call ends with success here if any of the tensors is empty."""
+    return Check(name, SUCCESS if is_empty(*(a[n] for n in names)) else None)
+
+
+def float_types(platform: Platform) -> tuple[str, ...]:
+    """The float types of most operators on a SoC; bfloat16 is not on every product."""
+    return ("float32", "float16", "bfloat16") if platform.bfloat16 else ("float32", "float16")

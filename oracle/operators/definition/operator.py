@@ -1,0 +1,355 @@
+"""What an operator declares, and what follows from it without knowing which operator it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.dtypes import dtype_of
+from ...model.platforms import Platform
+from ...numerics.formula.traversal import names_of
+from ...numerics.orders.kernel_orders import Elementwise
+from ...numerics.proof.sink import Sink
+from .checks import Args, Checks, broadcast_shape
+from .elsewhere import Aten, KernelName, MindSpore
+from .parameters import MAIN, MEAN, MUTUAL, Attributes, Parameter, Role, Shape
+from .promotion import promoted
+
+BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
+Arguments = Mapping[str, Any]  # arrays (or None) and attributes by aclnn name
+
+
+def slug_of(name: str) -> str:
+    """Return what case ids and files call an operator: ``softmax_backward`` for ``aclnnSoftmaxBackward``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.removeprefix("aclnn"))
+    return words.lower()
+
+
+class Evaluation(Protocol):
+    """How an operator that is not elementwise is computed: rows, class indices.
+
+    ``operands``: the names of the inputs whose values enter the result.
+    """
+
+    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
+        """Fill the sink with the golden, and with the strict bound where the sink is judged."""
+
+    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
+        """Return what a SoC's public kernel computes, every intermediate in a type; in float32 the operations of
+        ``flushing`` answer 0 for subnormal results."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first."""
+
+    shape: Callable[[Arguments], Shape]
+    computes: Elementwise | Evaluation
+    terms: Callable[[Arguments], Shape] | None = None
+    kept: Callable[[Arguments], Shape] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One aclnn operator: everything that is particular to it.
+
+    What its functions get of a call are tensors (arrays, or descriptions of them) and attributes, by aclnn name.
+    """
+
+    #: The aclnn name, as ``aclnnSoftmaxBackward``.
+    name: str
+    #: In the order of GetWorkspaceSize.
+    parameters: tuple[Parameter, ...]
+    #: The SoCs that the documents list.
+    documented: tuple[str, ...]
+    #: The checks of GetWorkspaceSize in the source's order.
+    checks: Callable[[Args, Platform], Checks]
+    #: The inputs whose emptiness ends a call that passed the checks, nothing written.
+    empty: tuple[str, ...]
+    #: The first output's formula with its kernels' orders, or an :class:`Evaluation` of what is not elementwise.
+    computes: Elementwise | Evaluation
+
+    # Further rules of the host.
+
+    #: What the document demands and the host does not check.
+    demands: Callable[[Args, Platform], Checks] | None = None
+    #: Why nobody knows what a call does that passes the checks, else None. It gets the output's TensorSpec too.
+    undefined: Callable[[Arguments], str | None] | None = None
+    #: The versions of CANN since which a check answers otherwise.
+    changed: tuple[str, ...] = ()
+    #: The file of the host's checks.
+    source: str = ""
+
+    # The first output, where it is not of the main operand's shape and dtype (or of the common ones of MUTUAL inputs).
+
+    #: Its shape.
+    shape: Callable[[Arguments], Shape] | None = None
+    #: The input whose dtype it has unless a call says otherwise.
+    like: str = ""
+    #: The dtype that the host rounds a result to before the cast to the output; without it the main operand's.
+    kernel_type: Callable[[Arguments, Platform], str] | None = None
+
+    # What goes into the formula beside the operands, and where it changes.
+
+    #: What a mean divides by; without it the number of the main operand's elements.
+    mean: Callable[[Arguments], int] | None = None
+    #: Numbers that the host makes of the attributes for the kernel, by symbol.
+    scalars: Callable[[Arguments], Mapping[str, float]] | None = None
+    #: Operand values, by symbol, near which the formula or a kernel changes its way; cases visit them.
+    points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    # Sums: the formula gives more values than the output has elements.
+
+    #: The shape of the formula's values, where those that share an element of the output are summed.
+    terms: Callable[[Arguments], Shape] | None = None
+    #: The output's shape in their axes, 1 along those that are summed; without it the output lies at the right.
+    kept: Callable[[Arguments], Shape] | None = None
+
+    # Several outputs.
+
+    #: The outputs beside the first, by name.
+    further: Mapping[str, Result] = field(default_factory=dict)
+    #: The operator that has all outputs, where this one stands for one of them alone (see ``each``).
+    whole: Operator | None = None
+    #: The output that this one stands for. Empty: the first.
+    written: str = ""
+
+    # What it is elsewhere, and where the page comes from.
+
+    kernel: KernelName | None = None
+    aten: Aten | None = None
+    mindspore: MindSpore | None = None
+    #: Returns the wrong and right kernels that stand with a page from outside; this package's are in ``published/``.
+    published: Callable[[], Iterable[Any]] | None = None
+    #: The package or option that brought the page.
+    origin: str = BUILT_IN
+
+    # ---- names ----
+
+    @cached_property
+    def slug(self) -> str:
+        """The name in case ids and files: ``softmax_backward`` of ``aclnnSoftmaxBackward``."""
+        return slug_of(self.name)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether its page is one of this package's."""
+        return self.origin == BUILT_IN
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Parameter]:
+        """The parameters by their aclnn names."""
+        return {p.name: p for p in self.parameters}
+
+    def names(self, *kinds: str) -> tuple[str, ...]:
+        """Return the parameter names of the given kinds, in the order of GetWorkspaceSize."""
+        return tuple(p.name for p in self.parameters if p.kind in kinds)
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, the first one first."""
+        return self.names("output")
+
+    @cached_property
+    def output(self) -> str:
+        """The first output, or the one that this stands for."""
+        return self.written or self.outputs[0]
+
+    @cached_property
+    def each(self) -> tuple[Operator, ...]:
+        """The operator once for each output, as it would be if it had that one alone: what a consumer that looks at one
+        output asks."""
+        if self.whole is not None:
+            return self.whole.each
+        return (self, *(replace(self, whole=self, written=n, **vars(r)) for n, r in self.further.items()))
+
+    def of(self, output: str) -> Operator:
+        """Return the operator as it would be if it had one of its outputs alone."""
+        if output == self.output:
+            return self
+        return next(each for each in self.each if each.output == output)
+
+    @cached_property
+    def main(self) -> str:
+        """The input whose shape and dtype the output has by default."""
+        return next(p.name for p in self.parameters if p.role is MAIN)
+
+    @cached_property
+    def attributes(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == "attr")
+
+    def attribute(self, role: str) -> Parameter | None:
+        """Return the attribute of a role (``axis``, ``reduction``, ``ignore index``), if there is one."""
+        return next((p for p in self.parameters if p.kind == "attr" and p.role == role), None)
+
+    def inputs(self, *roles: Role) -> tuple[Parameter, ...]:
+        """Return the input parameters of some roles; all of them without roles."""
+        return tuple(p for p in self.parameters if p.kind == "input" and (not roles or p.role in roles))
+
+    @cached_property
+    def mutual(self) -> tuple[str, ...]:
+        """The inputs that broadcast together with the main operand."""
+        return tuple(p.name for p in self.inputs(MUTUAL))
+
+    @cached_property
+    def operands(self) -> tuple[Parameter, ...]:
+        """The inputs whose floating-point values enter the result."""
+        found = tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+        if self.whole is None or not isinstance(self.computes, Elementwise):
+            return found
+        entering = names_of(self.computes.graphs().value)  # one output may need fewer
+        return tuple(p for p in found if p.symbol in entering)
+
+    @cached_property
+    def gradient(self) -> str | None:
+        """The input that holds the gradient that comes in, if there is one."""
+        symbol = self.computes.gradient if isinstance(self.computes, Elementwise) else "g"
+        return next((p.name for p in self.inputs() if p.symbol == symbol), None)
+
+    @cached_property
+    def reduction(self) -> Parameter | None:
+        """The attribute that says how a loss is reduced, if there is one."""
+        return self.attribute("reduction")
+
+    @cached_property
+    def class_index(self) -> str | None:
+        """The input that holds the class of each sample, if there is one."""
+        return next((p.name for p in self.parameters if p.holds("classes")), None)
+
+    # ---- shapes ----
+
+    def by_role(self, attributes: Attributes) -> dict[str, Any]:
+        """Return attribute values by what they mean."""
+        return {role: attributes[name] for role, name in self._attribute_roles if name in attributes}
+
+    @cached_property
+    def _attribute_roles(self) -> tuple[tuple[str, str], ...]:
+        return tuple((str(p.role), p.name) for p in self.attributes)
+
+    def shape_of(self, name: str, main: Shape, attributes: Attributes) -> Shape:
+        """Return a shape that an input has beside a main operand of a shape."""
+        role = self.by_name[name].role
+        assert isinstance(role, Role)
+        return role.shape(main, self.by_role(attributes))
+
+    def axes_of(self, name: str, main: Shape, own: Shape, attributes: Attributes) -> tuple[int | None, ...]:
+        """Return, for each axis of a tensor, the axis of the main operand (that is, of the first output) it runs
+        along."""
+        role = self.by_name[name].role
+        if name == self.outputs[0]:
+            return tuple(range(len(own)))
+        assert isinstance(role, Role)
+        return role.axes(main, own, self.by_role(attributes))
+
+    def output_shape(self, a: Arguments) -> Shape:
+        """Return the output's shape for inputs that have one (arrays or descriptions)."""
+        if self.shape is not None:
+            return self.shape(a)
+        shape: Shape = tuple(a[self.main].shape)
+        for name in self.mutual:
+            if a.get(name) is not None:
+                shape = broadcast_shape(shape, tuple(a[name].shape)) or shape
+        return shape
+
+    def slice_axes(self, shape: Shape, attributes: Attributes) -> tuple[int, ...]:
+        """Return the output's axes along which the operator works slice by slice: not the one it reduces, none under
+        a mean over elements or over the batch."""
+        given = self.by_role(attributes)
+        if self.class_index is None and given.get("reduction") in self._means:
+            return ()
+        if "axis" in given:
+            rank = max(1, len(shape))
+            return tuple(k for k in range(len(shape)) if k != given["axis"] % rank)
+        if self.class_index is not None:
+            classes = self.class_axis(shape, attributes)
+            return tuple(k for k in range(len(shape)) if k != classes)
+        return tuple(range(len(shape)))
+
+    @cached_property
+    def _means(self) -> tuple[int, ...]:
+        """The reductions that are means."""
+        return tuple(n for n, word in enumerate(self.reduction.words if self.reduction else ()) if "mean" in word)
+
+    def class_axis(self, shape: Shape, attributes: Attributes) -> int | None:
+        """Return the axis of the output that counts the classes: the one that the class indices do not run along."""
+        if self.class_index is None:
+            return None
+        samples = self.axes_of(self.class_index, shape, self.shape_of(self.class_index, shape, attributes), attributes)
+        return next((k for k in range(len(shape)) if k not in samples), None)
+
+    # ---- computing ----
+
+    def host_type(self, a: Arguments, platform: Platform) -> str:
+        """Return the dtype the host rounds to before the cast to the output."""
+        if self.kernel_type is not None:
+            return self.kernel_type(a, platform)
+        return dtype_of(a[self.main].dtype).name
+
+    def output_dtype(self, a: Arguments) -> str:
+        """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
+        names = [self.like] if self.like else [self.main, *self.mutual]
+        kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
+        return promoted(*kinds) or kinds[0]
+
+    def ends_early(self, a: Arguments) -> bool:
+        """Whether an empty tensor makes the host return before the kernel."""
+        return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
+
+    def terms_shape(self, a: Arguments) -> Shape:
+        """Return the shape of the formula's values: the output's, or a larger one whose values are summed."""
+        return self.output_shape(a) if self.terms is None else self.terms(a)
+
+    def kept_shape(self, a: Arguments) -> Shape:
+        """Return the output's shape in the axes of the formula's values: 1 along those that are summed."""
+        if self.kept is not None:
+            return self.kept(a)
+        shape = self.output_shape(a)
+        return (1,) * (len(self.terms_shape(a)) - len(shape)) + shape
+
+    def formula_operands(self, a: Arguments) -> dict[str, Any]:
+        """Return a formula's operands by symbol: arrays in its values' shape, numbers, the mean's divisor."""
+        assert isinstance(self.computes, Elementwise)
+        shape = self.terms_shape(a)
+        found: dict[str, Any] = {}
+        for parameter in self.parameters:
+            value = a.get(parameter.name)
+            if not parameter.symbol or parameter.symbol not in self.computes.symbols:
+                continue
+            if parameter.kind == "attr":
+                found[parameter.symbol] = _constant(parameter, value)
+            elif value is not None:
+                found[parameter.symbol] = value if value.shape == shape else self._along(parameter, value, shape, a)
+        if self.reduction is not None and a[self.reduction.name] == MEAN:
+            found["n"] = a[self.main].size if self.mean is None else self.mean(a)
+        if self.scalars is not None:
+            found.update(self.scalars(a))
+        return found
+
+    def _along(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
+        """An operand in the shape of the formula's values, its axes where its role says that they run."""
+        own = [1] * len(shape)
+        for axis, n in zip(self.axes_of(parameter.name, shape, value.shape, a), value.shape, strict=True):
+            if axis is not None:
+                own[axis] = n
+        return np.broadcast_to(value.reshape(own), shape)
+
+
+def _constant(parameter: Parameter, value: Any) -> float:
+    """An attribute as a formula gets it: a number as a float32, a flag or a choice as an integer."""
+    if parameter.role == "flag":
+        return int(value)
+    if parameter.role == "choice":
+        return parameter.words.index(value)
+    return float32(parameter.plain if value is None else value)
+
+
+def float32(value: Any) -> float:
+    """Return the float32 that the host makes of a scalar; what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value.real))

@@ -1,0 +1,331 @@
+"""What a page from outside is refused for when its operator is registered.
+
+First the kinds of its fields, then what they name that is not there. A rule yields problems, each a sentence with the
+field, the value and what it must be; all of them are told at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ...model.dtypes import DTYPES
+from ...model.errors import OracleError, meant
+from ...model.platforms import CANN, PLATFORMS
+from ...numerics.formula.expressions import Formula, place_of, symbols_of, trace
+from ...numerics.formula.traversal import names_of
+from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form, is_public
+from .elsewhere import Aten, KernelName, MindSpore
+from .operator import Operator, Result
+from .page_functions import guarded, try_out
+from .parameters import MAIN, Parameter, Role
+
+Rule = Callable[[str, Any], Iterator[str]]  # of a field's name and its value
+_POINTERS = ("workspaceSize", "executor")
+_MEANT_FOR_A_SOC = re.compile(r"\d|tbe|ascend", re.IGNORECASE)  # how the names of SoCs' kernels begin, right or wrong
+
+
+def accepted(op: Operator) -> Operator:
+    """Return a page's operator, its functions made to tell what is wrong. Raises OracleError for what cannot work."""
+    _refuse(op, _record("", op))
+    asked = guarded(op)
+    _refuse(op, _problems(asked))
+    try_out(asked)
+    return asked
+
+
+def _refuse(op: Operator, problems: Iterable[str]) -> None:
+    if told := "; ".join(dict.fromkeys(problems)):
+        raise OracleError(f"operator {op.name} of {op.origin}: {told}")
+
+
+# ---- kinds ----
+
+
+def _shown(value: Any) -> str:
+    return f"the function {place_of(value)}" if inspect.isfunction(value) else reprlib.repr(value)
+
+
+def _last(field: str) -> str:
+    return field.rpartition(".")[2]
+
+
+def _a(words: str, *types: type) -> Rule:
+    def rule(field: str, value: Any) -> Iterator[str]:
+        if not isinstance(value, types):
+            yield f"{field} is {_shown(value)}; it must be {words}"
+        elif type(value) in _FIELDS:
+            yield from _record(f"{field}.", value)
+
+    return rule
+
+
+def _function(*arguments: str) -> Rule:
+    given = ", ".join(arguments)
+
+    def rule(field: str, value: Any) -> Iterator[str]:
+        if not callable(value):
+            yield f"{field} is {_shown(value)}; it must be a function, called as {_last(field)}({given})"
+            return
+        try:
+            taken = inspect.signature(value)
+        except ValueError:  # written in C, without one
+            return
+        try:
+            taken.bind(*arguments)
+        except TypeError:
+            yield f"{field}, {place_of(value)}, takes {taken}; it is called as {_last(field)}({given})"
+
+    return rule
+
+
+def _formula(field: str, value: Any) -> Iterator[str]:
+    if not callable(value):
+        yield f"{field} is {_shown(value)}; it must be a function of symbols"
+
+
+def _form(field: str, value: Any) -> Iterator[str]:
+    yield from _record(f"{field}.", value) if isinstance(value, Form) else _formula(field, value)
+
+
+def _optional(rule: Rule) -> Rule:
+    return lambda field, value: iter(()) if value is None else rule(field, value)
+
+
+def _tuple(words: str, each: Rule) -> Rule:
+    def rule(field: str, value: Any) -> Iterator[str]:
+        if not isinstance(value, tuple):
+            hint = f", as ({value!r},)" if isinstance(value, (str, float, int)) else ""
+            yield f"{field} is {_shown(value)}; it must be a tuple of {words}{hint}"
+            return
+        for k, one in enumerate(value):
+            yield from each(f"{field}[{k}]", one)
+
+    return rule
+
+
+def _mapping(words: str, each: Rule) -> Rule:
+    def rule(field: str, value: Any) -> Iterator[str]:
+        if not isinstance(value, Mapping):
+            yield f"{field} is {_shown(value)}; it must be a mapping of {words}"
+            return
+        for name, one in value.items():
+            yield from _TEXT(f"a name in {field}", name)
+            yield from each(f"{field}[{name!r}]", one)
+
+    return rule
+
+
+def _computes(field: str, value: Any) -> Iterator[str]:
+    if isinstance(value, Elementwise):
+        yield from _record(f"{field}.", value)
+    elif inspect.isfunction(value):
+        yield f"{field} is {_shown(value)}; write Elementwise({value.__name__})"
+    elif not (callable(getattr(value, "evaluate", None)) and callable(getattr(value, "kernel", None))):
+        yield f"{field} is {_shown(value)}; it must be an Elementwise, or an Evaluation with evaluate and kernel"
+
+
+def _kernel_attribute(field: str, value: Any) -> Iterator[str]:
+    if not (isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)):
+        yield f"{field} is {_shown(value)}; it must be the aclnn attribute behind it and a value, as ('alpha', 1.0)"
+
+
+_TEXT, _BOOL = _a("a text", str), _a("True or False", bool)
+_NAMES = _tuple("names", _TEXT)
+_DTYPES = _tuple("dtypes", _TEXT)
+_OF_CALL = _optional(_function("a"))
+_SUMMED: Mapping[str, Rule] = {"computes": _computes, "terms": _OF_CALL, "kept": _OF_CALL}
+_FIELDS: Mapping[type, Mapping[str, Rule]] = {
+    Operator: {
+        **_SUMMED,
+        "name": _TEXT,
+        "parameters": _tuple("parameters", _a("a parameter, as tensor(...) gives one", Parameter)),
+        "documented": _tuple("SoCs", _TEXT),
+        "checks": _function("a", "platform"),
+        "empty": _NAMES,
+        "kernel_type": _optional(_function("a", "platform")),
+        "points": _mapping("values by symbol", _tuple("numbers", _a("a number", int, float))),
+        "mean": _OF_CALL,
+        "scalars": _OF_CALL,
+        "like": _TEXT,
+        "undefined": _OF_CALL,
+        "shape": _OF_CALL,
+        "further": _mapping("Results by the names of the outputs beside the first", _a("a Result", Result)),
+        "changed": _tuple("versions of CANN", _TEXT),
+        "demands": _optional(_function("a", "platform")),
+        "source": _TEXT,
+        "kernel": _optional(_a("a KernelName", KernelName)),
+        "aten": _optional(_a("an Aten", Aten)),
+        "mindspore": _optional(_a("a MindSpore", MindSpore)),
+        "published": _optional(_function()),
+    },
+    Elementwise: {
+        "formula": _formula,
+        "forms": _optional(_mapping("orders by the name of a SoC's kernel", _form)),
+        "gradient": _TEXT,
+        "unspecified": _mapping("conditions by the name of a SoC's kernel", _formula),
+    },
+    Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL},
+    Result: {**_SUMMED, "shape": _function("a")},
+    KernelName: {
+        "name": _TEXT,
+        "inputs": _NAMES,
+        "attributes": _mapping("an aclnn attribute and a value by the kernel's attribute", _kernel_attribute),
+    },
+    Aten: {
+        "call": _optional(_function("aten", "t")),
+        "expanded": _NAMES,
+        "index_types": _DTYPES,
+        "npu": _optional(_function("aten", "t")),
+        "mixed": _BOOL,
+        "departs": _BOOL,
+    },
+    MindSpore: {
+        "primitive": _optional(_function("primitives", "t")),
+        "composed": _optional(_function("mindspore", "t")),
+        "index_types": _DTYPES,
+    },
+}  # fmt: skip
+
+
+def _record(place: str, value: Any) -> Iterator[str]:
+    """Yield what is of a wrong kind in the fields of a page's operator, or of a part of it."""
+    for field, rule in _FIELDS[type(value)].items():
+        yield from rule(f"{place}{field}", getattr(value, field))
+
+
+# ---- what fields of the right kinds say ----
+
+
+def _problems(op: Operator) -> Iterator[str]:
+    yield from _parameter_problems(op)
+    yield from _name_problems(op)
+    for each in op.each if op.outputs else ():
+        yield from _form_problems(each)
+    yield from _symbol_problems(op)
+
+
+def _parameter_problems(op: Operator) -> Iterator[str]:
+    names = [p.name for p in op.parameters]
+    yield from (f"two parameters are called {n}" for n in sorted(set(names)) if names.count(n) > 1)
+    yield from (f"{n} is the name of an out-parameter of every first phase" for n in names if n in _POINTERS)
+    if not re.fullmatch(r"aclnn[A-Z]\w*", op.name):
+        yield "the name must begin with aclnn and a capital, as in aclnnMyOpBackward"
+    if not op.outputs:
+        yield "it has no output"
+    for p in op.inputs():
+        if not isinstance(p.role, Role):
+            yield f"the role of {p.name} is {p.role!r}; it must be a role of oracle.operators.definition.parameters"
+    main = [p.name for p in op.inputs(MAIN)]
+    if not main:
+        yield "no input has the role MAIN"
+    if len(main) > 1:
+        yield f"{' and '.join(main)} have the role MAIN; one input has it, and another of its shape has SAME"
+    if op.mean is not None and op.reduction is None:
+        yield "it has a mean and no attribute reduction(...), so that nothing is ever divided by it"
+
+
+def _name_problems(op: Operator) -> Iterator[str]:
+    """Yield what names no input, attribute, output, SoC, version or dtype."""
+    inputs, attributes = op.names("input"), op.names("attr")
+    yield from _unknown("documented", op.documented, PLATFORMS, "SoC")
+    yield from _unknown("changed", op.changed, CANN, "version of CANN")
+    yield from _unknown("empty", op.empty, inputs, "input")
+    yield from _unknown("like", (op.like,) if op.like else (), inputs, "input")
+    yield from _unknown("further", op.further, op.outputs[1:], "output beside the first")
+    yield from (f"its output {name} has no Result in further" for name in op.outputs[1:] if name not in op.further)
+    if op.kernel is not None:
+        yield from _unknown("kernel.inputs", op.kernel.inputs, inputs, "input")
+        behind = [name for name, _plain in op.kernel.attributes.values()]
+        yield from _unknown("kernel.attributes", behind, attributes, "attribute")
+    for field, mapped in (("aten", op.aten), ("mindspore", op.mindspore)):
+        if mapped is not None:
+            yield from _unknown(f"{field}.expanded", getattr(mapped, "expanded", ()), inputs, "input")
+            yield from _unknown(f"{field}.index_types", mapped.index_types, DTYPES, "dtype")
+
+
+def _unknown(field: str, names: Iterable[str], known: Iterable[str], what: str) -> Iterator[str]:
+    every = tuple(known)
+    for name in names:
+        if name not in every:
+            hint = f"{meant(name, every)}; there are: {', '.join(every) or 'none'}"
+            yield f"{field} names {name}, which is no {what}{hint}"
+
+
+def _form_problems(op: Operator) -> Iterator[str]:
+    """Yield the names of orders and conditions that belong to no kernel, though they look as if they did."""
+    if not isinstance(op.computes, Elementwise):
+        return
+    known = tuple(dict.fromkeys(name for p in PLATFORMS.values() for name in _families(p.kernel)))
+    places = [(f"forms[{name!r}]", name) for name in op.computes.forms or {} if _MEANT_FOR_A_SOC.match(name)]
+    for whole in op.computes.unspecified:
+        name, apart, dtype = whole.rpartition(" ")
+        places += [(f"unspecified[{whole!r}]", name if apart else whole)] if whole else []
+        if apart and dtype not in DTYPES:
+            yield f"unspecified[{whole!r}]: {dtype!r} is no dtype{meant(dtype, DTYPES)}"
+    for place, name in places:
+        kernel, _, version = name.partition("@")
+        if not is_public(kernel):
+            hint = f"{meant(kernel, known)}; there are: {', '.join(known)}"
+            yield f"{place}: no SoC's kernel has the name {kernel!r}{hint}"
+        if version and version not in CANN:
+            yield f"{place}: {version!r} is no version of CANN; there are: {', '.join(CANN)}"
+
+
+def _families(kernel: str) -> Iterator[str]:
+    """Yield a kernel's name and those of its families: ``tbe_a2_a3``, ``tbe_a2``, ``tbe``."""
+    while kernel:
+        yield kernel
+        kernel = kernel.rpartition("_")[0]
+
+
+def _symbol_problems(op: Operator) -> Iterator[str]:
+    """Yield what formulas, points and scalars name that is no operand, and operands that no formula uses."""
+    plain = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    try:
+        made = set(op.scalars(plain)) if op.scalars else set()
+    except OracleError as error:
+        yield str(error)
+        return
+    known = {p.symbol for p in op.parameters if p.symbol} | {COUNT} | made
+    told = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
+    each = op.each if op.outputs else (op,)
+    schemes = [one.computes for one in each if isinstance(one.computes, Elementwise)]
+    taken: set[str] = set()
+    used: set[str] = set()
+    for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
+        names, problem = _used(formula, condition=place.startswith("unspecified"))
+        used.update(names)
+        taken.update(symbols_of(formula))
+        for name in symbols_of(formula):
+            if name not in known:
+                yield f"its {place} reads {name}, the symbol of no parameter; {told}"
+        if problem:
+            yield f"its {place}: {problem}"
+    yield from (f"points names {name}, the symbol of no parameter; {told}" for name in op.points if name not in known)
+    for name in sorted(taken & known - used):
+        yield f"its formula takes {name} and never uses it"
+    if len(schemes) == len(each):
+        yield from (f"scalars makes {name}, which no formula reads" for name in sorted(made - taken))
+        for p in op.inputs():
+            if p.symbol and p.symbol not in taken:
+                yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
+
+
+def _used(formula: Formula, *, condition: bool) -> tuple[tuple[str, ...], str]:
+    """The operands that a formula's value depends on; all, and the problem, where it cannot be done with symbols. What
+    is wrong too: a condition where a number is wanted, and a number where a ``condition`` is."""
+    try:
+        graph = trace(formula)
+        if graph.is_condition and not condition:
+            return names_of(graph), f"{graph} is a condition and no number: write where({graph}, 1, 0)"
+        if condition and not (graph.is_condition or graph.is_constant):
+            return names_of(graph), f"{graph} is a number and no condition, as x > 3 or equal(x, 3) are"
+        return names_of(graph), ""
+    except OracleError as error:
+        return symbols_of(formula), str(error)
+    except Exception as error:
+        return symbols_of(formula), f"{place_of(formula)}: fails on symbols: {type(error).__name__}: {error}"

@@ -1,0 +1,189 @@
+"""The functions of a page from outside, made to tell what is wrong with them.
+
+The operator asks them in the middle of a run; what they ask for that is not there, how they fail, and an answer that is
+none, becomes one message that names the operator, the field and the line.
+"""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from numbers import Real
+from pathlib import Path
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+from ...model.call import TensorSpec
+from ...model.dtypes import DTYPES
+from ...model.errors import OracleError
+from ...model.platforms import DEFAULT_SOC, Platform, platform
+from ...numerics.formula.expressions import place_of
+from .checks import Args, Asked, Check, Checks
+from .operator import Operator, Result
+from .parameters import CLASS_INDEX, Shape
+
+Function = Callable[..., Any]
+SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
+_WHOLE = (int, np.integer)
+
+
+class Failed(OracleError):
+    """A function of a page ended with an exception of its own."""
+
+
+def _is_shape(answer: Any) -> bool:
+    return isinstance(answer, tuple) and all(isinstance(n, _WHOLE) and int(n) >= 0 for n in answer)
+
+
+def _is_count(answer: Any) -> bool:
+    return isinstance(answer, _WHOLE) and not isinstance(answer, bool) and int(answer) > 0
+
+
+def _are_numbers(answer: Any) -> bool:
+    return isinstance(answer, Mapping) and all(isinstance(k, str) and isinstance(v, Real) for k, v in answer.items())
+
+
+# What a function answers, by its field: in words, and whether an answer is that.
+ANSWERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "mean": ("a whole number above 0", _is_count),
+    "scalars": ("numbers by symbol, as {'c': 2.0}", _are_numbers),
+    "undefined": ("None, or the reason as a text", lambda answer: answer is None or isinstance(answer, str)),
+    "shape": ("a tuple of lengths", _is_shape),
+    "terms": ("a tuple of lengths", _is_shape),
+    "kept": ("a tuple of lengths", _is_shape),
+    "kernel_type": ("the name of a dtype, as 'float32'", lambda answer: isinstance(answer, str) and answer in DTYPES),
+}
+CHECKING = ("checks", "demands")
+
+
+def guarded(op: Operator) -> Operator:
+    """Return an operator whose page's functions tell what is wrong with them."""
+    further = {name: replace(each, **_guarded(op, each, f"further[{name!r}].")) for name, each in op.further.items()}
+    return replace(op, further=further, **_guarded(op, op))
+
+
+def _guarded(op: Operator, owner: Operator | Result, place: str = "") -> dict[str, Any]:
+    written = {field: getattr(owner, field, None) for field in (*ANSWERS, *CHECKING)}
+    return {
+        field: (_checking if field in CHECKING else _answering)(op, f"{place}{field}", function)
+        for field, function in written.items()
+        if function is not None
+    }
+
+
+def _answering(op: Operator, field: str, function: Function) -> Function:
+    words, fits = ANSWERS[field.rpartition(".")[2]]
+
+    @functools.wraps(function)
+    def answering(a: Args, *platform: Platform) -> Any:
+        asked = Asked(op.name, a, field, op.by_name)
+        try:
+            answer = function(asked, *platform)
+        except OracleError:
+            raise
+        except Exception as error:
+            raise _failed(asked, function, error) from error
+        if not fits(answer):
+            raise OracleError(f"{op.name}: its {field}, {place_of(function)}, gave {answer!r}; it must give {words}")
+        return answer
+
+    return answering
+
+
+def _checking(op: Operator, field: str, function: Function) -> Callable[[Args, Platform], Checks]:
+    @functools.wraps(function)
+    def checking(a: Args, platform: Platform) -> Checks:
+        asked = Asked(op.name, a, field, op.by_name)
+        try:
+            made = function(asked, platform)
+            if isinstance(made, (Check, str, Mapping)) or not isinstance(made, Iterable):
+                told = f"{op.name}: its {field}, {place_of(function)}, gave {made!r}; it must be a generator"
+                raise OracleError(f"{told}: write yield before every check")
+            for each in made:
+                if not isinstance(each, Check):
+                    raise OracleError(_no_check(op, field, function, made, each))
+                yield each
+        except OracleError:
+            raise
+        except Exception as error:
+            raise _failed(asked, function, error) from error
+
+    return checking
+
+
+def _no_check(op: Operator, field: str, function: Function, made: Iterable[Any], found: Any) -> str:
+    where = place_of(function)
+    if isinstance(made, GeneratorType) and made.gi_frame is not None:
+        where = f"{Path(made.gi_code.co_filename).name}:{made.gi_frame.f_lineno}"
+    told = f"{op.name}: its {field} yielded {found!r} at {where}, which is no check"
+    return f"{told}; yield one of oracle.operators.definition.checks, or check(name, problem)"
+
+
+def _failed(asked: Asked, function: Function, error: Exception) -> Failed:
+    """What went wrong at which line of the page, and which of the arguments were null pointers."""
+    told = f"{asked.operator}: its {asked.field} failed at {_line_of(function, error)}: {type(error).__name__}: {error}"
+    absent = [name for name, value in asked.items() if value is None]
+    if absent and "NoneType" in str(error):
+        told += f"; None, a null pointer, in this call: {', '.join(absent)}"
+        told += "; yield not_null(...) before, or ask `if a[...] is not None`"
+    return Failed(told)
+
+
+def _line_of(function: Function, error: Exception) -> str:
+    """The last line of the page, or of whatever file has the function, on the way to an exception."""
+    steps = traceback.extract_tb(error.__traceback__)
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    step = next((step for step in reversed(steps) if step.filename == file), steps[-1])
+    return f"{Path(step.filename).name}:{step.lineno} ({step.line})"
+
+
+# ---- asked once, when the page is registered ----
+
+
+def try_out(op: Operator) -> None:
+    """Ask the functions of a guarded operator of a usual call, with and without its optional inputs. Raises OracleError
+    for what they ask or answer, and for a failure where they fail on every shape that the checks accept."""
+    optional = {p.name for p in op.inputs() if p.optional}
+    for absent in (set(), optional) if optional else (set(),):
+        failures: list[Failed] = []
+        if not any(_works(op, shape, absent, failures) for shape in SHAPES) and failures:
+            raise failures[0]
+
+
+def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed]) -> bool:
+    """Whether a call is accepted and every function answers; how one fails is noted."""
+    target = platform(DEFAULT_SOC)
+    attributes = {p.name: p.plain for p in op.attributes}
+    inputs: dict[str, Any] = {}
+    for p in op.inputs():
+        kind = DTYPES["int64" if p.role is CLASS_INDEX else "float32"]
+        own = op.shape_of(p.name, shape, attributes)
+        inputs[p.name] = None if p.name in absent else np.ones(own, kind.numpy)
+    try:
+        outputs = {each.output: TensorSpec(each.output_shape({**attributes, **inputs}), "float32") for each in op.each}
+        described = {name: None if value is None else TensorSpec.of(value) for name, value in inputs.items()}
+        given: dict[str, Any] = {**attributes, **described, **outputs}
+        if any(check.status is not None for check in op.checks(given, target)):
+            return False
+        _ask(op, {**attributes, **inputs}, given, target)
+    except Failed as failed:
+        failures.append(failed)
+        return False
+    return True
+
+
+def _ask(op: Operator, arrays: Mapping[str, Any], described: Mapping[str, Any], target: Platform) -> None:
+    if op.demands is not None:
+        list(op.demands(described, target))
+    if op.undefined is not None:
+        op.undefined(described)
+    for each in op.each:
+        for function in (each.mean, each.scalars, each.terms, each.kept):
+            if function is not None:
+                function(arrays)
+        if each.kernel_type is not None:
+            each.kernel_type(arrays, target)

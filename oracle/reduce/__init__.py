@@ -1,0 +1,1 @@
+"""A failing case made small, and handed over as a script."""

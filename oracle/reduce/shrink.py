@@ -1,0 +1,362 @@
+"""A failing case made small: fewer and shorter axes, plain layouts, plain values, while the same rule is broken.
+
+The case's data is made once and then cut, so that what is left are elements of the failing case. Each candidate is run
+in full; it is kept only if it ends with the same status and the same broken rule. The search is greedy and ends when
+nothing can be taken away, or when its runs are used up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..backends import Backend
+from ..case.one_case import run_case
+from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.generators import size_of
+from ..catalogue.data.inputs import make_inputs, stored_shape
+from ..model.call import Array
+from ..model.errors import OracleError
+from ..operators import OPERATORS
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import SAME, Shape
+from ..record.types import CaseRecord
+from ..settings.settings import Settings
+
+RUNS, SECONDS = 500, 120.0
+_REDUCED = "reduced by replay --shrink"
+_MOST_PARTS = 8  # an axis is cut into at most so many parts at a time: a run each
+_FEW = 32  # elements of a tensor whose values are made plain one by one
+RunCase = Callable[[Case], CaseRecord]
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ShrunkCase:
+    """A case that fails as ``original`` does. ``rule``: the one that both break."""
+
+    original: Case
+    case: Case
+    record: CaseRecord
+    rule: str
+    runs: int
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class State:
+    """A case with the data of its inputs. A tensor without data (null, or nothing but described) is None there."""
+
+    case: Case
+    arrays: Mapping[str, Array | None]
+
+    @classmethod
+    def of(cls, case: Case, seed: int) -> State:
+        """Make a case's data."""
+        inputs, _ = make_inputs(case, seed=seed)
+        return cls(case, {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()})
+
+    def ready(self) -> Case:
+        """Return the case with its data written out."""
+        inputs = {name: _literal(plan, self.arrays[name]) for name, plan in self.case.inputs.items()}
+        return replace(self.case, inputs=inputs, uninformative=_REDUCED)
+
+    def with_plans(
+        self, plans: Mapping[str, TensorPlan | None], arrays: Mapping[str, Array | None] | None = None
+    ) -> State:
+        inputs = {n: plans.get(n, p) for n, p in self.case.inputs.items()}
+        outputs = {n: plans.get(n, p) for n, p in self.case.outputs.items()}
+        return State(replace(self.case, inputs=inputs, outputs=outputs), {**self.arrays, **(arrays or {})})
+
+    @property
+    def op(self) -> Operator:
+        return OPERATORS[self.case.op]
+
+    def plans(self) -> dict[str, TensorPlan]:
+        """Every tensor there is, the output last."""
+        return {n: p for n, p in {**self.case.inputs, **self.case.outputs}.items() if p is not None}
+
+
+def shrink(case: Case, backend: Backend, settings: Settings, *, runs: int = RUNS) -> ShrunkCase:
+    """Reduce a failing case on a backend. Raises OracleError if it does not fail."""
+    return shrink_with(lambda candidate: run_case(candidate, backend, settings), case, settings, runs=runs)
+
+
+def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUNS) -> ShrunkCase:
+    """Reduce a failing case with any way to run one (a child process, for a backend that crashes)."""
+    record = run(case)
+    key = _key(record)
+    if record.ok or key is None:
+        raise OracleError(f"{case.id} has nothing to reduce: it ended {record.status} ({record.reason or 'no reason'})")
+    state = State.of(case, settings.seed)
+    search = _Search(run, key, runs - 1, time.monotonic() + SECONDS, record)
+    if not search.keeps(state):
+        raise OracleError(
+            f"{case.id}: run again it no longer fails: the device is not deterministic, or an earlier call left a state"
+        )
+    state = search.smallest(state)
+    return ShrunkCase(case, state.ready(), search.record, key[1] or key[0], search.made + 1, settings)
+
+
+def whole(case: Case, record: CaseRecord, settings: Settings, *, runs: int) -> ShrunkCase:
+    """Return a case as it is, with its data written out, in the place of a reduced one."""
+    key, ready = _key(record), State.of(case, settings.seed).ready()
+    return ShrunkCase(case, ready, record, (key and key[1]) or record.status, runs, settings)
+
+
+def _key(record: CaseRecord) -> Key | None:
+    """What a failure is: its status with the broken rule, or the kind of exception. None: an error of this package."""
+    if record.status != "error":
+        return record.status, "" if record.detail is None else record.detail.rule
+    return None if record.reason.startswith("oracle") else (record.status, record.reason.partition(":")[0])
+
+
+@dataclass
+class _Search:
+    """Tries candidates; ``record`` is that of the last one kept."""
+
+    run: RunCase
+    key: Key
+    budget: int
+    deadline: float
+    record: CaseRecord
+    made: int = 0
+
+    def keeps(self, state: State | None) -> bool:
+        """Run a candidate; True if it fails as the original does."""
+        if state is None or self.made >= self.budget or time.monotonic() > self.deadline:
+            return False
+        self.made += 1
+        try:
+            record = self.run(state.ready())
+        except OracleError:  # a layout that this shape cannot have
+            return False
+        if _key(record) != self.key:
+            return False
+        self.record = record
+        return True
+
+    def smallest(self, state: State) -> State:
+        """Take away what can be until nothing can."""
+        while True:
+            before = state
+            for candidates in (_absent, _plain_layouts, _without_unit_axes, _plain_attributes):
+                state = self.greedy(state, candidates)
+            for axis in sorted(range(_rank(state)), key=lambda a: -_length(state, a)):
+                state = self.shorter(state, axis)
+            state = self.greedy(state, _without_unit_axes)
+            state = self.greedy(state, _plain_values)
+            if state is before or self.made >= self.budget:
+                return state
+
+    def greedy(self, state: State, candidates: Callable[[State], Iterator[State]]) -> State:
+        """Keep the first candidate that still fails, and begin again from it."""
+        while (found := next((c for c in candidates(state) if self.keeps(c)), None)) is not None:
+            state = found
+        return state
+
+    def shorter(self, state: State, axis: int) -> State:
+        """Shorten an axis: the shortest prefix that fails, then parts of what is left (delta debugging)."""
+        low, high = 0, _length(state, axis)  # high fails, low does not (an empty axis is another case)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.keeps(candidate := _kept(state, axis, np.arange(middle))):
+                assert candidate is not None
+                state, high = candidate, middle
+            else:
+                low = middle
+        parts = 2
+        while (length := _length(state, axis)) > 1 and parts <= min(length, _MOST_PARTS):
+            smaller = next((c for c in _parts(state, axis, parts) if self.keeps(c)), None)
+            state, parts = (state, 2 * parts) if smaller is None else (smaller, 2)
+        return state
+
+
+# candidates: each is the state with one thing plainer ----------------------------------------------------------------
+
+
+def _absent(state: State) -> Iterator[State]:
+    """Without an optional tensor."""
+    for parameter in state.op.parameters:
+        if parameter.optional and state.case.inputs.get(parameter.name) is not None:
+            yield state.with_plans({parameter.name: None}, {parameter.name: None})
+
+
+def _plain_layouts(state: State) -> Iterator[State]:
+    """All tensors contiguous ND, or one."""
+    plans = state.plans()
+    laid_out = {n: p for n, p in plans.items() if (p.view, p.format, p.storage_shape) != ("contiguous", "ND", None)}
+    plain = {n: replace(p, view="contiguous", format="ND", storage_shape=None) for n, p in laid_out.items()}
+    for names in [list(plain), *([name] for name in plain)] if plain else []:
+        yield state.with_plans({n: plain[n] for n in names})
+
+
+def _plain_attributes(state: State) -> Iterator[State]:
+    """An attribute with its usual value; an axis counted from the front."""
+    for parameter in state.op.parameters:
+        if parameter.kind != "attr":
+            continue
+        value, plain = state.case.attrs[parameter.name], parameter.plain
+        if parameter.role == "axis":
+            rank = _rank(state)
+            plain = value % max(1, rank) if -rank <= value < 0 else value
+        if value != plain:
+            yield _with_attribute(state, parameter.name, plain)
+
+
+def _with_attribute(state: State, name: str, value: Any) -> State:
+    return State(replace(state.case, attrs={**state.case.attrs, name: value}), state.arrays)
+
+
+def _without_unit_axes(state: State) -> Iterator[State]:
+    """Without an axis of length 1, where the operator does not give each axis a meaning of its own."""
+    rank, reduced = _rank(state), state.op.attribute("axis")
+    kept = None if reduced is None else state.case.attrs[reduced.name] % max(1, rank)
+    for axis in range(rank) if rank > 1 and state.op.class_index is None else ():
+        if _length(state, axis) != 1 or axis == kept:
+            continue
+        plans, arrays = {}, {}
+        for name, own in _carriers(state, axis):
+            plan = state.plans()[name]
+            plans[name] = _reshaped(plan, (*plan.shape[:own], *plan.shape[own + 1 :]))
+            array = state.arrays.get(name)
+            if array is not None:
+                arrays[name] = array.reshape(plans[name].shape)
+        made = state.with_plans(plans, arrays)
+        yield made if reduced is None or kept is None else _with_attribute(made, reduced.name, kept - (kept > axis))
+
+
+def _plain_values(state: State) -> Iterator[State]:
+    """Plain numbers in a tensor, all at once or, in a small one, one by one. Every step makes some element plainer."""
+    for name, array in state.arrays.items():
+        if array is None or not array.size:
+            continue
+        for plainer in _plainer(array):
+            if _plainness(plainer) < _plainness(array):
+                yield State(state.case, {**state.arrays, name: plainer})
+
+
+def _plainer(array: Array) -> Iterator[Array]:
+    whole = array.dtype.kind in "iub"
+    for value in (0, 1) if whole else (1.0, 0.0, 0.5):
+        yield np.full_like(array, value)
+    if not whole:
+        for bits in (1, 3, 8):
+            yield _rounded(array, bits)
+    for flat in range(array.size) if array.size <= _FEW else ():
+        index = np.unravel_index(flat, array.shape)
+        for value in (0, 1):
+            made = array.copy()
+            made[index] = value
+            yield made
+
+
+def _rounded(array: Array, bits: int) -> Array:
+    """Values with at most so many significant bits."""
+    mantissa, exponent = np.frexp(array.astype(np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits)).astype(array.dtype)
+
+
+def _plainness(array: Array) -> int:
+    """The sum over elements of 0 for 0, 1 for 1, 2 for a half, then more with every significant bit; 64 for NaN and
+    infinities."""
+    wide = array.astype(np.float64).reshape(-1)
+    finite = np.isfinite(wide)
+    mantissa, _ = np.frexp(np.where(finite, np.abs(wide), 0))
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.frexp((digits & -digits).astype(np.float64))[1]  # the place of the last significant bit
+    cost = np.where(digits == 0, 0, 3 + 54 - lowest)
+    cost = np.where(wide == 1, 1, np.where(wide == 0.5, 2, cost))
+    return int(np.where(finite, cost, 64).sum())
+
+
+# axes -----------------------------------------------------------------------------------------------------------------
+
+
+def _shape(state: State) -> Shape:
+    """The output's shape."""
+    output = state.case.outputs[state.op.output]
+    return () if output is None else output.shape
+
+
+def _rank(state: State) -> int:
+    return len(_shape(state))
+
+
+def _length(state: State, axis: int) -> int:
+    return _shape(state)[axis]
+
+
+def _parts(state: State, axis: int, count: int) -> Iterator[State | None]:
+    """The axis cut to one of ``count`` parts, then to all but one."""
+    parts = np.array_split(np.arange(_length(state, axis)), count)
+    for part in parts:
+        yield _kept(state, axis, part)
+    if count > 2:
+        for i in range(count):
+            yield _kept(state, axis, np.concatenate([*parts[:i], *parts[i + 1 :]]))
+
+
+def _kept(state: State, axis: int, keep: Array) -> State | None:
+    """The state with some positions of an axis of the output, in every tensor that has this axis; None if empty."""
+    if not len(keep) or len(keep) == _length(state, axis):
+        return None
+    plans: dict[str, TensorPlan | None] = {}
+    arrays: dict[str, Array | None] = {}
+    for name, own in _carriers(state, axis):
+        plan = state.plans()[name]
+        plans[name] = _reshaped(plan, (*plan.shape[:own], len(keep), *plan.shape[own + 1 :]))
+        array = state.arrays.get(name)
+        if array is not None:
+            arrays[name] = np.take(array, keep, axis=own)
+    made = state.with_plans(plans, arrays)
+    return _renumbered(made, keep) if axis == state.op.class_axis(_shape(state), state.case.attrs) else made
+
+
+def _reshaped(plan: TensorPlan, shape: tuple[int, ...]) -> TensorPlan:
+    """The plan in another shape; a layout by strides belongs to the old one."""
+    return replace(plan, shape=shape, view="contiguous" if plan.view.startswith("as:") else plan.view)
+
+
+def _carriers(state: State, axis: int) -> Iterator[tuple[str, int]]:
+    """Yield every tensor that has an axis of the output, with its own number of it."""
+    op, shape = state.op, _shape(state)
+    for name, plan in state.plans().items():
+        if op.by_name[name].holds("nothing"):
+            axes = SAME.axes(shape, plan.shape, {})  # any shape will do: it follows the output where it is like it
+        else:
+            axes = op.axes_of(name, shape, plan.shape, state.case.attrs)
+        if axis in axes:
+            yield name, axes.index(axis)
+
+
+def _renumbered(state: State, keep: Array) -> State:
+    """With fewer classes: class indices and the ignored one follow theirs; an index whose class is gone becomes 0."""
+    name, ignore = state.op.class_index, state.op.attribute("ignore index")
+    classes = None if name is None else state.arrays.get(name)
+    if name is None or classes is None:
+        return state
+    place = {int(old): new for new, old in enumerate(keep)}
+    ignored: Any = None if ignore is None else state.case.attrs[ignore.name]
+    number = ignored
+    if ignore is not None and ignored in range(int(keep.max()) + 1):
+        number = place.get(ignored, ignore.plain if classes.dtype.kind == "i" else int(np.iinfo(classes.dtype).max))
+    flat = [number if ignored == int(t) else place.get(int(t), 0) for t in classes.reshape(-1)]
+    made = np.asarray(flat, np.int64).reshape(classes.shape).astype(classes.dtype)
+    renumbered = state if ignore is None else _with_attribute(state, ignore.name, number)
+    return State(renumbered.case, {**state.arrays, name: made})
+
+
+def _literal(plan: TensorPlan | None, array: Array | None) -> TensorPlan | None:
+    """The plan with its data written out, one value for an element that is stored once."""
+    if plan is None or array is None:
+        return plan
+    stored = array[tuple(slice(0, n) for n in stored_shape(plan.shape, plan.view))].reshape(-1)
+    values: Any = stored.tolist() if array.dtype.kind in "iub" else stored.astype(np.float64)
+    assert len(values) == size_of(stored_shape(plan.shape, plan.view))
+    return replace(plan, data={"gen": "literal", "values": values})

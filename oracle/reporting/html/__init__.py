@@ -1,0 +1,1 @@
+"""The HTML report: its page, its pictures, its tables."""

@@ -1,0 +1,184 @@
+"""Many records over time: trends per operator and type, since when each failure is there, and which cases are flaky.
+
+Records are compared within a series only: the same backend with the same options on the same SoC by the same standard.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ...model.errors import OracleError
+from ...record.fields import Number
+from ...record.reader import Record, read
+from ...record.types import LAYERS
+from ..cells import dtype_order
+from ..clusters import Cluster
+from ..language.bilingual import Bilingual
+from ..language.translate import ENGLISH, Language, Text, _
+from ..language.words import percent
+from ..summary import Summary
+from .page import render_page
+from .pictures import Panel
+from .trends import layer_panel, worst_panel
+
+SHOWN = 200  # flaky cases, and clusters of present failures
+
+
+@dataclass(frozen=True)
+class Since:
+    """A kind of failure of the newest record, and in which record of the series it appeared."""
+
+    cluster: Cluster
+    first: Record
+    runs: int
+
+    @property
+    def new(self) -> bool:
+        return self.runs == 1
+
+
+@dataclass(frozen=True)
+class Flaky:
+    """A case that ended differently although nothing that decides its result had changed."""
+
+    id: str
+    statuses: Sequence[tuple[Record, str]]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The records of one backend, SoC and standard, the oldest first."""
+
+    label: str
+    records: Sequence[Record]
+
+    @cached_property
+    def summaries(self) -> list[Summary]:
+        return [Summary(record) for record in self.records]
+
+    @property
+    def newest(self) -> Summary:
+        return self.summaries[-1]
+
+    @cached_property
+    def cells(self) -> list[tuple[str, str]]:
+        """Operators with the types that any of their records judges by value."""
+        found = {(op, dtype) for s in self.summaries for op, cells in s.matrix.items() for dtype in cells
+                 if dtype not in s.refused}  # fmt: skip
+        rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in found))}
+        return sorted(found, key=lambda cell: (cell[0], rank[cell[1]]))
+
+    def layer_trend(self, op: str, dtype: str) -> dict[str, list[float | None]]:
+        """Per layer the share of cases it accepts, a value for every record, None where it judged none."""
+        told = [summary.scores_of(op, dtype) for summary in self.summaries]
+        names = [name for name in LAYERS if any(name in scores for scores in told)]
+        return {name: [_share(*scores.get(name, (0, 0))) for scores in told] for name in names}
+
+    def worst_trend(self, op: str, dtype: str) -> list[Number | None]:
+        """The worst share of the kernel in every record, or of the bound where a record has no shares."""
+        cells = [summary.cell_of(op, (dtype,)) for summary in self.summaries]
+        return [None if c is None else c.worst if c.worst_share is None else c.worst_share for c in cells]
+
+    @cached_property
+    def panels(self) -> list[tuple[Panel, Panel]]:
+        """Two pictures for each operator and type: what the layers accept, and the worst error."""
+        pairs = []
+        for op, dtype in self.cells:
+            layers = layer_panel(op, dtype, self.layer_trend(op, dtype))
+            pairs.append((layers, worst_panel(op, dtype, self.worst_trend(op, dtype))))
+        return pairs
+
+    @cached_property
+    def present(self) -> list[Since]:
+        """Every kind of failure of the newest record with the first record of its unbroken presence."""
+        return [Since(cluster, *self._since(cluster)) for cluster in self.newest.clusters]
+
+    def _since(self, cluster: Cluster) -> tuple[Record, int]:
+        first, runs = self.records[-1], 1
+        for record in reversed(self.records[:-1]):
+            found = [case for each in cluster.cases if (case := record.by_id.get(each.id)) is not None]
+            if not found:  # another shard, or a run of a few cases: it tells nothing
+                continue
+            if all(case.ok for case in found):
+                break
+            first, runs = record, runs + 1
+        return first, runs
+
+    @cached_property
+    def flaky(self) -> list[Flaky]:
+        """Cases whose verdict changed between records of equal catalogue, seed, versions and options."""
+        groups: defaultdict[object, list[Record]] = defaultdict(list)
+        for record in self.records:
+            head = record.header
+            versions, options = tuple(sorted(head.versions.items())), (head.layers, head.cann, head.replay_arguments)
+            groups[head.catalogue_sha256, head.seed, versions, options].append(record)
+        return [found for records in groups.values() if len(records) > 1 for found in _flaky(records)]
+
+    @property
+    def title(self) -> Text:
+        if len(self.records) == 1:
+            return _("One record only: no trend yet.")
+        if self.flaky:
+            return _("{flaky} flaky cases; {kinds} kinds of failure are present.", flaky=len(self.flaky),
+                     kinds=len(self.present))  # fmt: skip
+        return _("No flaky case; {kinds} kinds of failure are present.", kinds=len(self.present))
+
+
+def _share(accepted: int, judged: int) -> float | None:
+    return accepted / judged if judged else None
+
+
+def _flaky(records: Sequence[Record]) -> list[Flaky]:
+    found = []
+    for case_id in dict.fromkeys(case.id for record in records for case in record.cases):
+        told = [(record, case.status) for record in records if (case := record.by_id.get(case_id)) is not None]
+        if len({status for _record, status in told}) > 1:
+            found.append(Flaky(case_id, told))
+    return found
+
+
+def series_of(records: Sequence[Record]) -> list[Series]:
+    """Records by what may be compared, each series the oldest first, the series with the newest record first."""
+    groups: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for record in sorted(records, key=lambda record: (record.header.started, record.path.name)):
+        head = record.header
+        options = " ".join(f"{key}={value}" for key, value in sorted(head.backend_options.items()))
+        groups[head.backend, options, head.soc, head.standard].append(record)
+    found = [Series(" · ".join(part for part in key if part), members) for key, members in groups.items()]
+    return sorted(found, key=lambda series: series.records[-1].header.started, reverse=True)
+
+
+def read_all(folder: Path) -> tuple[list[Record], list[str]]:
+    """Every record below a folder, and a sentence for each .jsonl file that is none. A link to a record counts once."""
+    if not folder.is_dir():
+        raise OracleError(f"{folder}: not a folder; history reads the run records (.jsonl) below one")
+    records, notes = [], []
+    for path in sorted({Path(os.path.realpath(path)) for path in folder.rglob("*.jsonl")}):
+        try:
+            records.append(read(path))
+        except OracleError as error:
+            notes.append(str(error))
+    if not records:
+        raise OracleError(f"{folder}: no run record (.jsonl) below it" + "".join(f"\n  {note}" for note in notes))
+    return records, notes
+
+
+def render(records: Sequence[Record], notes: Sequence[str] = (), language: Language = ENGLISH) -> str:
+    """Return the history as one HTML text in both languages."""
+    page = Bilingual(language)
+    return render_page(
+        "history.html.j2",
+        page,
+        script="history.js",
+        data=lambda: page.for_script((_("copy"), _("copied"))),
+        series=series_of(records),
+        records=len(records),
+        notes=notes,
+        shown=SHOWN,
+        percent=percent,
+    )

@@ -1,0 +1,223 @@
+"""The HTML report: one self-contained file in two languages that opens from ``file://`` without a network.
+
+The verdict, the matrix, the failures and the pictures are rendered here and can be read with scripts off. The case list
+lives as columns in a JSON block and is drawn a page at a time by the script; full views exist for cases that did not
+pass.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup, escape
+
+from ...model.errors import OracleError
+from ...record.reader import CaseRecord, Record, read, split_id
+from .. import diff
+from ..cells import sum_of
+from ..clusters import Cluster
+from ..formats import save
+from ..language import words
+from ..language.bilingual import Bilingual
+from ..language.translate import ENGLISH, LANGUAGES, Language, Text, _, _n
+from ..summary import Summary, columns, command_for
+from . import drawing
+from .case_table import CaseTable
+from .pictures import pictures
+
+FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
+CLUSTERS = 100
+MEMBERS = 12
+EXCUSED = 60
+LABEL = {
+    "rule": _("rule"), "pattern": _("pattern"), "cause": _("likely cause"), "bad": _("bad elements"),
+    "used": _("error / allowed"), "share": _("kernel's own share"), "time": _("time"), "golden": _("golden"),
+    "backend": _("backend"), "device": _("device"), "worker": _("worker"), "authority": _("on the authority of"),
+}  # fmt: skip
+# What the script says by itself; its catalogue is part of the page.
+SCRIPT = (
+    _("status"), _("case"), _("type"), _("error / allowed"), _("time"), _("share"), _("{found} of {all} cases"),
+    _(". Not understood: {words}"),
+    _(". There is no “{atom}:”; known: {known}. Put free text with a colon in quotes"), _("no case"),
+    _("{from}–{to} of {all}"), _("This run has no line for the case."),
+    _("The full view of this case is left out to keep the file small; the record has it."), _("copy"), _("copied"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One record as the template sees it. ``label`` is unique in the report; ``alone``: it is the only run."""
+
+    number: int
+    label: str
+    summary: Summary
+    alone: bool
+
+    @property
+    def record(self) -> Record:
+        return self.summary.record
+
+    @property
+    def atoms(self) -> tuple[str, ...]:
+        """What a link to cases of this run adds to its filter."""
+        return () if self.alone else (atom("run", self.label),)
+
+    @cached_property
+    def shown(self) -> dict[str, CaseRecord]:
+        """The cases with a full view: in turn one of each cluster, the simplest first, and one expected failure."""
+        queues = [[c.simplest, *(x for x in c.cases if x is not c.simplest)] for c in self.summary.clusters]
+        queues += [list(group.cases) for group in self.summary.excused if group.status == "xfail"]
+        in_turn = (case for row in zip_longest(*queues) for case in row if case is not None)
+        return {case.id: case for case in islice(in_turn, FULL_VIEWS)}
+
+    @cached_property
+    def inline(self) -> frozenset[str]:
+        """Cases whose full view stands in the failures section already."""
+        return frozenset(cluster.simplest.id for cluster in self.summary.clusters[:CLUSTERS])
+
+    @property
+    def shares(self) -> list[tuple[str, int, float]]:
+        """Every status that occurs, with its count and its share of the planned cases."""
+        counts, planned = self.record.counts, self.record.planned
+        return [(s, counts[s], counts[s] / planned) for s in reversed(words.ORDER) if counts[s]]
+
+
+def write(records: Sequence[Path], output: Path, language: Language = ENGLISH) -> None:
+    """Write the report of one or more record files. Raises OracleError for a record that cannot be read."""
+    save(output, render([read(path) for path in records], language))
+
+
+def render(records: Sequence[Record], language: Language = ENGLISH) -> str:
+    """Return the report as one HTML text, first seen in ``language``; with several records each against the first."""
+    if not records:
+        raise OracleError("a report needs at least one run record")
+    runs = runs_of(records)
+    table = CaseTable([(run.label, run.summary) for run in runs])
+    page = Bilingual(language)
+    names = {s: {code: lang.say(text) for code, lang in LANGUAGES.items()} for s, text in words.NAME.items()}
+    shown = columns([run.summary for run in runs])
+    return render_page(
+        "report.html.j2",
+        page,
+        script="report.js",
+        data=lambda: {**table.columns(), "names": names, **page.for_script(SCRIPT)},
+        runs=runs,
+        title=_title(runs),
+        shown_columns=shown,
+        main_columns=columns([runs[-1].summary]),
+        operators=list(dict.fromkeys(op for run in runs for op in run.summary.matrix)),
+        differences=[(run, diff.Difference(records[0], run.record)) for run in runs[1:]],
+        pictures=pictures(runs[-1].summary),
+        shares_known=any(case.kernel_share is not None for record in records for case in record.cases),
+        row_of=table.row_of,
+        clusters_shown=CLUSTERS,
+        members_shown=MEMBERS,
+        excused_shown=EXCUSED,
+    )
+
+
+def render_page(template: str, page: Bilingual, *, script: str, data: Callable[[], object], **values: Any) -> str:
+    """Render a template with this project's style and script; ``data()`` is called last, for the script's block."""
+    code = asset("common.js") + asset(script)
+    environment = _environment()
+    environment.globals.update(page.functions())
+    return environment.get_template(template).render(
+        language=page.base,
+        other=page.other,
+        data=lambda: Markup(json_block(data())),
+        style=asset("report.css"),
+        script=_wrapped(code),
+        script_hash=base64.b64encode(hashlib.sha256(_wrapped(code).encode()).digest()).decode(),
+        **values,
+    )
+
+
+def _wrapped(code: str) -> str:
+    return f'"use strict";\n(() => {{\n{code}}})();\n'
+
+
+def runs_of(records: Sequence[Record]) -> list[RunView]:
+    """Views of records with labels that tell them apart."""
+    labels = [record.label for record in records]
+    unique = [f"{x} ({r.path.stem})" if labels.count(x) > 1 else x for x, r in zip(labels, records, strict=True)]
+    unique = [f"{x} #{i}" if unique.count(x) > 1 else x for i, x in enumerate(unique, 1)]
+    alone = len(records) == 1
+    return [RunView(i, x, Summary(r), alone) for i, (x, r) in enumerate(zip(unique, records, strict=True))]
+
+
+def _title(runs: Sequence[RunView]) -> Text:
+    if len(runs) == 1:
+        return runs[0].summary.verdict
+    good = sum(run.record.ok for run in runs)
+    if good == len(runs):
+        return _("{runs} runs, all conform.", runs=len(runs))
+    return _("{good} of {runs} runs conform.", good=good, runs=len(runs))
+
+
+def kinds(clusters: Sequence[Cluster]) -> Text:
+    """How many cases failed in how many ways, and what makes a way (``clusters.clusters``)."""
+    return _("{cases} in {kinds}: same operator, status and likely cause; without one, same type and broken rule.",
+             cases=_n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters)),
+             kinds=_n("{n} kind", "{n} kinds", len(clusters)))  # fmt: skip
+
+
+def json_block(value: object) -> str:
+    """JSON that may stand inside a script element: no "<", so neither ``</script>`` nor ``<!--`` can occur."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def query(*atoms: str) -> str:
+    """The address of the case list with a filter."""
+    return "#q=" + quote(" ".join(atoms), safe="")
+
+
+def atom(name: str, *values: str) -> str:
+    """A filter atom; a value with spaces or commas is quoted."""
+    return f"{name}:" + ",".join(f'"{v}"' if any(c in v for c in ' ,"') or not v else v for v in values)
+
+
+def syllables(name: str) -> Markup:
+    """A name in camel case that breaks between its words only."""
+    parts: list[str] = []
+    for before, char in zip(" " + name, name, strict=False):
+        if (char.isupper() and before.islower()) or not parts:
+            parts.append("")
+        parts[-1] += char
+    return Markup("<wbr>").join(escape(part) for part in parts)
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("oracle.reporting"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=words.percent, seconds=words.seconds, figure=words.figure, short=words.short, index=words.index,
+        clip=words.clip, thousands=lambda n: f"{n:,}", syllables=syllables,
+    )  # fmt: skip
+    environment.globals.update(
+        name=words.NAME, meaning=words.MEANING, order=words.ORDER, query=query, atom=atom, kinds=kinds, label=LABEL,
+        bars=drawing.bars, map_parts=drawing.map_parts, grid_paths=drawing.grid_paths,
+        split_id=split_id, command_for=command_for, sum_of=sum_of, group_name=diff.NAME,
+    )  # fmt: skip
+    return environment
+
+
+def asset(name: str) -> str:
+    """A file of the templates, as text."""
+    return (resources.files("oracle.reporting") / "templates" / name).read_text(encoding="utf-8")

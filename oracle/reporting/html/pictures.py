@@ -1,0 +1,270 @@
+"""Pictures of one run as small multiples: how errors spread, what they grow with, and where the time goes.
+
+Drawn as inline SVG with the page's own colours, so that both themes and print are right; shape and place say what
+colour says (bars beyond the bound are outlined, the backend's line is dashed). Every panel says its figures in words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ...record.fields import Number
+from ...record.reader import CaseRecord
+from ...record.types import ULPS
+from ..cells import dtype_order, ranked
+from ..language.translate import Text, _
+from ..language.words import percent, seconds
+from ..summary import Summary
+
+PANELS = 120  # of one picture; the operators beyond are told in its note
+WIDTH, HEIGHT, LEFT, BOTTOM = 180, 74, 4, 12
+BINS = 10  # below the bound
+EDGES = (1.0, 2.0, 10.0)
+_SHAPE = re.compile(r"(?<=[\[-])\d+(?:x\d+)*(?=[-\]])")
+ERRORS = _(
+    "One bar for every tenth of the bound, then to 2 times, to 10 times and beyond, and what is not finite; the worst "
+    "element of each case; heights are logarithmic."
+)
+SHARES = _(
+    "What is left of the error when the rounding no kernel can avoid is taken away: 0 is correctly rounded, 1 is all a "
+    "right kernel may lose; heights are logarithmic."
+)
+ELEMENTS = _(
+    "Elements of the cases whose elements the record describes: exact, one off, two, 3-4, "
+    "5-16, 17-64 ... more than 65536, NaN; from two on outlined; heights are logarithmic."
+)
+GROWTH = _("Line: the worst case of each power of two; dashed: the median. The rule marks the bound.")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One small picture of an operator and, mostly, a type; ``told`` is what it shows, in words."""
+
+    op: str
+    dtype: str
+    drawing: str
+    told: Text
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One question and a panel for each operator and type; ``legend``: a mark and what it means."""
+
+    title: Text
+    note: Text
+    panels: Sequence[Panel]
+    legend: Sequence[tuple[str, Text]] = ()
+
+
+def pictures(summary: Summary) -> list[Picture]:
+    """All pictures for which the record has the figures."""
+    groups = _groups(summary)
+    found = [
+        _spread(groups, lambda case: case.budget_used, _("Error of the cases, in units of the bound"), ERRORS, _error),
+        _spread(groups, lambda case: case.kernel_share, _("The kernel's own share of the error"), SHARES, _own),
+        _ulps(groups),
+        _against(groups, "reduced", _("Error against the length of the reduced axis"), _reduced),
+        _against(groups, "magnitude", _("Error against the magnitude of the data"), _magnitude),
+        _time(summary),
+    ]
+    return [picture for picture in found if picture.panels]
+
+
+Groups = dict[tuple[str, str], list[CaseRecord]]
+
+
+def _groups(summary: Summary) -> Groups:
+    """Judged cases by operator and type, types in the usual order."""
+    found: defaultdict[tuple[str, str], list[CaseRecord]] = defaultdict(list)
+    for case in summary.record.cases:
+        if case.budget_used is not None:
+            found[case.op, case.dtype].append(case)
+    rank = {dtype: place for place, dtype in enumerate(dtype_order(dtype for _op, dtype in found))}
+    ops = list(dict.fromkeys(op for op, _dtype in found))
+    return {key: found[key] for key in sorted(found, key=lambda key: (ops.index(key[0]), rank[key[1]]))}
+
+
+# how errors spread ----------------------------------------------------------------------------------------------------
+
+
+def _error(values: Sequence[float]) -> Text:
+    return _("{cases} cases: median {median} of the bound, worst {worst}, {beyond} beyond the bound", **_told(values))
+
+
+def _own(values: Sequence[float]) -> Text:
+    return _("{cases} cases: median share {median}, worst {worst}, {beyond} beyond 100 %", **_told(values))
+
+
+def _told(values: Sequence[float]) -> dict[str, object]:
+    return {"cases": len(values), "median": percent(median(values)), "worst": percent(max(values)),
+            "beyond": sum(value > 1 for value in values)}  # fmt: skip
+
+
+def _spread(groups: Groups, figure: Callable[[CaseRecord], Number | None], title: Text, note: Text,
+            told: Callable[[Sequence[float]], Text]) -> Picture:  # fmt: skip
+    panels = []
+    for (op, dtype), cases in groups.items():
+        values = [ranked(value) for case in cases if (value := figure(case)) is not None]
+        if values:
+            counts = Counter(_bin(value) for value in values)
+            bars = [counts[place] for place in range(BINS + len(EDGES) + 2)]
+            panels.append(Panel(op, dtype, _bars(bars, BINS + 1, ("0", "1")), told(values)))
+    return Picture(title, note, panels[:PANELS])
+
+
+def _bin(value: float) -> int:
+    """0 exact, 1 to 10 the tenths of the bound, then to 2 times, to 10 times, beyond, not finite."""
+    if value <= 0:
+        return 0
+    if value <= 1:
+        return math.ceil(BINS * value - 1e-9)
+    return BINS + len(EDGES) + 1 if math.isinf(value) else BINS + sum(value > edge for edge in EDGES)
+
+
+def _ulps(groups: Groups) -> Picture:
+    panels = []
+    for (op, dtype), cases in groups.items():
+        counts: Counter[str] = Counter()
+        described = [ulps for case in cases if (ulps := case.ulps or (case.detail and case.detail.ulp_histogram))]
+        for ulps in described:
+            counts.update({name: int(n) for name, n in ulps.items()})
+        if counts:
+            names = [name for name in ULPS if name in ULPS[:5] or counts[name]]
+            told = _("{elements} elements of {cases} cases: {list}", elements=counts.total(), cases=len(described),
+                     list=", ".join(f"{name}: {counts[name]:,}" for name in names if counts[name]))  # fmt: skip
+            panels.append(Panel(op, dtype, _bars([counts[name] for name in ULPS], 2, ("0", ">65536")), told))
+    return Picture(_("Distance from the golden in ULP"), ELEMENTS, panels[:PANELS])
+
+
+def _bars(counts: Sequence[int], over: int, ticks: tuple[str, str]) -> str:
+    """Bars with logarithmic heights; those from ``over`` on are outlined, and a rule stands before them."""
+    step = (WIDTH - 2 * LEFT) / len(counts)
+    top = math.log1p(max(counts))
+    ground = HEIGHT - BOTTOM
+    drawn = [_rule(LEFT + over * step, 2, ground)]
+    for place, count in enumerate(counts):
+        if count:
+            height = max(2.0, (ground - 6) * math.log1p(count) / top)
+            kind = "over" if place >= over else "in"
+            drawn.append(f'<rect class="b-{kind}" x="{LEFT + place * step + 1:.1f}" y="{ground - height:.1f}" '
+                         f'width="{step - 2:.1f}" height="{height:.1f}"/>')  # fmt: skip
+    drawn.append(f'<path class="line" d="M{LEFT} {ground}H{WIDTH - LEFT}"/>')
+    drawn.append(_tick(LEFT, ticks[0]) + _tick(LEFT + over * step, ticks[1] if over > 2 else "", "middle"))
+    drawn.append(_tick(WIDTH - LEFT, "∞" if over > 2 else ticks[1], "end"))
+    return "".join(drawn)
+
+
+def _rule(x: float, top: float, ground: float) -> str:
+    return f'<path class="rule" d="M{x:.1f} {top:g}V{ground:g}"/>'
+
+
+def _tick(x: float, text: str, anchor: str = "start") -> str:
+    if not text:
+        return ""
+    shown = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f'<text x="{x:.1f}" y="{HEIGHT - 2}" text-anchor="{anchor}">{shown}</text>'
+
+
+# what errors grow with ------------------------------------------------------------------------------------------------
+
+
+def _reduced(first: str, last: str, at: str, worst: str) -> Text:
+    return _("lengths {first} to {last}: worst error {worst} of the bound, at length {at}", first=first, last=last,
+             at=at, worst=worst)  # fmt: skip
+
+
+def _magnitude(first: str, last: str, at: str, worst: str) -> Text:
+    return _("magnitudes {first} to {last}: worst error {worst} of the bound, at {at}", first=first, last=last, at=at,
+             worst=worst)  # fmt: skip
+
+
+def _against(groups: Groups, field: str, title: Text, told: Callable[[str, str, str, str], Text]) -> Picture:
+    """Worst and median error by a figure of the case, in powers of two; only where it varies."""
+    panels = []
+    for (op, dtype), cases in groups.items():
+        points = [(x, ranked(case.budget_used)) for case in cases
+                  if (x := getattr(case, field, None)) and x > 0 and case.budget_used is not None]  # fmt: skip
+        binned = _binned(points)
+        if len(binned) < 3:
+            continue
+        scale = max(1.25, min(10.0, max(max(ys) for ys in binned.values())))
+        worst = {x: max(ys) for x, ys in binned.items()}
+        at = max(worst, key=lambda x: worst[x])
+        names = [f"{2**x:,}" if 0 <= x < 40 else f"{2.0**x:.3g}" for x in (min(binned), max(binned), at)]
+        lines = [(worst, "worst"), ({x: median(ys) for x, ys in binned.items()}, "median")]
+        bound = _height(1.0, 0.0, scale)
+        drawing = f'<path class="rule" d="M{LEFT} {bound:.1f}H{WIDTH - LEFT}"/>' + _lines(lines, 0.0, scale)
+        drawing += _tick(LEFT, names[0]) + _tick(WIDTH - LEFT, names[1], "end")
+        panels.append(Panel(op, dtype, drawing, told(names[0], names[1], names[2], percent(worst[at]))))
+    return Picture(title, GROWTH, panels[:PANELS])
+
+
+def _binned(points: Iterable[tuple[float, float]]) -> dict[int, list[float]]:
+    """Values by the power of two of their figure, in order."""
+    found: defaultdict[int, list[float]] = defaultdict(list)
+    for x, y in points:
+        found[math.floor(math.log2(x))].append(y)
+    return dict(sorted(found.items()))
+
+
+def _height(value: float, low: float, high: float) -> float:
+    ground = HEIGHT - BOTTOM
+    return ground - (ground - 6) * (min(max(value, low), high) - low) / (high - low)
+
+
+def _lines(lines: Sequence[tuple[dict[int, float], str]], low: float, high: float) -> str:
+    """Lines over powers of two, one mark where there is a single one."""
+    places = sorted({x for points, _kind in lines for x in points})
+    span = max(1, places[-1] - places[0])
+    drawn = []
+    for points, kind in lines:
+        xs = [LEFT + (WIDTH - 2 * LEFT) * (x - places[0]) / span for x in sorted(points)]
+        at = zip(xs, [_height(points[x], low, high) for x in sorted(points)], strict=True)
+        drawn.append(f'<path class="line {kind}" d="M' + "L".join(f"{x:.1f} {y:.1f}" for x, y in at) + '"/>')
+    ground = HEIGHT - BOTTOM
+    return f'<path class="line" d="M{LEFT} {ground}H{WIDTH - LEFT}"/>' + "".join(drawn)
+
+
+# where the time goes --------------------------------------------------------------------------------------------------
+
+
+def elements(case: CaseRecord) -> int | None:
+    """How many elements a case has: what the record says, else the shape in its id."""
+    told: int | None = getattr(case, "elements", None) or (case.detail.total if case.detail else None)
+    if told:
+        return told
+    match = _SHAPE.search(case.id)
+    return math.prod(map(int, match[0].split("x"))) if match else None
+
+
+def _time(summary: Summary) -> Picture:
+    by_op: defaultdict[str, list[tuple[int, Number, Number]]] = defaultdict(list)
+    for case in summary.record.cases:
+        size = elements(case)
+        if size and case.golden_s and case.backend_s and case.budget_used is not None:
+            by_op[case.op].append((size, case.golden_s, case.backend_s))
+    panels = []
+    for op, points in by_op.items():
+        golden = {x: median(ys) for x, ys in _binned((n, math.log10(g)) for n, g, _b in points).items()}
+        backend = {x: median(ys) for x, ys in _binned((n, math.log10(b)) for n, _g, b in points).items()}
+        if len(golden) < 3:
+            continue
+        low, high = min([*golden.values(), *backend.values()]), max([*golden.values(), *backend.values()])
+        drawing = _lines([(golden, "worst"), (backend, "median")], low, max(high, low + 0.1))
+        drawing += _tick(LEFT, f"{2 ** min(golden):,}") + _tick(WIDTH - LEFT, f"{2 ** max(golden):,}", "end")
+        last = max(golden)
+        taken, device = seconds(10 ** golden[last]), seconds(10 ** backend[last])
+        told = _("{cases} cases; at {elements} elements: golden {golden}, backend {backend}", cases=len(points),
+                 elements=f"{2**last:,}", golden=taken, backend=device)  # fmt: skip
+        panels.append(Panel(op, "", drawing, told))
+    legend = [('<path class="line worst" d="M0 5H20"/>', _("golden")),
+              ('<path class="line median" d="M0 5H20"/>', _("backend"))]  # fmt: skip
+    note = _("The median of each power of two of elements; both scales are logarithmic.")
+    return Picture(_("Time against elements"), note, panels[:PANELS], legend)

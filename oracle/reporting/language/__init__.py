@@ -1,0 +1,1 @@
+"""Texts of the reports in two languages."""

@@ -1,0 +1,119 @@
+"""The process that owns the terminal, seen by pytest: it records the cases as they end, tells how far the run is, sums
+up and writes the report."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+from ..model.errors import OracleError
+from ..numerics.floats.environment import ieee_arithmetic
+from ..settings.options import PROPERTY
+from .session import Run
+from .terminal import MIDDLE, Progress, Quiet, failures, few
+
+
+class ControllerHooks:
+    """Hooks of the process that owns the terminal, registered once cases are planned: it writes the record as the
+    cases' reports arrive, sums up at the end, and writes the report."""
+
+    def __init__(self, run: Run, report: Path | None, config: pytest.Config, *, only_cases: bool) -> None:
+        self.run = run
+        self.report = report
+        self.summary: list[str] = []
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        self.progress: Progress | None = None
+        self.reporter, self.told = reporter, False
+        self.quiet: Quiet | None = None  # where every line is ours and none is asked for with -v
+        if reporter is not None and only_cases and config.option.verbose <= 0:
+            reporter.showfspath = False
+            self.progress = Progress(run.recorder.left, reporter, run.language)
+            self.quiet = Quiet(reporter)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
+        """No letter per case: the progress line tells more in less. ``-v`` gives pytest's own lines."""
+        status = yield
+        return (status[0], "", *status[2:]) if _is_ours(report) and self.progress is not None and status else status
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when in ("setup", "teardown"):
+            return
+        for key, value in report.user_properties:
+            if key == PROPERTY:
+                case = self.run.recorder.case(str(value))
+                self._tell_trouble()
+                if self.progress is not None:
+                    self.progress.case(case.id, case.status)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.progress is not None:
+            self.progress.close()
+        written = []
+        if self.quiet is not None:
+            self.quiet.close()
+        try:
+            self.run.recorder.end()
+            written = self.write_report()  # before the device is closed, which may take long or end the process
+        except (OracleError, OSError) as error:
+            self.run.problems.append(str(error))
+        self.summary += [*self.run.finish(), *written]
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # there are cases, and none is left to do here
+            session.exitstatus = pytest.ExitCode.OK
+        if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.quiet is not None:
+            gc.freeze()  # pytest collects five times at its end, and there is nobody's garbage to be found but ours
+
+    def _tell_trouble(self) -> None:
+        """Say at once, and once, that the record is kept in memory."""
+        if self.reporter is not None and self.run.recorder.trouble and not self.told:
+            self.told = True
+            told = f"WARNING: --record {self.run.record}: {self.run.recorder.trouble}; the run goes on, what the file"
+            self.reporter.write_line(f"\n{told} does not take is kept in memory and tried again")
+
+    @ieee_arithmetic  # the device's, in this process, is not that of digits
+    def write_report(self) -> list[str]:
+        """Write the report; return what the terminal should say."""
+        if self.report is None or self.run.record is None:
+            return []
+        from ..reporting import formats
+
+        formats.write([self.run.recorder.record()], self.report, language=self.run.language)
+        return [f"report: {self.report}"]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None, None, None]:
+        """Say how the run ended, after everybody else: its last lines are the totals and where the report is.
+
+        pytest's own lines of every failing case, thousands of them, are for -v.
+        """
+        kept = {}
+        if self.quiet is not None:
+            kept = {name: terminalreporter.stats.pop(name, []) for name in ("failed", "warnings")}
+            others = [report for report in kept["failed"] if not _is_ours(report)]
+            terminalreporter.stats.update({"failed": others} if others else {})
+        yield
+        terminalreporter.stats.update({name: reports for name, reports in kept.items() if reports})
+        terminalreporter.section("aclnn-oracle")
+        for line in self._said():
+            terminalreporter.write_line(line)
+
+    def _said(self) -> list[str]:
+        """The last lines: what went wrong, then notes, totals and paths."""
+        language, notes = self.run.language, self.run.notes
+        if self.quiet is None:
+            return [*notes, *self.summary]
+        if self.quiet.kept_back:
+            notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
+        told = failures(self.run.recorder.record().cases, language, MIDDLE - min(len(notes), MIDDLE // 4))
+        return [*told, *few(notes, MIDDLE - len(told), language), *self.summary]
+
+
+def _is_ours(report: Any) -> bool:
+    return any(key == PROPERTY for key, _value in getattr(report, "user_properties", ()))

@@ -1,0 +1,313 @@
+"""One pytest run, seen by this project: what was collected, what is expected, what is recorded.
+
+A worker of pytest-xdist only runs cases; the process that owns the terminal (alone, or as xdist's controller) plans,
+records and sums up.
+"""
+
+from __future__ import annotations
+
+import platform as machine
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..case.expectations import Expectation, Expectations, expectations_file, load_expectations
+from ..case.outcome import Outcome, record_of
+from ..catalogue import digest, files, load, select
+from ..catalogue.data.case import HUGE, Case
+from ..catalogue.loader import operator_of, slug_of
+from ..catalogue.plan.asked import demanded
+from ..catalogue.written.reading import display
+from ..interop import is_foreign_catalogue
+from ..interop import load as load_foreign
+from ..model.authority import DOCUMENT
+from ..model.errors import OracleError
+from ..model.platforms import platform
+from ..place.bench import Bench
+from ..place.cluster import Spread
+from ..record.types import SCHEMA, CaseRecord, RunHeader, told_of_changes
+from ..record.writer import RecordWriter
+from ..reporting.language.translate import ENGLISH, Language
+from ..settings.settings import Settings
+from ..system.cache import code_digest
+from .earlier import Earlier
+from .hosts import Hosts, host_of
+from .terminal import by_layer, summary
+
+if TYPE_CHECKING:
+    from ..interop import Loaded
+
+
+@dataclass
+class Run:
+    """Everything one process knows of a run. ``backend_name`` is what the loaded backend calls itself."""
+
+    settings: Settings
+    record: Path | None = None
+    command: Sequence[str] = ()
+    language: Language = ENGLISH
+    backend_name: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
+    refusal: str = ""  # why a worker on another host runs nothing
+    earlier: Earlier | None = None  # the run that this one resumes, or whose failed cases it repeats
+    problems: list[str] = field(default_factory=list)  # of a device that could not be given back
+    changed: tuple[str, ...] = ()  # of the process, when the backend was loaded
+
+    def __post_init__(self) -> None:
+        self.bench = Bench(self.settings)
+        self.recorder = RecordWriter(self.record)
+        self._active = False
+        self._given = self.settings.devices  # by --devices
+        self.hosts = Hosts()
+        self.told: list[str] = []  # at the end, of an earlier run
+        self._cases: dict[tuple[Path, str | None], list[Case]] = {}
+        self._foreign: dict[Path, Loaded] = {}
+        self._expectations: dict[Path, Expectations] = {}
+
+    # collecting ------------------------------------------------------------------------------------------------------
+
+    def cases(self, file: Path, *, every_tier: bool = False) -> list[Case]:
+        """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
+        if self.settings.only and operator_of(file) not in ("", *self.settings.only):
+            return []  # nothing of it is expanded
+        whole = every_tier or self.settings.volume is not None or self._failed is not None
+        tier = None if whole and self.settings.tier != HUGE else self.settings.tier
+        if (file, tier) not in self._cases:
+            foreign = is_foreign_catalogue(file)
+            found = self.foreign(file).cases if foreign else load(file, self.settings.generated, tier)
+            self._cases[file, tier] = found
+        cases = select(self._cases[file, tier], tier=tier, soc=self.settings.soc)
+        cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
+        if self.settings.authority == DOCUMENT and not every_tier:  # a case that is named is run whoever demands it
+            cases = list(demanded(cases, self.settings.soc, self.settings.cann))
+        return cases
+
+    def foreign(self, file: Path) -> Loaded:
+        """Return what another tool's catalogue file holds; how many of its cases cannot be run is said at the end."""
+        if file not in self._foreign:
+            self._foreign[file] = load_foreign(file, limit=self.settings.max_elements)
+        return self._foreign[file]
+
+    def open(self) -> None:
+        """Load the backend, learn its name and which devices the workers share. Raises OracleError."""
+        self.bench.open()
+        about = self.bench.about
+        self.backend_name, self.versions, self.changed = about.name, about.versions, about.changed
+        self.settings = replace(self.settings, devices=self.bench.shares)
+
+    def try_backend(self, *, required: bool) -> None:
+        """Load the backend before workers do. Raises OracleError where it cannot be and is ``required``: this machine
+        may have no device where all workers are on others."""
+        try:
+            self.open()
+            self.bench.close()
+        except OracleError as error:
+            if required:
+                raise
+            self.told.append(f"this machine hands out only: {error}")
+
+    def spread(self, cases: Sequence[Case]) -> None:
+        """Have these cases, in this order, run on the cluster where there is one."""
+        if self.settings.cluster is not None:
+            self.bench.elsewhere = Spread(self.settings, cases)
+
+    def expectations(self, folder: Path) -> Expectations:
+        """Return what is expected of the backend for the catalogue in a folder."""
+        if folder not in self._expectations:
+            path = expectations_file(folder, self.backend_name or self.settings.backend)
+            self._expectations[folder] = load_expectations(path)
+        return self._expectations[folder]
+
+    def check_expectations(self, chosen: Iterable[Path]) -> None:
+        """Raise OracleError for an expectation about the operators of some catalogues that matches no case of theirs,
+        whatever its tier."""
+        read = set(chosen)
+        for folder in sorted({file.parent for file in read}):
+            others = [slug_of(file) for file in files(folder) if file not in read]
+            found = self.expectations(folder).not_about(others)
+            if found.entries:
+                found.require_matches(self._catalogue({file for file in read if file.parent == folder}))
+
+    def _catalogue(self, read: set[Path]) -> Iterator[Case]:
+        """Yield every case of some catalogues, those that this run has already read first."""
+        for (file, _), cases in list(self._cases.items()):
+            if file in read:
+                yield from cases
+        for file in sorted(read):
+            if not is_foreign_catalogue(file):
+                yield from load(file)
+
+    def chosen(self, cases: Sequence[Case]) -> set[str]:
+        """Return the ids of the collected cases that this process is to run."""
+        if self._failed is not None:
+            cases = [case for case in cases if case.id in self._failed]
+        shard = self.settings.shard
+        wanted = {case.id for case in cases} if shard is None else shard.pick(cases)
+        return wanted if self.earlier is None else wanted - self.earlier.ended
+
+    @property
+    def _chosen(self) -> list[str]:
+        """The options that chose some of the catalogue's cases, beside an earlier run."""
+        return [*self.settings.chosen, *self.chosen_by]
+
+    @property
+    def _failed(self) -> frozenset[str] | None:
+        return None if self.earlier is None else self.earlier.failed
+
+    def for_worker(self, node: Any) -> dict[str, Any]:
+        """Return what a worker of xdist must know: the backend's own name, by which expectations go, the devices that
+        it shares with others and its place among them, and what an earlier run leaves to do.
+
+        On another host the devices are those given, else those that are visible there."""
+        earlier, elsewhere = self.earlier or Earlier(), bool(host_of(node.gateway.spec))
+        return {
+            "backend": self.backend_name,
+            "devices": list(self._given if elsewhere else self.settings.devices),
+            "place": self.hosts.join(node),
+            "elsewhere": elsewhere,
+            "code": code_digest() if elsewhere else "",
+            "ended": sorted(earlier.ended),
+            "failed": None if earlier.failed is None else sorted(earlier.failed),
+        }
+
+    # running ---------------------------------------------------------------------------------------------------------
+
+    def run_case(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
+        """Run one case and return its record."""
+        if self.refusal:
+            return record_of(case, self.settings, Outcome("error", self.refusal))
+        return self.bench.run_case(case, None if ignore_expectations else self._expected(case, folder))
+
+    def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> CaseRecord:
+        """Return the record of a case whose worker died."""
+        case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
+        settings = self.settings.for_worker(worker, self.hosts.places.get(worker))
+        record = record_of(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
+        expected = None if ignore_expectations else self._expected(case, file.parent)
+        return record if expected is None else expected.counted(record)
+
+    def _expected(self, case: Case, folder: Path) -> Expectation | None:
+        found = self.expectations(folder)
+        if found.ask_for_cann and not self.versions:
+            with suppress(OracleError):  # a backend that does not open is told by the case itself
+                self.bench.open()
+                self.versions = self.bench.about.versions
+        return found.of(case, self.settings.soc, self.versions.get("cann", ""))
+
+    # recording -------------------------------------------------------------------------------------------------------
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether no case may be left to run although there are some: it is then a run with a record all the same."""
+        return self.settings.shard is not None or self.earlier is not None
+
+    def begin(self, planned: Sequence[tuple[Path, str]], given: Iterable[Path] = ()) -> None:
+        """Start the record of the planned (file, id) pairs; ``given`` are all catalogues that cases were chosen from.
+        Raises OracleError for an id planned twice."""
+        first: dict[str, Path] = {}
+        for file, case_id in planned:
+            if first.setdefault(case_id, file) != file:
+                raise OracleError(f"the id {case_id} is planned twice: in {first[case_id]} and in {file}")
+        files = sorted({file for file, _ in planned})
+        self.check_expectations(files)
+        for file in filter(is_foreign_catalogue, files):
+            self.foreign(file)  # a process with workers collects nothing itself
+        header = self.header(sorted({*map(Path.resolve, files), *given}))
+        self._begin(header, [case_id for _, case_id in planned])
+        self._active = True
+
+    def _begin(self, header: RunHeader, planned: Sequence[str]) -> None:
+        """Start the record, or go on with that of --resume."""
+        if self.earlier is not None:
+            self.earlier.check(header, len(planned))
+            missing = self.earlier.left_behind(planned)
+            if missing and not self._chosen and not header.shard:
+                raise OracleError(f"{missing}; give that run's catalogue, --operator, --volume and --soc")
+            if missing:
+                self.told.append(missing)
+            self.told += self.earlier.told()
+            if self.earlier.continued is not None:
+                self.recorder.go_on(self.earlier.continued)
+                return
+        self.recorder.begin(len(planned), header)
+
+    def header(self, files: Sequence[Path]) -> RunHeader:
+        """Return what the record's first line says of the run."""
+        settings = self.settings
+        return RunHeader(
+            schema=SCHEMA,
+            backend=self.backend_name or settings.backend,
+            backend_options=dict(settings.backend_options),
+            soc=settings.soc,
+            cann=settings.cann,
+            gate=settings.gate,
+            authority=settings.authority,
+            subnormals=settings.subnormals or ("flush" if platform(settings.soc).flushes else "keep"),
+            standard=settings.standard,
+            seed=settings.seed,
+            shuffle="" if settings.shuffle is None else str(settings.shuffle),
+            tier=settings.tier,
+            layers=settings.layers,
+            overflow="saturate" if settings.saturates else "inf_nan",
+            third_party=settings.third_party,
+            replay_arguments=settings.replay_arguments,
+            versions={**versions(), **self.versions},
+            catalogue_sha256=digest(files),
+            command=shlex.join(self.command),
+            changed=self.changed,
+            shard=str(settings.shard or ""),
+            chosen=shlex.join([*self._chosen, *([] if self.earlier is None else self.earlier.chosen)]),
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether this run has begun its record."""
+        return self._active
+
+    def finish(self) -> list[str]:
+        """End the record and release the backend; return the terminal's last lines: totals and where the record is."""
+        self.recorder.end()
+        if late := self.recorder.unwritten:
+            self.problems.append(
+                f"--record {self.record}: {self.recorder.trouble}: its last {len(late):,} lines could not be written"
+            )
+        try:
+            self.bench.close()
+        except OracleError as error:
+            self.problems.append(str(error))
+        lines = summary(self.recorder.counts(), self.language)
+        lines += by_layer(self.recorder.layers(), self.language)
+        if self.record is not None:
+            lines.append(f"record: {self.record}")
+        if self.recorder.kept is not None:
+            lines.append(f"the record that was there is kept: {self.recorder.kept}")
+        return lines
+
+    @property
+    def notes(self) -> list[str]:
+        """What the terminal should say above the totals: a device that was not given back, what was not tested."""
+        lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
+        lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
+        lines += [f"WARNING: {sentence}" for sentence in told_of_changes(self.changed, self.recorder.changes)]
+        return lines + self.recorder.unrun()
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.problems) or not self.recorder.good
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that decide a result, for the record."""
+    found = {"python": machine.python_version(), "platform": f"{sys.platform} {machine.machine()}"}
+    for name in ("aclnn-oracle", "numpy", "ml_dtypes", "gmpy2", "pytest"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # a checkout that is not installed
+            found[name] = "not installed"
+    return found

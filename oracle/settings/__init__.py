@@ -1,0 +1,1 @@
+"""The options of a run, what they mean together, and shards."""

@@ -1,0 +1,347 @@
+"""The settings of a run: parsed once, checked once, small enough to travel to a worker or a child process."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..backends import BUILTIN
+from ..catalogue.data.case import HUGE, TIERS
+from ..catalogue.expand.ecosystem import Volume
+from ..model.authority import DOCUMENT, PLANS, SOURCE
+from ..model.errors import OracleError, unknown
+from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_version, platform
+from ..numerics.compiled.engine import asked_for
+from ..numerics.floats.blocks import block_size, thread_count
+from ..operators.answers.registry import operator_named, register
+from ..record.types import LAYERS
+from .options import OPTIONS, spell
+from .shards import Shard
+
+DEVICE_BACKENDS = ("aclnn", "torch_npu")
+OVERFLOW = ("inf_nan", "saturate")
+CASE_LIMIT = 120.0  # seconds per case in a child process, unless --timeout-per-case says otherwise
+HUGE_LIMIT = 7200.0  # and per case of the huge tier, which also waits for the others of this machine
+BACKEND_LIMIT = 300.0  # seconds to load a backend: a device runtime may take minutes the first time
+LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
+_WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every case of a run is made, run and judged. ``device`` is this process's own device number."""
+
+    backend: str = "cpu"
+    backend_options: tuple[tuple[str, str], ...] = ()
+    operators: tuple[str, ...] = ()  # those from outside, as module:NAME
+    only: tuple[str, ...] = ()  # aclnn names; empty: every operator
+    soc: str = DEFAULT_SOC
+    cann: str = NEWEST
+    standard: str = "mixed"
+    standard_options: tuple[tuple[str, Any], ...] = ()
+    third_party: str | None = None
+    tier: str = "standard"
+    volume: Volume | None = None  # generated cases instead of a tier's
+    shard: Shard | None = None  # None: all of them
+    seed: int = 0
+    shuffle: int | None = None  # the order's seed; None: as the files have them
+    layers: tuple[str, ...] = LAYERS
+    gate: tuple[str, ...] = LAYERS
+    authority: str = SOURCE
+    overflow: str | None = None
+    subnormals: str = ""
+    determinism: int = 1
+    invariance: bool = False
+    isolate: bool = False
+    timeout: float | None = None  # of --timeout-per-case; inf: none
+    backend_timeout: float = BACKEND_LIMIT
+    max_memory: int | None = None  # bytes of a child process
+    record_outputs: str | None = None
+    devices: tuple[int, ...] = ()
+    emulate: bool = False
+    golden_cache: str | None = None  # a folder
+    cluster: str | None = None  # a Dask scheduler's address: cases run on its workers
+    max_elements: int | None = None
+    worker: str = "main"
+    device: int | None = None
+    place: int | None = None  # of a worker among those of its host, which share the host's devices
+    replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
+
+    @property
+    def under(self) -> dict[str, str]:
+        """What a call's rules depend on beside its SoC, by the call's names."""
+        return {"cann": self.cann, "subnormals": self.subnormals}
+
+    @property
+    def saturates(self) -> bool:
+        """Whether an overflow is expected to give the largest finite value (``--overflow``, else the SoC's mode)."""
+        return platform(self.soc).saturates if self.overflow is None else self.overflow == "saturate"
+
+    @property
+    def generated(self) -> Volume | None:
+        """The volume to generate: a SoC without bfloat16 plans two thirds of it, so it is larger there."""
+        if self.volume is None or platform(self.soc).bfloat16:
+            return self.volume
+        return replace(self.volume, cases=self.volume.cases * 8 // 5)
+
+    def for_worker(self, name: str, place: int | None = None) -> Settings:
+        """Return the settings of a worker ("gw1"; "main" without workers) at a place among those of its host: its
+        name, its device of --devices."""
+        device = self.devices[(place or 0) % len(self.devices)] if self.devices else self.device
+        return replace(self, worker=name, place=place, device=device)
+
+    @property
+    def chosen(self) -> list[str]:
+        """The options of this project, beside the tier and the volume, that chose some of the catalogue's cases."""
+        limit = [] if self.max_elements is None else ["--max-elements", str(self.max_elements)]
+        return [word for name in self.only for word in ("--op", name)] + limit
+
+    @property
+    def in_child(self) -> bool:
+        """Whether cases run in a child process: only one that is not ours can be ended and kept small."""
+        return self.isolate or self.timeout not in (None, math.inf) or self.max_memory is not None
+
+    @property
+    def case_limit(self) -> float:
+        """Seconds after which a case in a child process is ended."""
+        usual = HUGE_LIMIT if self.tier == HUGE else CASE_LIMIT
+        return usual if self.timeout is None else self.timeout
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Return the settings that a parsed namespace (``vars(namespace)``) asks for; OracleError names a wrong value, also
+    of an environment variable that evaluation reads."""
+    asked_for(), block_size(), thread_count()
+    given = {option.name: values.get(option.dest) for option in OPTIONS}
+    _require_words(given)
+    operators = tuple(given["operator"] or ())
+    register(operators)
+    text = {name: value for name, value in given.items() if isinstance(value, str)}
+    standard = text.get("standard", "mixed")
+    options = {key: _literal(value) for key, value in key_values("--standard-option", given["standard-option"])}
+    _check_standard(standard, options, text.get("third-party"))
+    return Settings(
+        backend=text.get("backend", "cpu"),
+        backend_options=tuple(key_values("--backend-option", given["backend-option"])),
+        operators=operators,
+        only=tuple(operator_named(name).name for name in given["op"] or ()),
+        soc=platform(text.get("soc", DEFAULT_SOC)).soc,
+        cann=cann_version(text["cann"]) if "cann" in text else _cann_here(given),
+        standard=standard,
+        standard_options=tuple(options.items()),
+        third_party=text.get("third-party"),
+        tier=_tier(given, text.get("tier", "standard")),
+        volume=Volume.of(text["volume"]) if "volume" in text else None,
+        shard=Shard.of(text["shard"]) if "shard" in text else None,
+        seed=_integer("--seed", text.get("seed", "0"), low=0),
+        shuffle=_integer("--shuffle", text["shuffle"], low=0) if "shuffle" in text else None,
+        layers=_layers(text.get("layers")),
+        gate=_gate(text.get("gate"), _layers(text.get("layers")), text.get("authority")),
+        authority=_one_of("authority", text.get("authority", SOURCE), PLANS),
+        overflow=_one_of("overflow mode", text["overflow"], OVERFLOW) if "overflow" in text else None,
+        subnormals=_one_of("rule for subnormal numbers", text["subnormals"], SUBNORMALS)
+        if "subnormals" in text
+        else "",
+        determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
+        invariance=bool(given["invariance"]),
+        isolate=_isolated(given, text.get("backend", "cpu")),
+        timeout=_seconds("--timeout-per-case", text["timeout-per-case"]) if "timeout-per-case" in text else None,
+        backend_timeout=_seconds("--timeout-backend", text.get("timeout-backend", str(BACKEND_LIMIT))),
+        max_memory=_bytes("--max-memory", text["max-memory"]) if "max-memory" in text else None,
+        record_outputs=_folder("--record-outputs", text.get("record-outputs")),
+        devices=_devices(text.get("devices")),
+        emulate=_emulated(given, text.get("backend", "cpu")),
+        golden_cache=_folder("--golden-cache", text.get("golden-cache")),
+        cluster=_cluster(given, text),
+        max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
+        replay_arguments=tuple(spell(dict(values), only_verdict=True)),
+    )
+
+
+def _require_words(given: Mapping[str, Any]) -> None:
+    """Raise OracleError for an option whose value is empty: what a variable of a shell leaves that is not set."""
+    for option in OPTIONS:
+        value = given[option.name]
+        if "" in (value if isinstance(value, list) else [value]):
+            raise OracleError(f"{option.flag} '': is empty; give {option.metavar}, or leave {option.flag} out")
+
+
+def _emulated(given: Mapping[str, Any], backend: str) -> bool:
+    """Whether the emulated CANN is used. Raises OracleError where only backends of ours run, and none of them on it."""
+    asked = {backend, (given["third-party"] or backend).partition(":")[0]}
+    if given["emulate"] and asked.issubset(set(BUILTIN).difference(DEVICE_BACKENDS)):
+        raise OracleError(f"--emulate: --backend {backend} does not run on CANN; give --backend aclnn or torch_npu")
+    return bool(given["emulate"])
+
+
+def _isolated(given: Mapping[str, Any], backend: str) -> bool:
+    """Whether cases run in a child process: asked for, or by default on a real NPU, where a fault ends the process."""
+    if given["isolate"] and given["no-isolate"]:
+        raise OracleError("--isolate and --no-isolate: give one of them")
+    if given["isolate"] or given["no-isolate"] or given["emulate"] or backend not in DEVICE_BACKENDS:
+        return bool(given["isolate"])
+    from ..cann.discovery import on_real_toolkit
+
+    return on_real_toolkit()
+
+
+def _tier(given: Mapping[str, Any], name: str) -> str:
+    """The tier. Raises OracleError beside the huge one for what needs a whole reference or a second output."""
+    if _one_of("tier", name, (*TIERS, HUGE)) == HUGE:
+        for option in _WHOLE:
+            if given[option]:
+                raise OracleError(f"--tier huge and --{option}: its cases are judged by blocks; leave --{option} out")
+    return name
+
+
+def _cann_here(given: Mapping[str, Any]) -> str:
+    """The version of the CANN that a run would use; the newest release where it uses none."""
+    if given["emulate"]:
+        from ..emulator.toolkit import VERSION
+
+        return cann_of(VERSION)
+    if given["backend"] not in DEVICE_BACKENDS:
+        return NEWEST
+    from ..cann.discovery import find_toolkit
+
+    try:
+        return cann_of(find_toolkit().version)
+    except OracleError:  # opening the backend tells it
+        return NEWEST
+
+
+def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
+    """The address of --cluster. Raises OracleError beside what a cluster cannot do."""
+    address = text.get("cluster")
+    if address is None:
+        return None
+    if (backend := text.get("backend", "cpu")) != "cpu":
+        raise OracleError(
+            f"--cluster runs --backend cpu; {backend} runs where its device is: share its cases out with --shard, or "
+            "with -n, --dist and --tx"
+        )
+    for name in ("isolate", "timeout-per-case", "record-outputs", "devices", "third-party"):
+        if given[name]:
+            raise OracleError(f"--cluster and --{name}: a cluster's workers run the oracle itself; leave one out")
+    return address
+
+
+def key_values(option: str, texts: list[str] | None) -> list[tuple[str, str]]:
+    """Return what a repeated option of the form KEY=VALUE says. Raises OracleError for another form, or a key twice."""
+    pairs = []
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.isidentifier():
+            raise OracleError(f"{option} {text!r}: must be KEY=VALUE")
+        pairs.append((key, value))
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise OracleError(f"{option}: {key!r} is given twice")
+    return pairs
+
+
+def _literal(text: str) -> Any:
+    """Return the number or boolean a text spells, else the text."""
+    try:
+        return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # {[]: 1}, or nested without end
+        return text
+
+
+def _one_of(kind: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise unknown(kind, value, known)
+    return value
+
+
+def _check_standard(name: str, options: Mapping[str, Any], third_party: str | None) -> None:
+    from ..standards import STANDARDS
+
+    found = STANDARDS[_one_of("standard", name, tuple(STANDARDS))]
+    for key, value in options.items():
+        if key not in found.options:
+            raise unknown(f"option of standard {name!r}", key, tuple(found.options) or "none")
+        try:
+            found.options[key].convert(value)
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+            raise OracleError(f"--standard-option {key}={value}: must be {found.options[key].rule}") from None
+    if found.third and third_party is None:
+        raise OracleError(f"--standard {name} compares with a third party: it needs --third-party BACKEND")
+    if third_party is not None and not found.third:
+        raise OracleError(f"--third-party {third_party}: standard {name!r} has no third party; give --standard dual-L1")
+
+
+def _integer(option: str, text: str, *, low: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise OracleError(f"{option} {text!r}: must be an integer") from None
+    if value < low:
+        raise OracleError(f"{option} {value}: must be at least {low}")
+    return value
+
+
+def _seconds(option: str, text: str) -> float:
+    if text == "none":
+        return math.inf
+    try:
+        value = float(text)
+    except ValueError:
+        raise OracleError(f"{option} {text!r}: must be a number of seconds, or none") from None
+    if not 0 < value <= LONGEST:
+        raise OracleError(f"{option} {text}: must be a positive number of seconds, at most {LONGEST:g}, or none")
+    return value
+
+
+def _folder(option: str, text: str | None) -> str | None:
+    """Return a folder that a run writes to, made if it is not there."""
+    if text is None:
+        return None
+    try:
+        Path(text).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OracleError(f"{option} {text}: no folder can be made there: {error.strerror}; name another") from None
+    return str(Path(text).resolve())
+
+
+def _bytes(option: str, text: str) -> int:
+    """Return a number of bytes: ``2000000000``, ``512M``, ``1.5G`` (1024 each)."""
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    try:
+        value = float(digits) * _UNITS[unit]
+    except (ValueError, KeyError):
+        raise OracleError(f"{option} {text!r}: must be a number of bytes, also with K, M, G or T, e.g. 8G") from None
+    if not 0 < value < 2**62:
+        raise OracleError(f"{option} {text}: must be a positive number of bytes below 2^62")
+    return int(value)
+
+
+def _layers(text: str | None) -> tuple[str, ...]:
+    names = LAYERS if text is None else tuple(part.strip() for part in text.split(","))
+    for name in names:
+        _one_of("layer", name, LAYERS)
+    return tuple(name for name in LAYERS if name in names)
+
+
+def _gate(text: str | None, judged: tuple[str, ...], authority: str | None) -> tuple[str, ...]:
+    """The layers that decide a case's status: those that are judged (of the document's rules not the project's own
+    bound), or those of --gate; structure always does."""
+    whole = tuple(name for name in judged if name != "strict" or authority != DOCUMENT)
+    chosen = whole if text is None else _layers(text)
+    for name in chosen:
+        if name not in judged:
+            raise OracleError(f"--gate {text}: layer {name} is not judged; --layers says {','.join(judged)}")
+    return tuple(name for name in judged if name in ("structure", *chosen))
+
+
+def _devices(text: str | None) -> tuple[int, ...]:
+    numbers = tuple(_integer("--devices", part, low=0) for part in text.split(",")) if text else ()
+    if len(set(numbers)) != len(numbers):
+        raise OracleError(f"--devices {text}: a device is named twice")
+    return numbers

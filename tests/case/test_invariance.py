@@ -1,0 +1,47 @@
+"""The same call laid out plainly, and a slice of its batch: what a right device must answer with the same bits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from oracle.case.invariance import batch_axis, variants
+from oracle.case.memory import Memory
+from oracle.catalogue import load_all, select
+from oracle.operators import OPERATORS, compute, writes
+
+SOC = "ascend910b"
+PLANNED = [case for case in select(load_all(), tier="smoke", soc=SOC) if case.expected(SOC) == "ACLNN_SUCCESS"]
+SMALL = [case for case in PLANNED if all(p is None or math.prod(p.shape) <= 2**9 for p in case.inputs.values())]
+
+
+def sliced(case):
+    """Compute a case and the slices of it; return how many there are."""
+    memory = Memory.make(case, soc=SOC, seed=0)
+    if not writes(memory.call):
+        return 0
+    whole, count = {name: compute(memory.call, output=name) for name in memory.outputs}, 0
+    for what, part_memory, parts in variants(case, memory):
+        count += 1
+        for name, part in parts.items():
+            found, wanted = compute(part_memory.call, output=name), np.ascontiguousarray(whole[name][part])
+            assert found.tobytes() == wanted.tobytes(), (case.id, what, name)
+    return count
+
+
+@pytest.mark.parametrize("op", sorted({case.op for case in SMALL}))
+def test_a_right_kernel_gives_every_variant_the_same_bits(op):
+    assert sum(sliced(case) for case in [case for case in SMALL if case.op == op][::4]) > 0
+
+
+def test_operands_that_broadcast_are_cut_where_they_have_the_axis(blended):
+    assert sliced(blended.case(shape=(4, 6), gradient=(1, 6), how=0)) == 1
+    assert batch_axis(blended.case(shape=(1, 6))) == 1
+
+
+def test_a_mean_over_all_elements_has_no_slices(blended):
+    assert OPERATORS[blended.OPERATOR.name].attribute("reduction").words[1] == "mean"
+    assert batch_axis(blended.case(how=1)) is None
+    assert batch_axis(blended.case(how=2)) == 0

@@ -1,0 +1,68 @@
+"""What a record says of a case for pictures: the error map by rows and columns, and how large the case is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle.backends.cpu import Backend
+from oracle.case.one_case import run_case
+from oracle.catalogue import default_dir, load
+from oracle.explain.detail import error_grid
+from oracle.record.types import CaseRecord, line_of
+from oracle.settings.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"), [((4, 6), (4, 6, 4, 6)), ((2, 3, 5), (6, 5, 6, 5)), ((100, 200), (100, 200, 16, 48))]
+)
+def test_an_error_grid_has_the_worst_error_of_each_block(shape: tuple[int, ...], size: tuple[int, ...]) -> None:
+    score = np.zeros(shape)
+    score.reshape(-1)[-1] = np.nan
+    grid = error_grid(score)
+    assert grid is not None
+    assert (grid.rows, grid.columns, grid.height, grid.width) == size
+    assert len(grid.values) == grid.height * grid.width
+    assert grid.values[-1] == np.inf
+    assert not any(grid.values[:-1])
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (1, 7), (7, 1), (0, 3)])
+def test_what_is_no_matrix_has_no_grid(shape: tuple[int, ...]) -> None:
+    assert error_grid(np.zeros(shape)) is None
+
+
+def line(case_id: str, **options: Any) -> CaseRecord:
+    file = default_dir() / f"{case_id.partition('/')[0]}.yaml"
+    (case,) = (case for case in load(file) if case.id == case_id)
+    return run_case(case, Backend(**options), Settings())
+
+
+def test_a_record_says_how_many_elements_a_case_has_and_how_many_enter_one_result() -> None:
+    found = line("softmax_backward/first_look[float16-7x33-dim=-1-real]", numerics="native")
+    assert (found.elements, found.reduced) == (231, 33)
+    assert found.magnitude is not None
+    assert found.detail is not None
+    assert found.detail.error_grid is not None
+    assert (found.detail.error_grid.rows, found.detail.error_grid.columns) == (7, 33)
+    told = json.loads(json.dumps(line_of(found)))
+    assert told["detail"]["error_grid"]["width"] == 33
+
+
+def test_an_elementwise_case_reduces_nothing_and_says_nothing_of_it() -> None:
+    found = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
+    assert (found.elements, found.reduced) == (210, None)
+    assert "reduced" not in line_of(found)
+
+
+def test_a_case_that_passes_says_too_how_many_elements_lie_how_many_ulps_from_the_golden() -> None:
+    found = line("log_sigmoid_backward/first_look[float32-6x35-buffer]")
+    assert found.status == "pass"
+    assert set(found.ulps) - {"0"}, "a kernel in float32 is not correctly rounded"
+    assert sum(found.ulps.values()) == found.elements
+    failed = line("softmax_backward/first_look[float16-7x33-dim=-1-real]", numerics="native")
+    assert failed.detail is not None
+    assert failed.ulps == {name: n for name, n in failed.detail.ulp_histogram.items() if n}

@@ -1,0 +1,153 @@
+"""The generated cases follow the standards' rules, and the first N stay the same when N grows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from oracle.catalogue import Case, load, load_all, make_inputs, spec_of_plan
+from oracle.catalogue.data.generators import size_of
+from oracle.catalogue.data.generators.streams import Stream
+from oracle.catalogue.data.inputs import outliers
+from oracle.catalogue.expand.ecosystem import LEAST, SHARES, VOLUMES, Volume, stepped
+from oracle.catalogue.loader import default_dir
+from oracle.catalogue.measure.coverage import required
+from oracle.model.call import Call
+from oracle.model.errors import OracleError
+from oracle.operators import validate
+
+# The operators whose catalogues are whole; those at the lean level have a part of the same sequences.
+FILES = [
+    default_dir() / f"{name}_backward.yaml"
+    for name in ("binary_cross_entropy", "log_sigmoid", "nll_loss", "sigmoid", "softmax")
+]
+OPS = sorted({c.op for file in FILES for c in load(file, Volume("ecosystem", 1))})
+
+
+@cache
+def generated(cases: int = 1200, rule: str = "ecosystem") -> tuple[Case, ...]:
+    return tuple(case for file in FILES for case in load(file, Volume(rule, cases)))
+
+
+def main_shape(case: Case) -> tuple[int, ...]:
+    (out,) = case.outputs.values()
+    assert out is not None
+    return out.shape
+
+
+@pytest.mark.parametrize("rule", SHARES)
+def test_a_shorter_sequence_is_the_beginning_of_a_longer_one(rule: str) -> None:
+    for op in OPS:
+        short = [c for c in generated(150, rule) if c.op == op]
+        long = [c for c in generated(400, rule) if c.op == op]
+        assert list(long[:150]) == short
+        assert len(short) == 150
+        assert len({c.id for c in long}) == 400
+
+
+def test_the_full_tier_holds_the_beginning_of_the_sequence() -> None:
+    written = {c.id: c for c in load_all() if c.family == "ecosystem" and c.op in OPS}
+    by_rule = {c.id: c for c in generated()}
+    assert written
+    assert all(by_rule[case_id] == case for case_id, case in written.items())
+    assert {c.tier for c in written.values()} == {"full"}
+
+
+def test_sizes_follow_the_ecosystem_rule() -> None:
+    for case in generated():
+        shape = main_shape(case)
+        power = all(n & (n - 1) == 0 for n in shape)
+        below = all(n & (n + 1) == 0 for n in shape)
+        assert power or below, case.id
+        assert max(shape) <= 2**20
+        assert LEAST <= size_of(shape) <= 2**22
+
+
+def test_values_are_half_uniform_half_normal_within_the_rules_limits() -> None:
+    counts: Counter[str] = Counter()
+    for case in generated():
+        plan = case.inputs["gradOutput"]
+        assert plan is not None
+        assert plan.data is not None
+        data = plan.data
+        counts[data["gen"]] += 1
+        if data["gen"] == "uniform":
+            assert (data["low"], data["high"]) == (-5, 5)
+        else:
+            assert -5 <= data["mean"] <= 5
+            assert 0.1 <= data["std"] <= 2
+    total = sum(counts.values())
+    assert set(counts) == {"uniform", "normal"}
+    assert abs(counts["uniform"] / total - 0.5) < 0.02  # balanced by design, not by chance
+
+
+@pytest.mark.parametrize("rule", ["l1", "l2"])
+def test_the_levels_have_their_shares_of_values(rule: str) -> None:
+    for op in OPS:
+        cases = [c for c in generated(1000, rule) if c.op == op]
+        words = Counter(word for c in cases for word in SHARES[rule] if f"-{word}" in c.id)
+        for word, share in SHARES[rule].items():
+            assert abs(words[word] / len(cases) - share / 10) < 0.03, (op, word)
+
+
+def test_every_dtype_has_its_minimum() -> None:
+    for level, least in (("L0", 200), ("L1", 700), ("L2", 700)):
+        volume = Volume.of(level)
+        assert volume.cases == VOLUMES[level]
+        share = Counter(c.dtype for c in generated(400, volume.rule) if c.op == OPS[0])
+        assert min(share.values()) / 400 * volume.cases >= least
+
+
+def test_l0_walks_in_steps_of_15_and_16() -> None:
+    assert [stepped(i) for i in range(6)] == [1, 16, 32, 47, 63, 78]
+    lengths = {stepped(i) for i in range(2**17)}
+    assert all(set(main_shape(c)) <= lengths for c in generated(300, "l0"))
+
+
+@pytest.mark.parametrize("rule", SHARES)
+def test_every_generated_call_is_accepted(rule: str) -> None:
+    for case in generated(150, rule):
+        specs = {n: spec_of_plan(p) for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
+        inputs, outputs = ({n: specs.get(n) for n in names} for names in (case.inputs, case.outputs))
+        found = validate(Call(case.op, "ascend910b", inputs, dict(case.attrs), outputs, specs))
+        assert found.ok, f"{case.id}: {found.reason}"
+
+
+def test_models_are_every_third_case_of_l2() -> None:
+    for op, design in required(OPS).items():
+        tails = {m[1:] for m in design.models if len(m) > 1}
+        cases = [c for c in generated(300, "l2") if c.op == op]
+        share = sum(main_shape(c)[1:] in tails for c in cases) / len(cases)
+        assert share > 0.2, op  # one third, less the shapes of rank 1, which have no tail to know them by
+
+
+def test_a_design_never_runs_dry_within_a_level() -> None:
+    path = default_dir() / "nll_loss_backward.yaml"  # the fewest ranks, so the fewest shapes
+    assert len(load(path, Volume("ecosystem", 6000))) == 6000
+
+
+@pytest.mark.parametrize("text", ["L3", "0", "-1", "1.5", ""])
+def test_a_wrong_volume_is_told(text: str) -> None:
+    with pytest.raises(OracleError, match="must be L0, L1, L2 or a number"):
+        Volume.of(text)
+
+
+@pytest.mark.parametrize(("n", "count"), [(1, 1), (999, 1), (2500, 2)])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_outliers_are_one_in_a_thousand_and_fit(n: int, count: int, dtype: str) -> None:
+    values = np.full(n, 100.0)
+    found = outliers(values, 1000.0, dtype, Stream(0, "case", "x"))
+    limit = 65504.0 if dtype == "float16" else 100_000.0
+    assert np.count_nonzero(found != 100) == count
+    assert math.isclose(found.max(), limit)
+
+
+def test_data_of_a_generated_case_follow_from_its_id() -> None:
+    for case in islice(generated(150, "l1"), 20):
+        a, b = (make_inputs(case, seed=0)[0]["gradOutput"] for _ in range(2))
+        assert a.tobytes() == b.tobytes()

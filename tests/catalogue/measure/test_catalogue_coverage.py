@@ -1,0 +1,102 @@
+"""The coverage table says 100 % where everything is there, and names what is not."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oracle.catalogue import Case, default_dir, load, select
+from oracle.catalogue.measure.coverage import Dimension, coverage
+from oracle.catalogue.measure.information import Information, information
+from oracle.cli import main
+
+# The operators whose catalogues are whole; those at the lean level generate fewer cases than the standard has points.
+FILES = [
+    default_dir() / f"{name}_backward.yaml"
+    for name in ("binary_cross_entropy", "log_sigmoid", "nll_loss", "sigmoid", "softmax")
+]
+
+
+@cache
+def catalogue() -> tuple[Case, ...]:
+    return tuple(case for file in FILES for case in load(file))
+
+
+def row(table: list[Dimension], name: str) -> Dimension:
+    return next(d for d in table if d.name == name)
+
+
+def test_the_full_tier_covers_the_ecosystem_standard() -> None:
+    table = coverage(catalogue())
+    assert {d.op for d in table} == {case.op for case in catalogue()}
+    assert not {(d.op, d.name): d.holes for d in table if d.holes}
+
+
+def reaches_the_longest(case: Case) -> bool:
+    return any(p is not None and max(p.shape, default=0) >= 2**20 for p in case.outputs.values())
+
+
+LOST = [
+    ("dtype", lambda c: c.dtype == "bfloat16", ["bfloat16"]),
+    ("rank", lambda c: any(p and len(p.shape) == 7 for p in c.outputs.values()), ["7"]),
+    ("attribute value", lambda c: c.attrs.get("dim") == -8, ["dim=-8"]),
+    ("dtype x distribution", lambda c: c.dtype == "float16" and "-uniform" in c.id, ["float16 uniform"]),
+    (
+        "scene: dtype, one dim 2^20",
+        reaches_the_longest,
+        ["float16", "bfloat16", "float32"],
+    ),
+    ("scene: dtype x inputs filled, 4 shapes", lambda c: "filled[float32-16x33" in c.id, None),
+    ("view: dtype x tensor not contiguous", lambda c: c.outputs["out"] and c.outputs["out"].view != "contiguous", None),
+]
+
+
+@pytest.mark.parametrize(("name", "lost", "holes"), LOST, ids=[name for name, *_ in LOST])
+def test_what_is_taken_away_is_named(name: str, lost: object, holes: list[str] | None) -> None:
+    softmax = [c for c in catalogue() if c.op == "aclnnSoftmaxBackward"]
+    found = row(coverage([c for c in softmax if not lost(c)]), name)  # type: ignore[operator]
+    assert found.holes
+    assert found.percent < 100
+    if holes is not None:
+        assert found.holes == holes
+
+
+def test_require_decides_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coverage", "--require", "100", *map(str, FILES)]) == 0
+    assert main(["coverage", "--tier", "smoke", "--require", "100", *map(str, FILES)]) == 1
+    assert "and" in capsys.readouterr().out
+
+
+def test_json_and_markdown_hold_the_same_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coverage", "--tier", "smoke", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["coverage"]
+    assert main(["coverage", "--tier", "smoke", "--format", "md"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| aclnn")]
+    assert len(lines) == len(rows)
+    assert all(r["holes"] for r in rows if r["percent"] < 100)
+
+
+def test_a_file_of_unknown_kind_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1\n")
+    assert main(["coverage", str(path)]) == 2
+    assert "not a catalogue" in capsys.readouterr().err
+
+
+def test_information_counts_finite_distinct_and_above() -> None:
+    found = Information("op", "float32")
+    found.add(np.array([[1.0, 1.0, np.nan], [0.0, 2.0**-14, -3.0]], np.float32))
+    assert (found.elements, found.finite, found.above, found.distinct, found.informative) == (6, 5, 3, 5, 2)
+
+
+def test_the_smoke_tiers_goldens_inform() -> None:
+    """A catalogue whose goldens are constant or vanish proves nothing; NLL's are zero but for one class a row."""
+    for found in information(select(catalogue(), tier="smoke"), limit=2000):
+        share = found.share(found.informative)
+        # the rule's least: one class of about 30 a row, some rows ignored; 8 bits of bfloat16 repeat in long rows
+        assert share > (0.02 if "NLL" in found.op else 0.2), found
+        assert share < 1, found

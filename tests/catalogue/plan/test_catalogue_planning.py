@@ -1,0 +1,117 @@
+"""A case is planned as its operator's page says: the shapes of outputs, and calls that it must not refuse."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle import OracleError
+from oracle.backends.cpu import Backend
+from oracle.case.one_case import run_case
+from oracle.catalogue import Case, load
+from oracle.settings.settings import Settings
+
+
+def own(folder: Path, head: str, **keys: str) -> list[Case]:
+    """The cases of a family ``own`` of keys in YAML, under a catalogue's head."""
+    written = {"why": "a reason to be", "dtype": "float32", **keys}
+    (folder / "c.yaml").write_text(head + "  own: {" + ", ".join(f"{k}: {v}" for k, v in written.items()) + "}\n")
+    return [case for case in load(folder / "c.yaml") if case.family == "own"]
+
+
+def of_classes(folder: Path, head: str, level: str = "all") -> list[Case]:
+    """The cases of the class families alone."""
+    text = head.replace("classes: all", f"classes: {level}").replace("families:", "families: {}")
+    (folder / "c.yaml").write_text(text)
+    return load(folder / "c.yaml")
+
+
+def shape_of(case: Case, name: str = "out") -> tuple[int, ...]:
+    plan = case.outputs[name]
+    assert plan is not None
+    return plan.shape
+
+
+@pytest.mark.parametrize("main", [(6, 35), (7,), (), (2, 3, 4)])
+def test_an_output_has_the_shape_that_its_page_makes_of_inputs_and_attributes(
+    reducing: Any, tmp_path: Path, main: tuple[int, ...]
+) -> None:
+    cases = own(tmp_path, reducing.HUBER_CASES, shape=f"[{list(main)}]", attrs="{reduction: [0, 1, 2]}")
+    assert [shape_of(case) for case in cases] == [main, (), ()]
+
+
+def test_an_output_whose_shape_is_written_has_that_one(reducing: Any, tmp_path: Path) -> None:
+    keys = {"shape": "[[6, 35]]", "output": "{shape: [6]}", "expect": "validate"}
+    (case,) = own(tmp_path, reducing.HUBER_CASES, **keys)
+    assert shape_of(case) == (6,)
+
+
+def test_families_of_a_class_reduce_tensors_of_every_rank(reducing: Any, tmp_path: Path) -> None:
+    cases = of_classes(tmp_path, reducing.HUBER_CASES)
+    cases = [case for case in cases if case.attrs["reduction"] in (1, 2) and case.computes("ascend910b")]
+    ranks = {(case.family, len(case.inputs["self"].shape)) for case in cases}  # type: ignore[union-attr]
+    assert {("reductions", rank) for rank in range(9)} <= ranks
+    assert {"reductions_smoke", "lengths_mean", "mean_long", "large_mean_exact", "pairs_numbers"} <= {
+        f for f, _ in ranks
+    }
+
+
+def test_reduced_outputs_are_computed_and_judged(reducing: Any, tmp_path: Path) -> None:
+    cases = own(tmp_path, reducing.HUBER_CASES, shape="[[9, 21]]", attrs="{reduction: [0, 1, 2], delta: [0.5, 10]}")
+    found = {case.id: run_case(case, Backend(), Settings()) for case in cases}
+    assert {name: (report.status, report.reason) for name, report in found.items()} == dict.fromkeys(
+        found, ("pass", "")
+    )
+
+
+REFUSED = [
+    ("SCALE_SHIFT_CASES", {"inputs": "{gradOutput: {shape: [3, 3]}}"}, "gradOutput"),
+    ("SCALE_SHIFT_CASES", {"inputs": "{weight: {shape: [3]}}"}, "weight"),
+    ("SCALE_SHIFT_CASES", {"inputs": "{gradOutput: null}"}, "gradOutput"),
+    ("HUBER_CASES", {"attrs": "{reduction: 3}"}, "reduction"),
+    ("HUBER_CASES", {"output": "{shape: [6]}"}, "out"),
+    ("HUBER_CASES", {"dtype": "int32", "inputs": "{self: 1, target: 2}"}, "self"),
+]
+
+
+@pytest.mark.parametrize(("head", "keys", "names"), REFUSED)
+def test_a_call_that_every_product_refuses_needs_a_status(
+    reducing: Any, tmp_path: Path, head: str, keys: dict[str, str], names: str
+) -> None:
+    keys = {"shape": "[[6, 35]]", **keys}
+    told = (
+        rf"c.yaml:\d+: family own, shape \[6, 35\]: the checks of aclnn\w+ refuse this call .*{names}.*expect: validate"
+    )
+    with pytest.raises(OracleError, match=told):
+        own(tmp_path, getattr(reducing, head), **keys)
+    assert own(tmp_path, getattr(reducing, head), **keys, expect="validate")
+
+
+@pytest.mark.parametrize("level", ["all", "lean"])
+@pytest.mark.parametrize("head", ["SCALE_SHIFT_CASES", "SWISH_BETA_CASES"])
+def test_special_spots_of_a_class_lie_inside_every_operand(
+    reducing: Any, tmp_path: Path, head: str, level: str
+) -> None:
+    planned = 0
+    for case in of_classes(tmp_path, getattr(reducing, head), level):
+        for name, plan in case.inputs.items():
+            spots = () if plan is None or plan.data is None else plan.data.get("spots", ())
+            size = 0 if plan is None else math.prod(plan.shape)
+            assert all(-size <= place < size for place, _ in spots), (case.id, name)
+            planned += bool(spots) and size < math.prod(case.inputs["self"].shape)  # type: ignore[union-attr]
+    assert planned
+
+
+def test_spots_go_round_and_a_single_value_is_special_once(reducing: Any, tmp_path: Path) -> None:
+    def spots(head: str, name: str, of: str) -> dict[str, Any]:
+        case = next(case for case in of_classes(tmp_path, head) if case.id.endswith(name))
+        assert run_case(case, Backend(), Settings()).status == "pass"
+        return dict(case.inputs[of].data["spots"])  # type: ignore[union-attr,index]
+
+    zeros = spots(reducing.SCALE_SHIFT_CASES, "sizes_of_values[float32-9x30-weight_zeros]", "weight")
+    assert [(place, math.copysign(1, value)) for place, value in zeros.items()] == [(0, 1), (10, -1), (29, 1)]
+    special = spots(reducing.SWISH_BETA_CASES, "special_spots[float32-9x33-beta]", "beta")
+    assert list(map(str, special.items())) == ["(0, nan)"]

@@ -1,0 +1,109 @@
+"""Right kernels are right, and are what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle.case.one_case import outcome_on
+from oracle.defects import right_kernels
+from oracle.defects.base import elementwise
+from oracle.defects.base.right import SOCS, departs, fused
+from oracle.defects.base.summation import fma, sequential, tree
+from oracle.model.platforms import PLATFORMS
+from oracle.numerics.formula.expressions import exp, trace
+from oracle.operators import OPERATORS
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("soc", SOCS)
+@pytest.mark.parametrize("op", OPERATORS)
+def test_right_kernels_pass_every_layer_on_stated_inputs(op, soc, seed, prepared):
+    for p in prepared(op, soc, seed):
+        for right in right_kernels(op):
+            outcome = outcome_on(p, right.device)
+            assert outcome.status == "pass", (right.id, p.case.id, outcome.reason)
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_every_public_form_is_among_them(op):
+    known = {right.id for right in right_kernels(op)}
+    for form in {PLATFORMS[soc].kernel for soc in SOCS}:
+        assert (f"right/{form}" in known) is not departs(OPERATORS[op], form)
+
+
+def test_a_form_that_departs_is_right_on_its_own_products_alone():
+    assert departs(OPERATORS["aclnnGeluBackward"], "tbe_910")
+    assert "right/tbe_910" not in {right.id for right in right_kernels("aclnnGeluBackward")}
+
+
+def test_a_means_factor_is_divided_last_where_an_order_has_it_there():
+    ids = {op: {right.id for right in right_kernels(op)} for op in OPERATORS}
+    assert "right/divided" in ids["aclnnKlDivBackward"]
+    assert "right/divided" not in ids["aclnnSoftMarginLossBackward"]
+    assert "right/chained" in ids["aclnnSoftMarginLossBackward"]
+
+
+def test_a_graph_is_fused_where_a_product_is_added():
+    one, big = np.float32(1 + 2.0**-12), {"x": np.full(3, 1 + 2.0**-12, np.float32)}
+    root = trace(lambda x, y: x * x - y)
+    square = np.float32(one * one)
+    assert (fused(root, {**big, "y": np.full(3, square)}) == np.float32(2.0**-24)).all()
+    assert fused(trace(lambda x: exp(x) + 1), {"x": np.zeros(1, np.float32)}) == 2
+
+
+def test_double_internals_differ_from_float32(prepared):
+    op = OPERATORS["aclnnSigmoidBackward"]
+    y = np.linspace(0.01, 0.99, 999, dtype=np.float32)
+    a = {"gradOutput": np.full(y.shape, 1 / 3, np.float32), "output": y}
+    formula = elementwise.traced(op)
+    assert (formula(op.formula_operands(a), np.float64) != formula(op.formula_operands(a))).any()
+
+
+def test_orders_of_summation_differ_in_bits_and_agree_in_value():
+    rng = np.random.default_rng(7)
+    p = rng.normal(size=(50, 3000)).astype(np.float32)
+    one, other, truth = sequential(p, -1), tree(p, -1), p.astype(np.float64).sum(axis=-1, keepdims=True)
+    assert one.shape == other.shape == truth.shape
+    assert (one != other).any()
+    size = np.abs(p).sum(axis=-1, keepdims=True)
+    for total in (one, other):  # n roundings of at most 2^-24 each
+        assert (np.abs(total - truth) <= 3000 * 2.0**-24 * size).all()
+
+
+def test_fma_rounds_once():
+    a = np.float32(1 + 2.0**-12)
+    c = np.float32(-(a * a))  # the rounded square
+    assert fma(a, a, c) == np.float32(2.0**-24)
+    assert a * a + c == 0
+
+
+def test_pytorch_gets_numbers_as_the_host_rounds_them():
+    """A slope beyond float32 is infinite; PyTorch itself refuses it."""
+    pytest.importorskip("torch")
+    torch = next(right for right in right_kernels("aclnnLeakyReluBackward") if right.id == "right/torch")
+    a = {
+        "gradOutput": np.ones(2, np.float32),
+        "self": np.float32([1, -1]),
+        "negativeSlope": 1e39,
+        "selfIsResult": False,
+    }
+    assert torch.kernel(a, PLATFORMS["ascend910b"]).tolist() == [1, np.inf]
+
+
+def test_pytorch_gets_contiguous_copies():
+    """aten's NLLLoss2d refuses a gradient in another order, which it makes like self."""
+    pytest.importorskip("torch")
+    torch = next(right for right in right_kernels("aclnnNLLLoss2dBackward") if right.id == "right/torch")
+    logits = np.zeros((2, 4, 5, 3), np.float32).transpose(0, 3, 1, 2)
+    a = {
+        "gradOutput": np.ones((2, 4, 5), np.float32),
+        "self": logits,
+        "target": np.ones((2, 4, 5), np.int64),
+        "weight": np.ones(3, np.float32),
+        "reduction": 0,
+        "ignoreIndex": -100,
+        "totalWeight": np.ones(1, np.float32),
+    }
+    found = torch.kernel(a, PLATFORMS["ascend910b"])
+    assert (found == np.where(np.arange(3).reshape(1, 3, 1, 1) == 1, -1, 0)).all()

@@ -1,0 +1,66 @@
+"""Kernels wrong where two conditions meet: they are right elsewhere, and the excluded pairs really cannot meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle.case.prepare import Prepared
+from oracle.catalogue import Case, load_all
+from oracle.catalogue.loader import catalogues, operator_of
+from oracle.defects.base.kernels import plain
+from oracle.defects.meetings.factors import factors_of
+from oracle.defects.meetings.pairs import impossible, mutants
+from oracle.operators import OPERATORS
+from oracle.power.share import size_of
+from oracle.settings.settings import Settings
+
+SMALL = 4000
+# Every other operator has its class's families alone: a few stand for them.
+LEAN = sorted(OPERATORS[operator_of(p)].name for p in catalogues() if "\nclasses: lean\n" in p.read_text("utf-8"))
+WHOLE = {OPERATORS[operator_of(p)].name for p in catalogues() if "\n  pairs:" in p.read_text("utf-8")}
+CATALOGUED = sorted({*WHOLE, "aclnnSigmoidBackward"} - {*LEAN}) + LEAN[::9]
+
+
+def prepared(op: str, most: int) -> list[Prepared]:
+    found: list[Case] = [c for c in load_all() if c.op == op and c.family.startswith("pairs") and size_of(c) < SMALL]
+    return [Prepared.make(case, Settings()) for case in found[:: max(1, len(found) // most)]]
+
+
+@pytest.mark.parametrize("op", CATALOGUED)
+def test_the_sign_is_wrong_where_both_hold_and_nowhere_else(op: str) -> None:
+    factors = {name: label for name, label, _ in factors_of(OPERATORS[op])}
+    some = list(mutants(OPERATORS[op]))[::37]
+    met = 0
+    for p in prepared(op, 12):
+        call = p.memory.call
+        (given,) = call.outputs.values()
+        right = some[0].device.but(negates=lambda _: False).result(call, given)
+        labels = {name: label(call) for name, label in factors.items()}
+        for defect in some:
+            one, two = defect.id.split("/", 2)[2].split(" with ")
+            holds = {one, two} <= {f"{name} {value}" for name, value in labels.items()}
+            wrong = defect.device.result(call, given)
+            np.testing.assert_array_equal(wrong, -right if holds else right)
+            met += holds
+    assert met
+    assert all(d.device.kernel is plain(OPERATORS[op]) for d in some)
+
+
+@pytest.mark.parametrize("op", CATALOGUED)
+def test_no_call_of_the_catalogue_meets_what_is_called_impossible(op: str) -> None:
+    factors = factors_of(OPERATORS[op])
+    for p in prepared(op, 60):
+        labels = [(name, label(p.memory.call)) for name, label, _ in factors]
+        for k, one in enumerate(labels):
+            for two in labels[:k]:
+                assert not impossible(OPERATORS[op], one, two), (p.case.id, one, two)
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_every_value_of_every_factor_has_kernels(op: str) -> None:
+    ids = [d.id for d in mutants(OPERATORS[op])]
+    assert len(set(ids)) == len(ids)
+    for name, _, values in factors_of(OPERATORS[op]):
+        for value in values:
+            assert any(f"{name} {value}" in i for i in ids), (name, value)

@@ -1,0 +1,396 @@
+"""What is claimed of a wrong output, and that nothing is claimed of one that no rule explains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from misbehaving import FlipsOneSign, log_sigmoid
+
+from oracle.case.one_case import run_case
+from oracle.case.rerun import AGAIN, ALONE
+from oracle.defects.base.pieces import public
+from oracle.explain.broken_rules import cause_of_structure
+from oracle.explain.detail import elements
+from oracle.explain.diagnosis import FAMILIES, cause_of_values, family_of
+from oracle.explain.findings import Findings, near
+from oracle.explain.pattern import describe
+from oracle.explain.simulated import but
+from oracle.model.call import Call
+from oracle.model.dtypes import DTYPES
+from oracle.model.platforms import PLATFORMS
+from oracle.numerics.floats.rounding import round_to
+from oracle.operators import OPERATORS, Reference, compute, reference
+from oracle.place.bench import Bench
+from oracle.settings.settings import Settings
+
+RNG = np.random.default_rng(0)
+VALUES = RNG.normal(size=(6, 8))
+
+
+def cause(wrong, value=VALUES, dtype="float32"):
+    """What is claimed of ``wrong(value)`` stored in a type, all elements that differ being bad."""
+    golden = round_to(value, dtype)
+    with np.errstate(all="ignore"):
+        made = np.asarray(wrong(value))
+    actual = made if made.dtype == golden.dtype else round_to(made.astype(np.float64), dtype)
+    reference = Reference(golden, value, np.zeros(value.shape))
+    bad = ~((actual == golden) | (np.isnan(actual) & np.isnan(golden)))
+    return cause_of_values(Findings(reference, actual.astype(DTYPES[dtype].numpy), bad, describe(bad)))
+
+
+def kept(wrong, before, dtype="float32"):
+    """What is claimed of ``wrong(value, before)``, stored where every element held ``before``."""
+    golden = round_to(VALUES, dtype)
+    actual = round_to(np.asarray(wrong(VALUES, before)), dtype)
+    bad = ~(actual == golden)
+    found = Findings(Reference(golden, VALUES, np.zeros(VALUES.shape)), actual, bad, describe(bad), before=before)
+    return cause_of_values(found)
+
+
+def some(values, index, new):
+    made = values.copy()
+    made[index] = new
+    return made
+
+
+def test_what_a_claim_says_of_values():
+    large = some(VALUES, (slice(None), 3), np.inf)
+    for wrong, value, dtype, told in (
+        (lambda v: -v, VALUES, "float16", "wrong sign"),
+        (lambda v: v * v.size, VALUES, "float32", "the division by the element count 48 is missing"),
+        (lambda v: v / v.size, VALUES, "bfloat16", "divided by the element count 48, which is not asked for"),
+        (lambda v: v * 2.5, VALUES, "float32", "all wrong by the factor 2.5"),
+        (lambda v: v * 0, VALUES, "float32", "zero is returned for every element"),
+        (lambda v: some(v, slice(4, None), 0), VALUES, "float32", "zero where tail from element 32 of 48: a share of"),
+        (lambda v: some(v, (slice(None), [2, 3, 6, 7]), 0), VALUES, "float32",
+         "zero where 2 of every 4 indices of axis 1, the first 2 of 8: a share of the work is lost"),
+        (lambda v: some(v, slice(4, 5), v[2]), VALUES, "float32",
+         "the results of the 16 elements before stand where one row: 4 of 6: a share of the work is lost"),
+        (lambda v: v.T.reshape(v.shape), VALUES, "float32", "elements are in transposed order"),
+        (lambda v: np.roll(v, 3), VALUES, "float16", "the right values in the wrong places"),
+        (lambda v: v * np.nan, VALUES, "float32", "NaN where a number is due"),
+        (lambda v: np.nan_to_num(v, posinf=65504.0), large, "float16", "overflow saturates"),
+        (lambda v: round_to(v, "bfloat16").astype(float), VALUES, "float32", "float32 results carry only the"),
+        (lambda v: v * (1 + 2.0**-14), VALUES, "float32", "all wrong by the factor 1.00006"),
+        (lambda v: v * 0, np.full(4, 1e-40), "float32", "results below the smallest normal float32 are flushed"),
+        (lambda v: v + RNG.normal(size=v.shape), VALUES, "float32", ""),
+    ):  # fmt: skip
+        found = cause(wrong, value, dtype)
+        assert found.startswith(told), (told, found)
+        assert bool(found) == bool(told)
+        assert bool(family_of(found)) == bool(told)
+
+
+def told_of(call, *, output=None, **operands):
+    """What is claimed of a device that computes a call with other operands, or gives ``output`` for a right result."""
+    right = reference(call)
+    actual = compute(but(call, **operands)) if output is None else output(right.golden.copy())
+    bad = ~near(actual, right.golden, 0) & ~(np.abs(actual.astype(np.float64) - right.value) <= right.bound)
+    return cause_of_values(Findings(right, actual, bad, describe(bad), call))
+
+
+def call_of(op, main, dtype="float32", attrs=None, **operands):
+    """A call whose operands are normal numbers of one shape, or the given ones."""
+    rng = np.random.default_rng(1)
+    kind = DTYPES[dtype].numpy
+    inputs = {p.name: operands.get(p.name, rng.normal(size=main).astype(kind)) for p in OPERATORS[op].inputs()}
+    given = {p.name: p.plain for p in OPERATORS[op].parameters if p.kind == "attr"} | (attrs or {})
+    out = np.zeros(main, kind)
+    return Call(op, "ascend910b", inputs, given, {OPERATORS[op].output: out})
+
+
+SMOOTH, STEPS = "aclnnSiluBackward", "aclnnL1LossBackward"
+
+
+def test_an_operand_read_wrongly_is_named_because_a_simulation_gives_what_the_device_gave():
+    """Also in a formula of steps, whose results only change their signs: no wrong sign is claimed there."""
+    for op, dtype in ((SMOOTH, "float32"), (STEPS, "float16")):
+        call = call_of(op, (6, 16), dtype)
+        x = call.inputs["self"]
+        for other, family in (
+            (np.roll(x.reshape(-1), 1).reshape(x.shape), "layout"),
+            (np.broadcast_to(x[:1], x.shape), "layout"),
+            (x[::-1, ::-1], "layout"),
+            (np.abs(x), "sign"),
+        ):
+            cause = told_of(call, self=other)
+            assert cause.startswith("self is read"), (op, cause)
+            assert family_of(cause) == family, (op, cause)
+    half = call_of(SMOOTH, (6, 16), "float16")
+    bits = half.inputs["self"].view(DTYPES["bfloat16"].numpy).astype(np.float16)
+    assert told_of(half, self=bits) == "self has its bits taken for those of bfloat16"
+    wide = call_of(SMOOTH, (6, 16))
+    assert family_of(told_of(wide, self=wide.inputs["self"].astype(np.float16).astype(np.float32))) == "rounding"
+
+
+def test_an_attribute_that_is_misread_is_named():
+    call = call_of("aclnnThresholdBackward", (6, 16), attrs={"threshold": 0.25})
+    wrong = compute(replace(call, attrs={"threshold": 0.0}))
+    assert told_of(call, output=lambda golden: wrong) == "the attribute threshold is read as 0.0"
+
+
+def test_a_wrong_sign_here_and_there_is_claimed_only_where_no_comparison_gives_it():
+    for op, told in ((SMOOTH, "wrong sign"), (STEPS, "")):
+        assert told_of(call_of(op, (6, 16)), output=lambda golden: some(golden, (0, 0), -golden[0, 0])) == told
+        assert told_of(call_of(op, (6, 16)), output=lambda golden: -golden) == "wrong sign"
+
+
+def test_where_explanations_of_two_kinds_fit_none_is_told():
+    """Zeros everywhere come of a first element of zero that stands for all, too."""
+    call = call_of(SMOOTH, (6, 16))
+    assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
+    call.inputs["gradOutput"][0, 0] = 0
+    assert told_of(call, output=np.zeros_like) == ""
+
+
+def test_a_pattern_that_an_operand_has_itself_is_no_proof_of_a_lost_share():
+    own = np.random.default_rng(2).normal(size=(6, 16)).astype(np.float32)
+    for gradient, told in (
+        (own, True),
+        (np.repeat(own[:1], 6, axis=0), False),
+        (np.broadcast_to(own[:1], (6, 16)), False),
+    ):
+        call = call_of(SMOOTH, (6, 16), gradOutput=gradient)
+        cause = told_of(call, output=lambda golden: some(golden, (slice(None), [3, 7, 11, 15]), 0))
+        assert cause.startswith("zero where every 4th index of axis 1") == told
+        assert bool(cause) == told
+
+
+def test_a_mean_by_another_count_is_told_with_both_counts():
+    call = call_of("aclnnMseLossBackward", (6, 16), attrs={"reduction": 1})
+    assert told_of(call, output=lambda golden: golden * np.float32(96 / 97)).startswith(
+        "the mean is divided by 97 (one too many), not by 96"
+    )
+
+
+def test_a_claim_explains_all_that_is_wrong_and_not_only_what_the_failed_rule_names():
+    """The rule of NaN names one element; the others are wrong too, so no NaN is claimed."""
+    call = call_of(SMOOTH, (6, 16))
+    call.inputs["gradOutput"][2, 3] = np.nan
+    right = reference(call)
+    shifted = compute(but(call, gradOutput=np.zeros((6, 16), np.float32) + np.float32(0.37)))
+    nan_alone = np.isnan(right.golden) != np.isnan(shifted)
+    told = elements("gradInput", "NaN", right, shifted, nan_alone, call)
+    assert (told.bad, told.cause) == (1, "")
+
+
+def test_results_of_a_narrower_computation_are_recognised_and_a_slightly_wrong_constant_is_none():
+    call = call_of(SMOOTH, (6, 16))
+    narrow = public(OPERATORS[SMOOTH], PLATFORMS["ascend910b"].kernel, np.float16)
+    made = np.asarray(narrow({**call.inputs, **call.attrs}, PLATFORMS["ascend910b"])).astype(np.float32)
+    assert told_of(call, output=lambda golden: made) == "intermediate results are rounded to float16"
+    x = call.inputs["self"]
+    slightly = compute(but(call, self=(x * np.float32(1 + 2.0**-12)).astype(np.float32)))
+    assert told_of(call, output=lambda golden: slightly) == ""
+
+
+def test_errors_of_the_last_rounding_alone_are_not_those_of_a_narrower_computation():
+    """In float16 and stored as bfloat16, one result in ten is off by one place; in bfloat16 most are."""
+    call = call_of("aclnnSiluBackward", (6, 35), dtype="bfloat16")
+    for kind, told in (("float16", False), ("bfloat16", True)):
+        one, g, x = (np.asarray(a).astype(DTYPES[kind].numpy) for a in (1, *call.inputs.values()))
+        y = one / (one + np.exp(-x))
+        made = (g * (y * (one + x * (one - y)))).astype(DTYPES["bfloat16"].numpy)
+        assert ("rounded to bfloat16" in told_of(call, output=lambda golden, made=made: made)) == told
+
+
+def test_beside_an_infinite_golden_no_other_number_is_near():
+    given, golden = np.array([1.0, np.inf, np.inf, np.nan]), np.array([np.inf, np.inf, -np.inf, np.inf])
+    assert near(given.astype(np.float32), golden.astype(np.float32)).tolist() == [False, True, False, False]
+
+
+def test_a_scalar_of_zero_is_no_share_of_anything():
+    call = call_of(SMOOTH, ())
+    assert told_of(call, output=lambda golden: np.zeros((), np.float32)) in ("", "zero is returned for every element")
+
+
+class Remembers:
+    """A device whose every second call, or every call after the first, answers what is not asked for."""
+
+    name = "remembers"
+
+    def __init__(self, period: str = "2") -> None:
+        self.calls, self.period = 0, int(period)
+
+    def run(self, call):
+        self.calls += 1
+        wrong = self.calls % 2 if self.period == 2 else self.calls > 1
+        noise = np.random.default_rng(self.calls).normal(size=call.outputs["gradInput"].shape) if wrong else 0
+        call.outputs["gradInput"][...] = compute(call) + noise
+
+
+def test_a_failure_that_does_not_stand_by_itself_is_told_so(monkeypatch):
+    """Where a wrong value explains nothing, the call is run again; under --isolate also in a process of its own."""
+    assert run_case(log_sigmoid(), Remembers(), Settings()).detail.cause == AGAIN
+    assert run_case(log_sigmoid(), FlipsOneSign(), Settings()).detail.cause == "wrong sign"
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    bench = Bench(Settings(backend="test_diagnosis:Remembers", backend_options=(("period", "0"),), isolate=True))
+    try:
+        first, second = (bench.run_case(log_sigmoid(name)) for name in ("one", "two"))
+    finally:
+        bench.close()
+    assert (first.status, second.status) == ("pass", "fail")
+    assert second.detail.cause == ALONE
+    assert {family_of(AGAIN), family_of(ALONE)} == {"state"}
+
+
+def truncated(value):
+    nearest = round_to(value, "bfloat16")
+    over = np.abs(nearest.astype(float)) > np.abs(value)
+    return np.where(over, (nearest.view(np.uint16) - 1).view(nearest.dtype), nearest).astype(nearest.dtype)
+
+
+def test_digits_that_are_cut_are_no_elements_in_other_places():
+    assert cause(truncated, dtype="bfloat16").startswith(
+        "results are rounded toward zero when they are stored as bfloat16"
+    )
+    few = VALUES.copy()
+    few[0, 0] = 1 + 2.0**-8  # a tie
+    away = some(round_to(few, "bfloat16"), (0, 0), 1 + 2.0**-7)
+    assert cause(lambda v: away, few, "bfloat16").startswith("ties are rounded away from zero")
+
+
+def test_an_error_of_any_size_decides_some_ties_and_only_rounding_away_decides_all():
+    values = np.arange(16, dtype=np.float64).reshape(2, 8) / 128 + 1 + 2.0**-8  # ties, every second one to even
+    away = np.where(np.arange(16).reshape(2, 8) % 2 == 0, values + 2.0**-8, round_to(values, "bfloat16").astype(float))
+    assert cause(lambda v: away, values, "bfloat16").startswith("ties are rounded away from zero")
+    one = some(round_to(values, "bfloat16").astype(float), (0, 2), away[0, 2])
+    assert cause(lambda v: one, values, "bfloat16") == ""
+
+
+def test_the_smallest_numbers_are_near_their_opposites_and_have_no_wrong_sign():
+    tiny = np.arange(-24, 24).reshape(6, 8) * 2.0**-149
+    assert "sign" not in cause(lambda v: some(v, (3, 5), -v[3, 5]), tiny)
+    assert told_of(call_of(SMOOTH, (6, 16)), output=lambda g: some(g, (0, 0), -g[0, 0])) == "wrong sign"
+    call = call_of(SMOOTH, (6, 16), gradOutput=(np.arange(96).reshape(6, 16) * 2.0**-149).astype(np.float32))
+    assert told_of(call, output=lambda g: some(g, (0, 5), -g[0, 5])) == ""
+
+
+def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
+    call = call_of(SMOOTH, (6, 16))
+    tail = (slice(4, None), slice(None))
+    told = told_of(call, output=lambda golden: some(golden, tail, np.nan))
+    assert told == "NaN where tail from element 64 of 96: a share of the work is lost"
+    call.inputs["self"][tail] -= 90
+    assert told_of(call, output=lambda golden: some(golden, tail, np.nan)) == ""
+
+
+def test_a_factor_of_no_name_is_none_where_the_operands_are_one_value():
+    """There any wrong formula is a factor; so is a wrong sum of a row beside a gradient of one value."""
+    for operand, told in ((np.full((6, 16), 0.75, np.float32), False), (None, True)):
+        call = call_of(SMOOTH, (6, 16), **({} if operand is None else {"self": operand}))
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
+        assert told_of(call, output=lambda golden: -golden) == "wrong sign"
+    y = np.abs(np.random.default_rng(3).normal(size=(100, 1))).astype(np.float32)
+    for gradient, told in ((np.full((100, 1), 0.75, np.float32), False), (y[::-1] - 1, True)):
+        call = call_of("aclnnSoftmaxBackward", (100, 1), attrs={"dim": 0}, output=y, gradOutput=gradient)
+        assert bool(told_of(call, output=lambda golden: golden * np.float32(0.974253))) == told
+
+
+def test_one_number_that_is_a_little_wrong_proves_no_rounding_of_an_operand():
+    """It is near the foretold one by chance. Where many are, or one that would be far away, it is none."""
+    exact = np.random.default_rng(5).normal(size=(6, 16)).astype(DTYPES["bfloat16"].numpy).astype(np.float32)
+    for first, times, told in ((1 + 2.0**-16, 0.8, False), (1 + 2.0**-9, 1.0, True)):
+        call = call_of(SMOOTH, (6, 16), self=some(exact, (0, 0), first), gradOutput=np.ones((6, 16), np.float32))
+        foretold = compute(but(call, self=some(exact, (0, 0), 1)))[0, 0]
+        cause = told_of(call, output=lambda g, to=foretold, t=times: some(g, (0, 0), g[0, 0] + t * (to - g[0, 0])))
+        assert (family_of(cause) == "rounding") == told, (first, cause)
+
+
+def test_an_axis_that_is_misread_is_named():
+    call = call_of("aclnnSoftmaxBackward", (5, 6, 7), attrs={"dim": -2})
+    for other in (-1, 0):
+        wrong = compute(replace(call, attrs={"dim": other}))
+        assert told_of(call, output=lambda golden, wrong=wrong: wrong) == f"the attribute dim is read as {other % 3}"
+
+
+def test_zeros_in_rows_of_one_are_no_kernel_that_returns_zero():
+    call = call_of("aclnnSoftmaxBackward", (40, 1), attrs={"dim": 1})
+    assert told_of(call, output=np.zeros_like) == ""
+    call = call_of("aclnnSoftmaxBackward", (40, 3), attrs={"dim": 1})
+    assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
+
+
+def test_few_right_digits_are_told_to_come_of_a_rounding_or_of_an_approximation():
+    """A reciprocal to 9 bits, in float32: nothing tells its errors from those of a bfloat16 in between."""
+    call = call_of(SMOOTH, (8, 64), dtype="bfloat16")
+    g, x = (np.asarray(a).astype(np.float32) for a in call.inputs.values())
+    s = 1 / (1 + np.exp(-x)) * (1 + 2.0**-9 * np.random.default_rng(4).normal(size=x.shape))
+    made = (g * (s * (1 + x * (1 - s)))).astype(DTYPES["bfloat16"].numpy)
+    told = told_of(call, output=lambda golden: made)
+    assert told == "errors as of intermediate results rounded to bfloat16, or of an approximation of as few digits"
+
+
+def test_values_that_stray_among_contiguous_tensors_are_of_an_index_and_two_numbers_do_not_stray():
+    call = call_of(SMOOTH, (6, 16))
+    made = reference(call).golden.reshape(-1).copy()
+    made[::7] = np.roll(made[::7], 1)  # no operand is read so
+    told = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert told == "the right values in the wrong places: an index is wrong"
+    call = call_of(SMOOTH, (6, 16), gradOutput=np.ones((32, 6), np.float32).T[:, ::2])
+    made = reference(call).golden.reshape(-1).copy()
+    made[::7] = np.roll(made[::7], 1)
+    told = told_of(call, output=lambda golden: made.reshape(6, 16))
+    assert told == "the right values in the wrong places: strides or offsets are not honoured"
+    two = np.where(np.arange(48) % 3 == 0, 1.0, 0.5).reshape(6, 8)
+    assert cause(lambda v: np.roll(v, 1), two) == ""
+
+
+class IgnoresStrides:
+    name = "ignores"
+
+    def run(self, call):
+        wide = call.inputs["self"]
+        start = wide.__array_interface__["data"][0]
+        memory = wide.base if wide.base is not None else wide
+        while memory.base is not None and isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        flat = memory.reshape(-1).view(wide.dtype)
+        begin = (start - memory.__array_interface__["data"][0]) // wide.itemsize
+        call.inputs["self"] = flat[begin : begin + wide.size].reshape(wide.shape)
+        call.outputs["gradInput"][...] = compute(call)
+
+
+@pytest.mark.parametrize("view", ["transposed", "strided:2"])
+def test_an_operand_read_as_contiguous_is_named_and_the_operands_of_the_worst_are_shown(view):
+    """Also where the memory between its elements is read, which is NaN."""
+    record = run_case(log_sigmoid(self=view), IgnoresStrides(), Settings())
+    assert record.detail is not None
+    assert record.detail.cause == "self is read as if it were contiguous: its strides are ignored"
+    assert {*record.detail.worst[0].operands} == {"gradOutput", "self"}
+
+
+def test_what_the_output_held_is_recognised_in_the_result():
+    told = "what the output held before the call is part of the result"
+    for before in (-0.0202, 65504.0, np.nan, np.inf):
+        assert kept(lambda v, held: v + held, before, "float16").startswith(told), before
+    assert kept(lambda v, held: v + 0 * held, np.nan).startswith(told)
+    assert not kept(lambda v, held: some(v, (0, 0), np.nan), np.nan).startswith(told), "one NaN comes of the numbers"
+    assert not kept(lambda v, held: v * 2.5, -0.0202).startswith(told)
+
+
+def test_a_broken_rule_of_structure_has_a_cause_and_no_pattern():
+    class Scratches:
+        name = "scratches"
+
+        def run(self, call):
+            call.outputs["gradInput"][...] = compute(call)
+            call.inputs["self"][0, 0] += 1
+
+    record = run_case(log_sigmoid(), Scratches(), Settings())
+    assert record.detail is not None
+    assert (record.detail.pattern, record.detail.bad) == ("", 0)
+    assert family_of(record.detail.cause) == "changed input"
+    told = cause_of_structure("status code", "expected ACLNN_ERR_PARAM_INVALID, the device answered ACLNN_SUCCESS")
+    assert family_of(told) == "check"
+    gaps = VALUES > 0
+    scattered = cause_of_structure("every element written", "", gaps)
+    assert scattered.startswith("elements are not written (scattered: "), "no tile leaves such behind"
+    assert family_of(scattered) == "lost"
+    tail = np.arange(48).reshape(6, 8) >= 32
+    assert "share of the work is lost (tail from element 32" in cause_of_structure("every element written", "", tail)
+    assert family_of(cause_of_structure("every element written", "", gaps, others_right=False)) == "layout"
+    assert set(FAMILIES) > {"check", "changed input"}

@@ -1,0 +1,301 @@
+"""Devices that are wrong in one way each, and small cases to run them on."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oracle.backends.cpu import Backend as Cpu
+from oracle.catalogue.data.case import Case, TensorPlan
+from oracle.model.call import Call
+from oracle.model.errors import DeviceFault
+from oracle.model.status import Status
+
+
+def plan(shape: tuple[int, ...], dtype: str = "float32", gen: str = "normal", view: str = "contiguous") -> TensorPlan:
+    return TensorPlan(shape, dtype, {"gen": gen}, view)
+
+
+def log_sigmoid(name: str = "plain", shape: tuple[int, ...] = (6, 9), dtype: str = "float32", **views: str) -> Case:
+    """A LogSigmoid case; ``views`` lays tensors out by their aclnn names."""
+    names = ("gradOutput", "self", "buffer")
+    return Case(
+        id=f"log_sigmoid_backward/{name}[{dtype}]",
+        op="aclnnLogSigmoidBackward",
+        family=name,
+        why="a test",
+        tier="standard",
+        dtype=dtype,
+        inputs={n: plan(shape, dtype, view=views.get(n, "contiguous")) for n in names},
+        attrs={},
+        outputs={"gradInput": TensorPlan(shape, dtype, None, views.get("gradInput", "contiguous"))},
+    )
+
+
+def softmax(shape: tuple[int, ...] = (5, 7), dim: int = -1, **changes: Any) -> Case:
+    made: dict[str, Any] = {
+        "id": f"softmax_backward/plain[float32-dim={dim}]",
+        "op": "aclnnSoftmaxBackward",
+        "family": "plain",
+        "why": "a test",
+        "tier": "standard",
+        "dtype": "float32",
+        "inputs": {n: plan(shape) for n in ("gradOutput", "output")},
+        "attrs": {"dim": dim},
+        "outputs": {"out": TensorPlan(shape, "float32")},
+    }
+    return Case(**{**made, **changes})
+
+
+def refused() -> Case:
+    """Softmax over an axis that does not exist: 161002 everywhere."""
+    return softmax(dim=2, expect={"default": "ACLNN_ERR_PARAM_INVALID"})
+
+
+def early() -> Case:
+    """Softmax of an empty tensor: before ascend950 a success that writes nothing, whatever the output's shape."""
+    inputs = {n: plan((2, 0)) for n in ("gradOutput", "output")}
+    return softmax(inputs=inputs, outputs={"out": TensorPlan((2, 3), "float32")})
+
+
+class Device(Cpu):
+    """A right device: the base of the wrong ones. ``out`` is the name of the operator's output."""
+
+    name = "device"
+
+    def run(self, call: Call) -> Status | None:
+        status = super().run(call)
+        self.spoil(call, *call.outputs.values())
+        return status
+
+    def spoil(self, call: Call, out: Any) -> None:
+        """Do what this device does wrong."""
+
+
+class WritesNothing(Device):
+    def run(self, call: Call) -> Status | None:
+        return None
+
+
+class SkipsTheTail(Device):
+    def run(self, call: Call) -> Status | None:
+        (name,) = call.outputs
+        out = call.outputs[name]
+        mine = Call(call.op, call.soc, call.inputs, call.attrs, {name: np.empty(out.shape, out.dtype)})
+        super().run(mine)
+        out[:-1] = mine.outputs[name][:-1]
+        return None
+
+
+class WritesPastTheEnd(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        np.lib.stride_tricks.as_strided(out, (out.size + 1,), (out.itemsize,))[-1] = 0
+
+
+class IgnoresStrides(Device):
+    """Writes its result contiguously from the first element of a strided output."""
+
+    def run(self, call: Call) -> Status | None:
+        (name,) = call.outputs
+        out = call.outputs[name]
+        call.outputs[name] = np.lib.stride_tricks.as_strided(out, out.shape, _contiguous(out))
+        status = super().run(call)
+        call.outputs[name] = out
+        return status
+
+
+def _contiguous(out: Any) -> tuple[int, ...]:
+    return tuple(int(s) for s in np.empty(out.shape, out.dtype).strides)
+
+
+class ModifiesAnInput(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        call.inputs["self"].reshape(-1)[0] += 1
+
+
+class Raises(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        raise RuntimeError("the stream is gone")
+
+
+class Exits(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        sys.exit(3)
+
+
+class WrongDtype(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        (name,) = call.outputs
+        call.outputs[name] = out.astype(np.float64)
+
+
+class WrongShape(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        (name,) = call.outputs
+        call.outputs[name] = out.reshape(-1)
+
+
+class NotAnArray(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        (name,) = call.outputs
+        call.outputs[name] = None
+
+
+class Refuses(Device):
+    def run(self, call: Call) -> Status | None:
+        return Status(561103, "no kernel")
+
+
+class Accepts(Device):
+    """Says success to everything."""
+
+    def run(self, call: Call) -> Status | None:
+        super().run(call)
+        return None
+
+
+class WritesWhenRefused(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        out[...] = 0
+
+
+class AnswersANumber(Device):
+    def run(self, call: Call) -> Any:
+        return 0
+
+
+class FlipsOneSign(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        out[0, 0] = -out[0, 0]
+
+
+class NanBecomesZero(Device):
+    def spoil(self, call: Call, out: Any) -> None:
+        np.nan_to_num(out, copy=False, nan=0.0)
+
+
+class Drifts(Device):
+    """Another last bit on every run."""
+
+    runs = 0
+
+    def spoil(self, call: Call, out: Any) -> None:
+        self.runs += 1
+        if self.runs > 1:
+            out[1, 1] = np.nextafter(out[1, 1], np.float32(np.inf))
+
+
+class LayoutMatters(Device):
+    """Another last bit when the gradient is not contiguous."""
+
+    def spoil(self, call: Call, out: Any) -> None:
+        if not call.inputs["gradOutput"].flags.c_contiguous:
+            out[0, 0] = np.nextafter(out[0, 0], np.float32(np.inf))
+
+
+class BatchMatters(Device):
+    """Another last bit when there are fewer than six rows."""
+
+    def spoil(self, call: Call, out: Any) -> None:
+        if len(out) < 6:
+            out[0, 0] = np.nextafter(out[0, 0], np.float32(np.inf))
+
+
+class Unsupporting(Device):
+    def unsupported(self, call: Call) -> str | None:
+        return "not on Sundays"
+
+
+class Dies(Device):
+    """Kills its own process on cases whose id says so."""
+
+    def spoil(self, call: Call, out: Any) -> None:
+        if "/dies" in call.case_id:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "/exits" in call.case_id:
+            os._exit(7)
+        if "/hangs" in call.case_id:
+            if told := os.environ.get("TELLS_THAT_IT_HANGS"):
+                Path(told).touch()
+            time.sleep(600)
+
+
+class DamagesTheHeap(Device):
+    """Frees a block twice, which glibc notices, in a case of the family "frees"."""
+
+    def run(self, call: Call) -> Status:
+        if "/frees[" in call.case_id:
+            print("a line of a log", file=sys.stderr, flush=True)
+            libc = ctypes.CDLL(None)
+            libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+            libc.free(libc.malloc(64) + 16)
+        return super().run(call)
+
+
+class Allocates(Device):
+    """Asks for 8 GiB on cases whose id says so."""
+
+    def spoil(self, call: Call, out: Any) -> None:
+        if "/large" in call.case_id:
+            np.ones(1 << 30)
+
+
+class LoadsForEver(Device):
+    @property
+    def versions(self) -> dict[str, str]:
+        time.sleep(600)
+        return {}
+
+
+class Breaks(Device):
+    """A fault on cases whose id says so, after which this process's device is of no use."""
+
+    broken = False
+
+    def spoil(self, call: Call, out: Any) -> None:
+        self.broken |= "/breaks" in call.case_id
+        if self.broken:
+            raise DeviceFault("the stream is gone")
+
+
+class StaysAway(Dies):
+    """Cannot be made again once it was there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        Path("was_there").touch(exist_ok=False)
+
+
+class DoesNotOpen(Device):
+    @property
+    def versions(self) -> dict[str, str]:
+        raise OSError("set-up failed")
+
+
+class DoesNotClose(Device):
+    def close(self) -> None:
+        raise OSError("still busy")
+
+
+class StaysOpenInWorkers(Device):
+    def close(self) -> None:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            raise OSError("still busy")
+
+
+class DiesAtTheEnd(Device):
+    def close(self) -> None:
+        atexit.register(os.kill, os.getpid(), signal.SIGKILL)
+
+
+class CannotBeMade:
+    def __init__(self) -> None:
+        raise OSError("no device")

@@ -1,0 +1,92 @@
+"""In its window no step of a formula leaves float32's normal numbers, and its bound loses nothing that counts."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from oracle.numerics.bounds.losses import losses, plus, times
+from oracle.numerics.bounds.slacks import cheap
+from oracle.numerics.bounds.windows import reaching, window, within
+from oracle.numerics.evaluate.programs import program, simulate
+from oracle.numerics.floats.arithmetic import Arithmetic
+from oracle.numerics.formula.expressions import Expression, constant, exp, maximum, symbol
+from oracle.numerics.formula.traversal import names_of, walk
+from oracle.numerics.orders.kernel_orders import Elementwise, graphs_of
+from oracle.operators import OPERATORS
+
+TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+SINGLE = Arithmetic(2.0**-24, 24, 0.0, {"/": 1, "sqrt": 1, "exp": 4})
+NUMBERS = ("beta", "threshold", "scale", "i", "c", "s", "slope", "limit", "low", "high")  # attributes of formulas
+FORMULAS = {
+    name: graphs_of(op.computes, {symbol: np.ones(1) for symbol in op.computes.symbols}, "", "bfloat16")
+    for name, op in OPERATORS.items()
+    if isinstance(op.computes, Elementwise)
+}
+
+
+def slack_of(value: Expression) -> Expression:
+    (lost,) = losses([value], SINGLE)
+    return cheap(plus(times(constant(lost.relative + 2.0**-23), abs(value)), lost.running(abs(value))), value)
+
+
+def given_in(names: tuple[str, ...], dtype: str, ends: tuple[float, float], size: int = 400) -> dict[str, np.ndarray]:
+    """Operands of all digits in a window, both ends and zeros among them."""
+    r = np.random.default_rng(len(names))
+    found = {}
+    for name in names:
+        values = np.exp2(r.uniform(*np.log2(ends), size)) * r.choice([-1, 1], size)
+        values[: size // 4] = r.choice([-1, 1], size // 4) * r.choice([*ends, 0.0, 0.5, 1.0], size // 4)
+        kept = np.clip(np.abs(values.astype(TYPES[dtype]).astype(np.float32)), *ends) * np.sign(values)
+        found[name] = kept.astype(TYPES[dtype]).astype(np.float32)
+    return found
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("op", FORMULAS)
+def test_no_step_leaves_float32s_normal_numbers(op, dtype):
+    value = FORMULAS[op].value
+    if any(node.op in ("log", "log1p", "expm1", "tanh", "erf", "erfc") for node in walk(value)):
+        assert window(value, slack_of(value), tuple((name, dtype) for name in names_of(value))) is None
+        return
+    numbers = {name: np.float32(1) for name in names_of(value) if name in NUMBERS}
+    arrays = tuple(name for name in names_of(value) if name not in numbers)
+    slack = slack_of(value)
+    found = window(value, slack, tuple((name, dtype) for name in arrays), tuple((n, 1.0) for n in numbers))
+    assert found is not None
+    assert found[0] <= 2.0**-12, found
+    assert found[1] >= 4, found
+    given = {**given_in(arrays, dtype, found), **numbers}
+    for node in walk(value):
+        if not node.is_condition and node.op not in ("symbol", "constant"):
+            size = np.abs(simulate(node, given, np.float32))
+            assert np.all((size == 0) | ((size >= 2.0**-126) & (size <= 2.0**127))), node.op
+    wide = {name: each.astype(np.float64) for name, each in given.items()}
+    exact, (wanted,) = simulate(value, given, np.float32), program(slack)(wide, (400,))
+    made = simulate(slack, given, np.float32)
+    assert np.all(made >= wanted * (1 - 2.0**-8) - np.abs(exact) * 2.0**-33)
+
+
+def test_a_formula_that_divides_by_what_may_be_zero_has_no_window():
+    x, y = symbol("x"), symbol("y")
+    for value, known in ((x / y, False), (x / maximum(y, 1), True), (x / (1 + exp(y)), True), (x / (y - y), False)):
+        assert (window(value, slack_of(value), (("x", "float16"), ("y", "float16"))) is not None) == known
+
+
+def test_a_number_decides_whether_there_is_a_window():
+    x, beta = symbol("x"), symbol("beta")
+    value = exp(x * beta)
+    slack, formats = slack_of(value), (("x", "bfloat16"),)
+    tops = [window(value, slack, formats, (("beta", number),)) for number in (0.5, 2.0, 16.0, 1000.0)]
+    assert [top and top[1] for top in tops] == [64.0, 32.0, 4.0, None]
+
+
+def test_operands_reach_as_far_as_every_step_is_finite():
+    x, beta = symbol("x"), symbol("beta")
+    assert reaching((exp(x),), ("x",)) == 64
+    assert reaching((exp(x * x),), ("x",)) == 8
+    assert reaching((exp(x * beta),), ("x",), (("beta", 10.0),)) == 8
+    assert reaching((exp(-abs(x) * 100),), ("x",)) == 6  # below it e^x is 0, which is finite, and far from exact
+    assert reaching((1 / x,), ("x",)) is None
+    assert within(8.0, ("x",), (("beta", 10.0),)) == (("x", (-8.0, 8.0)), ("beta", (10.0, 10.0)))

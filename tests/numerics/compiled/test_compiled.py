@@ -1,0 +1,244 @@
+"""The compiled engine gives the bits of the NumPy road, which tests/operators/ compares with MPFR."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from unittest import mock
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import oracle
+from oracle.case.memory import Memory
+from oracle.catalogue import load_all
+from oracle.model.call import Call
+from oracle.model.errors import OracleError
+from oracle.operators import OPERATORS, references, validate, writes
+
+pytest.importorskip(
+    "oracle.numerics.compiled.loops", reason="the extra `fast` (numba) is not installed", exc_type=ImportError
+)
+from oracle.numerics.compiled import judged as compiled_judged
+from oracle.numerics.compiled.source import CHUNK
+
+TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
+SIZE = 1 << 17
+
+
+def patterns(dtype: str, seed: int) -> np.ndarray:
+    """Random bit patterns, NaN and infinities included, every fourth element an ordinary number."""
+    r = np.random.default_rng(seed)
+    kind = np.uint32 if dtype == "float32" else np.uint16
+    values = r.integers(0, np.iinfo(kind).max, SIZE, kind, endpoint=True).view(TYPES[dtype])
+    with np.errstate(all="ignore"):
+        return np.where(np.arange(SIZE) % 4 == 0, r.normal(size=SIZE).astype(TYPES[dtype]), values)
+
+
+def families(dtype: str) -> dict[str, list[np.ndarray]]:
+    """Operands by threes: bit patterns, plain numbers, results among the subnormals, ties."""
+    r = np.random.default_rng(3)
+    tiny = 2.0**-20 if dtype == "float16" else 2.0**-130
+    plain = [r.normal(size=SIZE), r.uniform(0.001, 0.999, SIZE), r.uniform(size=SIZE)]
+    wide = 20 * r.normal(size=SIZE)
+    return {
+        "patterns": [patterns(dtype, seed) for seed in range(3)],
+        "plain": [t.astype(TYPES[dtype]) for t in plain],
+        "wide": [t.astype(TYPES[dtype]) for t in (plain[0], wide, plain[2])],
+        "subnormal": [t.astype(TYPES[dtype]) for t in (plain[0] * tiny, plain[1] * 8, plain[2])],
+        "ties": [t.astype(TYPES[dtype]) for t in (np.round(plain[0] * 8), np.full(SIZE, 0.5), np.round(plain[2]))],
+    }
+
+
+def same(op: str, monkeypatch, **params) -> None:
+    answers = []
+    for engine in ("numpy", "compiled"):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+        (out,) = oracle.golden(op, **params).values()
+        answers.append(np.where(np.isnan(out), np.zeros((), out.dtype), out))  # the payload of NaN is nobody's
+    assert answers[0].tobytes() == answers[1].tobytes()
+
+
+@pytest.mark.parametrize("family", ["patterns", "plain", "wide", "subnormal", "ties"])
+@pytest.mark.parametrize("dtype", TYPES)
+class TestSameBits:
+    def test_log_sigmoid(self, dtype, family, monkeypatch):
+        g, x, _ = families(dtype)[family]
+        same("aclnnLogSigmoidBackward", monkeypatch, gradOutput=g, self=x, buffer=x)
+
+    def test_binary_cross_entropy(self, dtype, family, monkeypatch):
+        g, x, y = families(dtype)[family]
+        same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g[:1], self=x, target=y, reduction=1)
+        same(
+            "aclnnBinaryCrossEntropyBackward", monkeypatch,
+            gradOutput=g, self=x, target=y, weightOptional=np.abs(g), reduction=0,
+        )  # fmt: skip
+
+    def test_sigmoid(self, dtype, family, monkeypatch):
+        g, _, y = families(dtype)[family]
+        same("aclnnSigmoidBackward", monkeypatch, gradOutput=g, output=y)
+
+    @pytest.mark.parametrize("length", [1, 7, 128, 1000])
+    def test_softmax(self, dtype, family, length, monkeypatch):
+        g, y, _ = (t[: SIZE // length * length].reshape(-1, length) for t in families(dtype)[family])
+        for dim, (a, b) in {1: (g, y), 0: (g.T, y.T)}.items():
+            same("aclnnSoftmaxBackward", monkeypatch, gradOutput=a, output=b, dim=dim)
+
+
+@pytest.mark.parametrize("op", ["aclnnLogSigmoidBackward", "aclnnGeluBackward", "aclnnSigmoidBackward"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_chunks_in_a_window_partly_and_not_at_all(dtype, op, monkeypatch):
+    """Some chunks of ordinary numbers, some with few outside of any window, some with many, the last one short."""
+    r = np.random.default_rng(8)
+    g, x = (r.normal(size=20 * CHUNK + 77) * scale for scale in (1, 2))
+    for k, share in enumerate((0, 0.01, 0.5, 1)):
+        chunk = slice((4 * k + 1) * CHUNK, (4 * k + 3) * CHUNK)
+        x[chunk] = np.where(r.random(2 * CHUNK) < share, 3e4 * r.normal(size=2 * CHUNK), x[chunk])
+        g[chunk] = np.where(r.random(2 * CHUNK) < share / 2, r.choice([0.0, 1e-7, np.nan, np.inf], 2 * CHUNK), g[chunk])
+    with np.errstate(over="ignore"):
+        g, x = g.astype(TYPES[dtype]), x.astype(TYPES[dtype])
+    if op == "aclnnSigmoidBackward":
+        same(op, monkeypatch, gradOutput=g, output=x)
+    else:
+        buffer = {"buffer": x} if op == "aclnnLogSigmoidBackward" else {}
+        same(op, monkeypatch, gradOutput=g, self=x, **buffer)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_rows_in_a_window_and_beside_it(dtype, monkeypatch):
+    r = np.random.default_rng(4)
+    logits = r.normal(size=(60, 300)) * np.repeat([1, 30, 100], 20)[:, None]
+    y = np.exp(logits - logits.max(-1, keepdims=True))
+    y, g = (y / y.sum(-1, keepdims=True)).astype(TYPES[dtype]), r.normal(size=y.shape)
+    g[::7] *= 1e-9
+    g[3::7, 5] = 0
+    g[4::7] = np.round(g[4::7])
+    same("aclnnSoftmaxBackward", monkeypatch, gradOutput=g.astype(TYPES[dtype]), output=y, dim=-1)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_what_is_no_number_within_a_formula_stays_none(dtype, monkeypatch):
+    """inf - inf has no sign."""
+    x = np.array([np.inf, -np.inf, np.inf, 1.0] * 300, TYPES[dtype])
+    g, t = np.ones_like(x), x.copy()
+    t[2::4] = 0
+    same("aclnnSmoothL1LossBackward", monkeypatch, gradOut=g, self=x, target=t, beta=1.0, reduction=0)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("slope", [np.inf, -np.inf, np.nan, 1e300])
+def test_numbers_that_float32_does_not_hold_are_none_of_its_window(slope, dtype, monkeypatch):
+    g = np.array([0.0, 1.0, -1.0, 0.5] * 300, TYPES[dtype])
+    answers = []
+    for engine in ("numpy", "compiled"):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+        call = {"gradOutput": g, "self": g, "negativeSlope": slope, "selfIsResult": False}
+        answers.append(*oracle.golden("aclnnLeakyReluBackward", **call).values())
+    assert answers[0].tobytes() == answers[1].tobytes()  # NaN has one form
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_rows_zeros_have_the_sign_of_the_formula(dtype, monkeypatch):
+    g, y = (np.array(rows, TYPES[dtype]) for rows in ([[-0.0, 0.75], [0.0, -0.5]], [[1, 0.0], [1, 0.0]]))
+    same("aclnnSoftmaxBackward", monkeypatch, gradOutput=g, output=y, dim=-1)
+    (found,) = oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=y, dim=-1).values()
+    with np.errstate(all="ignore"):
+        wide, total = g.astype(float) * y, (g.astype(float) * y).sum(-1, keepdims=True)
+    assert list(np.signbit(found).ravel()) == list(np.signbit(wide - total * y.astype(float)).ravel())
+
+
+def test_products_below_float32s_numbers_are_not_taken_for_ties(monkeypatch):
+    """2^-134 less 2^-194 rounds to bfloat16's 0; what float32 has of it is the midpoint."""
+    g, y = np.zeros((6, 200)), np.zeros((6, 200))
+    for k, low in enumerate((-60, -61, -70, -80, -90, -100)):
+        y[k, k], g[k, k] = 2.0**low, 2.0 ** (-134 - low)
+    wide, bfloat16 = np.tile(g, (40, 1)), TYPES["bfloat16"]
+    same(
+        "aclnnSoftmaxBackward", monkeypatch,
+        gradOutput=wide.astype(bfloat16), output=np.tile(y, (40, 1)).astype(bfloat16), dim=-1,
+    )  # fmt: skip
+
+
+def test_mixed_types_and_a_host_cast(monkeypatch):
+    g, x, y = (families(name)["plain"][k] for k, name in enumerate(TYPES))
+    same("aclnnBinaryCrossEntropyBackward", monkeypatch, gradOutput=g, self=x, target=y, reduction=2, out="float16")
+
+
+@pytest.mark.skipif("ACLNN_TEST_ENGINES" not in os.environ, reason="compiles for minutes; ACLNN_TEST_ENGINES=1")
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("op", OPERATORS)
+def test_both_engines_agree_on_every_operator(op, dtype, monkeypatch):
+    for case in [c for c in load_all() if (c.op, c.dtype) == (op, dtype) and c.computes("ascend910b")][::50]:
+        call = Memory.make(case, soc="ascend910b", seed=0).call
+        if validate(call).ok and writes(call):
+            assert judged(call, "numpy", monkeypatch) == judged(call, "compiled", monkeypatch), case.id
+
+
+def judged(call, engine: str, monkeypatch) -> list[bytes]:
+    """The bytes of goldens alone, and of everything that a verdict needs."""
+    monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+    arrays = list(oracle.golden(call).values())
+    for found in references(call).values():
+        arrays += [found.golden, found.value, found.bound, found.lost, found.unspecified, found.exact]
+    return [plain(array) for array in arrays if array is not None]
+
+
+def plain(array: np.ndarray) -> bytes:
+    """Bytes in which the payload of NaN, which is nobody's, is not seen."""
+    return (
+        array.tobytes()
+        if array.dtype.kind == "b"
+        else np.where(np.isnan(array), np.zeros((), array.dtype), array).tobytes()
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "soc"),
+    [
+        ("aclnnLogSigmoidBackward", "bfloat16", "ascend910b"),  # a table of bounds
+        ("aclnnBinaryCrossEntropyBackward", "float32", "ascend910b"),  # elements whose kernel is not known
+        ("aclnnSigmoidBackward", "float16", "ascend910"),  # ties; subnormal results that are flushed
+        ("aclnnFastGeluBackward", "float32", "ascend910b"),  # an error bound with e^x - 1
+    ],
+)
+def test_what_a_verdict_needs_has_the_same_bits(op, dtype, soc, monkeypatch, tmp_path, capfd):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # compiled here, where LLVM may remark on it
+    r = np.random.default_rng(9)
+    names, kind = OPERATORS[op].names("input"), TYPES[dtype]
+    for low, high in ((0.01, 0.99), (-4.0, 4.0), (0.0, 2.0**-14), (-3e4, 3e4)):
+        arrays = [np.ldexp(np.round(np.ldexp(r.uniform(low, high, 1 << 14), 10)), -10).astype(kind) for _ in names]
+        arrays[0][:8] = [0, -0.0, 1, -1, 0.5, 2.0**-14, 6e-8, -6e-8]
+        attrs = dict.fromkeys(OPERATORS[op].names("attr"), 0)
+        call = Call(op, soc, dict(zip(names, arrays, strict=True)), attrs, {OPERATORS[op].output: arrays[0].copy()})
+        wanted = judged(call, "numpy", monkeypatch)
+        with mock.patch.object(compiled_judged, "evaluate", wraps=compiled_judged.evaluate) as asked:
+            assert judged(call, "compiled", monkeypatch) == wanted, (low, high)
+        assert asked.called
+    assert capfd.readouterr().err == ""
+
+
+class TestChoice:
+    def golden(self):
+        x = np.ones(4, np.float32)
+        return oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)
+
+    def test_an_unknown_engine_is_refused(self, monkeypatch):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "fortran")
+        with pytest.raises(OracleError, match=r"ACLNN_ORACLE_ENGINE='fortran' must be one of auto, numpy, compiled"):
+            self.golden()
+
+    def test_without_numba_the_extra_is_named(self, monkeypatch):
+        monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "compiled")
+        monkeypatch.setattr("oracle.numerics.compiled.engine.installed", lambda: False)
+        with pytest.raises(OracleError, match=r"pip install 'aclnn-oracle\[fast\]'"):
+            self.golden()
+
+    def test_small_calls_do_not_even_import_numba(self):
+        script = (
+            "import sys, numpy as np, oracle; x = np.ones(99, np.float32)\n"
+            "oracle.golden('aclnnLogSigmoidBackward', gradOutput=x, self=x, buffer=x)\n"
+            "assert 'numba' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "ACLNN_ORACLE_ENGINE": "auto"})

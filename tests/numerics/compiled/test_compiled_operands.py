@@ -1,0 +1,70 @@
+"""Chunks of operands: what lies in a window, what is in doubt, and what is picked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
+from oracle.numerics.compiled import operands as operands
+from oracle.numerics.floats.codes import code
+
+
+@operands.njit
+def beyond(codes, window):
+    return np.array([operands.is_beyond(codes, i, window) for i in range(codes.size)])
+
+
+@operands.njit
+def within(codes, window):
+    return operands.is_within(codes, window)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_window_holds_zeros_and_magnitudes_between_its_ends(dtype):
+    least = 0.25 if dtype == np.float16 else 0.0  # float32's windows begin at 0
+    window = code(np.dtype(dtype), least), code(np.dtype(dtype), 4.0)
+    inside = [0.0, -0.0, 4.0, -4.0, 1.5, 0.25]
+    outside = [4.01, -5, np.inf, -np.inf, np.nan, *([0.2, -6e-8] if least else [])]
+    kind = np.int16 if dtype == np.float16 else np.uint32
+    for values, wrong in ((inside, 0), (outside, len(outside)), (inside * 9 + outside, len(outside))):
+        codes = np.array(values, dtype).view(kind)
+        assert within(codes, window) == (wrong == 0)
+        assert list(np.flatnonzero(beyond(codes, window))) == list(range(len(values) - wrong, len(values)))
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 128, 1024])
+def test_the_places_in_doubt_are_listed_behind_those_before(size):
+    r = np.random.default_rng(size)
+    doubt = np.zeros(1024, np.bool_)
+    doubt[:size] = r.random(size) < 0.1
+    doubt[size:] = True  # of an earlier, longer chunk: nobody's
+    places = np.full(2048, -1)
+    places[0] = 77
+    count = operands.listed(doubt, doubt.view(np.uint64), size, 5000, places, 1)
+    assert list(places[:count]) == [77, *(5000 + np.flatnonzero(doubt[:size]))]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 63])
+@pytest.mark.parametrize("size", [0, 5, 64, 1000])
+def test_bytes_are_cleared_past_the_cache_and_none_beside_them(size, offset):
+    from oracle.numerics.compiled.classes import LINE, clear
+
+    content = np.full(LINE + offset + size + 10, 255, np.uint8)
+    start = -content.ctypes.data % LINE + offset
+    part = content[start : start + size]
+    clear(part, min(-part.ctypes.data % LINE, size))
+    assert not part.any()
+    assert (content[:start] == 255).all()
+    assert (content[start + size :] == 255).all()
+
+
+def test_elements_are_picked_and_numbers_stand_for_themselves():
+    @operands.njit
+    def gather(array, number, places):
+        rooms = operands.room(array, 8), operands.room(number, 8)
+        return operands.picked(array, places, rooms[0]), operands.picked(number, places, rooms[1])
+
+    array = np.arange(100, dtype=np.uint16)
+    found, number = gather(array, 2.5, np.array([3, 99, 3]))
+    assert (list(found), number) == ([3, 99, 3], 2.5)

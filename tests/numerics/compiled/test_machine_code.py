@@ -1,0 +1,125 @@
+"""Compiled loops are read from the user's cache, where it is theirs alone; without it everything works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import oracle
+
+numba = pytest.importorskip("numba", reason="the extra `fast` is not installed")
+
+from numba.core.bytecode import FunctionIdentity  # noqa: E402
+
+from oracle.numerics.compiled import cache, loops, rows  # noqa: E402
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The folder of machine code, in a cache of this test's own."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(cache, "code_is_as_loaded", lambda: True)  # whoever edits the package meanwhile
+    return cache.folder()
+
+
+def doubled(description: str = "double", number: float = 3.0) -> int:
+    """Compile or read a function, see that it works, and return how often it was read."""
+    function = cache.keep(numba.njit(lambda x: x + x), description)
+    ready = cache.is_ready(function, (number,))
+    assert function(number) == 2 * number
+    hits = sum(function.stats.cache_hits.values())
+    assert cache.is_ready(function, (number,))
+    assert ready or not hits
+    return hits
+
+
+def test_a_loop_is_compiled_once_for_its_description_and_types(kept):
+    assert [doubled(), doubled(), doubled("other"), doubled(number=3), doubled(number=3)] == [0, 1, 0, 0, 1]
+    assert len(list(kept.glob("*.code"))) == 3
+    assert kept.stat().st_mode & 0o77 == 0
+
+
+def test_code_that_has_changed_since_it_was_loaded_neither_reads_nor_keeps_any(kept, monkeypatch):
+    doubled()
+    monkeypatch.setattr(cache, "code_is_as_loaded", lambda: False)
+    assert [doubled(), doubled("other")] == [0, 0]
+    assert len(list(kept.glob("*.code"))) == 1
+
+
+def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_taken_for_each_other(kept):
+    """Their names in machine code are made of one Python name and numba's count, which are the same in both."""
+    script = """if True:
+        import sys, numba
+        from oracle.numerics import machine_code
+
+        def of(number):
+            return machine_code.keep(numba.njit(lambda x: x * number), str(number))
+
+        functions = {int(word): of(int(word)) for word in sys.argv[1:]}
+        print([function(1.0) for function in functions.values()])
+        print(sum(sum(function.stats.cache_hits.values()) for function in functions.values()))
+    """
+
+    def told(*numbers: str) -> list[str]:
+        return subprocess.run(
+            [sys.executable, "-c", script, *numbers], check=True, capture_output=True, text=True
+        ).stdout.split("\n")[:2]
+
+    assert told("2") == ["[2.0]", "0"]
+    assert told("3") == ["[3.0]", "0"]
+    assert told("2", "3") == ["[2.0, 3.0]", "2"]  # both read
+    assert told("5", "2", "3") == ["[5.0, 2.0, 3.0]", "2"]  # one compiled before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_child_does_not_go_on_counting_as_its_parent_does():
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, str(next(FunctionIdentity._unique_ids)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs, ours = int(os.read(reading, 100)), next(FunctionIdentity._unique_ids)
+    assert abs(theirs - ours) > 1 << 30
+
+
+def test_what_others_could_have_written_is_neither_read_nor_added_to(kept):
+    doubled()
+    kept.chmod(0o777)
+    assert doubled() == 0
+    assert doubled("other") == 0
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_a_damaged_entry_is_compiled_again(kept):
+    doubled()
+    (entry,) = kept.iterdir()
+    entry.write_bytes(entry.read_bytes()[:-100])
+    assert [doubled(), doubled()] == [0, 1]
+
+
+def test_where_nothing_can_be_kept_everything_works(kept):
+    kept.parent.write_text("a file where the cache should be")
+    assert [doubled(), doubled()] == [0, 0]
+
+
+def test_a_golden_from_kept_code_has_the_bits_of_the_one_that_was_compiled(kept, monkeypatch):
+    monkeypatch.setenv("ACLNN_ORACLE_ENGINE", "compiled")
+    x = np.random.default_rng(0).normal(size=(64, 128)).astype(np.float16)
+    for made, op, inputs, attrs in (
+        (loops._elementwise, "aclnnLogSigmoidBackward", ("gradOutput", "self", "buffer"), {}),
+        (rows._rowwise, "aclnnSoftmaxBackward", ("gradOutput", "output"), {"dim": -1}),
+    ):
+        answers, entries = [], [len(list(kept.glob("*")))]
+        for _ in range(2):
+            made.cache_clear()
+            (out,) = oracle.golden(op, **dict.fromkeys(inputs, x), **attrs).values()
+            answers.append(out.tobytes())
+            entries.append(len(list(kept.glob("*"))))
+        assert entries[0] < entries[1] == entries[2]
+        assert answers[0] == answers[1]

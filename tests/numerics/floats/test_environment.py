@@ -1,0 +1,257 @@
+"""Goldens and verdicts are the same bits whatever a library has done to the arithmetic of the process."""
+
+from __future__ import annotations
+
+import contextvars
+import ctypes
+import decimal
+import locale
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import gmpy2
+import numpy as np
+import pytest
+
+import oracle
+from oracle.model.errors import OracleError
+from oracle.numerics.floats import environment, fpu, probe
+from oracle.numerics.floats.environment import IeeeArithmetic, watched
+
+SOURCE = Path(__file__).with_name("hostile.c")
+
+# Goldens, bounds and verdicts of data that shows a wrong state: subnormal numbers, ties, specials; large enough for
+# threads in the last call. How the process is spoiled stands in front, and in the place of the gap.
+GOLDENS = """
+def digest():
+    import hashlib
+    import numpy as np
+    from ml_dtypes import bfloat16
+    import oracle
+    from oracle.operators import reference
+
+    found = hashlib.sha256()
+
+    def add(array):
+        found.update(np.ascontiguousarray(array).tobytes())
+
+    bits = np.random.Philox(key=11).random_raw(1 << 12).view(np.uint32)
+    for dtype in (np.float16, bfloat16, np.float32):
+        word = np.uint16 if np.dtype(dtype).itemsize == 2 else np.uint32
+        g, x = (half.view(word).view(dtype)[:2048] for half in np.array_split(bits, 2))
+        calls = [
+            ("aclnnLogSigmoidBackward", {"self": x, "buffer": x}),
+            ("aclnnBinaryCrossEntropyBackward", {"self": x, "target": g, "reduction": 1}),
+            ("aclnnSoftmaxBackward", {"output": x, "dim": 0}),
+        ]
+        for op, more in calls:
+            ((output, golden),) = oracle.golden(op, gradOutput=g, **more).items()
+            add(golden)
+            attrs = {k: v for k, v in more.items() if isinstance(v, int)}
+            inputs = {"gradOutput": g} | {k: v for k, v in more.items() if k not in attrs}
+            inputs.setdefault("weightOptional", None)
+            inputs = {p.name: inputs[p.name] for p in oracle.operators.operator(op).parameters if p.kind == "input"}
+            call = oracle.Call(op, "ascend910b", inputs, attrs, {output: np.empty_like(x)})
+            known = reference(call)
+            for array in (known.golden, known.value, known.bound):
+                add(array[~np.isnan(array)])
+            value = np.asarray(known.value)
+            said = oracle.judge("mixed", golden=value, actual=(known.golden.view(word) ^ 1).view(dtype), dtype=dtype)
+            add(np.array([said.passed, *said.metrics.values()]))
+    large = np.arange(-(1 << 17), 1 << 17).astype(np.float32) * np.float32(2.0**-11)  # exact, however rounded
+    add(oracle.golden("aclnnLogSigmoidBackward", gradOutput=large, self=-large, buffer=large)["gradInput"])
+    return found.hexdigest()
+"""
+
+
+def process(code: str, **variables: str) -> str:
+    """Return what a process of its own prints; nothing is compiled beforehand, so that constants are its own."""
+    own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
+    threads = {"ACLNN_ORACLE_BLOCK": "4096", "ACLNN_ORACLE_THREADS": "2"}
+    env = {**os.environ, **own, **threads, **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def right() -> str:
+    return process(GOLDENS + "print(digest())")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """Return ``library(*flags)``: the hostile library's path, compiled with them."""
+    compiler = shutil.which(os.environ.get("CC", "gcc"))
+    if compiler is None:
+        pytest.skip("no C compiler (CC, gcc) to build the hostile library with")
+    folder = tmp_path_factory.mktemp("hostile")
+
+    def make(*flags: str) -> Path:
+        path = folder / f"hostile{'_'.join(flags)}.so"
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", path, SOURCE, "-lm", "-lpthread", *flags], check=True)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("when", ["before the import", "after the import"])
+def test_a_library_that_flushes_subnormals_when_it_is_loaded_changes_no_golden(library, right, when):
+    load = f"import ctypes; ctypes.CDLL({str(library('-ffast-math'))!r})\n"
+    flushes = "assert float.fromhex('0x1p-1022') / two == 0, 'this compiler sets nothing at load'\n"
+    spoil = load + "two = 2.0\n" + flushes
+    code = spoil + GOLDENS if when == "before the import" else GOLDENS + "digest()\n" + spoil
+    assert process(code + "print(digest())\n" + flushes) == right
+
+
+@pytest.mark.parametrize(
+    ("call", "when"),
+    [
+        ("upward", "before the import"),
+        ("upward", "after the import"),
+        ("downward", "after the import"),
+        ("toward_zero", "after the import"),
+        ("traps", "after the import"),
+    ],
+)
+def test_a_call_that_sets_rounding_or_traps_changes_no_golden(library, right, call, when):
+    spoil = f"import ctypes; ctypes.PyDLL({str(library())!r}).{call}()\n"
+    code = spoil + GOLDENS if when == "before the import" else GOLDENS + "digest()\n" + spoil
+    assert process(code + "print(digest())") == right
+
+
+def test_a_golden_asked_for_in_a_foreign_thread_that_rounds_upward_is_right(library, right):
+    code = f"""
+import ctypes
+said = []
+@ctypes.CFUNCTYPE(None)
+def call():
+    assert 1.0 + tiny > 1.0
+    said.append(digest())
+    assert 1.0 + tiny > 1.0  # what the thread had set is its own again
+tiny = 2.0**-60
+ctypes.CDLL({str(library())!r}).in_a_thread(call)
+assert 1.0 + tiny == 1.0
+print(*said)
+"""
+    assert process(GOLDENS + code) == right
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "import numpy as np; np.seterr(all='raise')",
+        "import numpy as np; np.seterr(all='call'); np.seterrcall(lambda *a: 1 / 0)",
+        "import numpy as np; np.seterr(all='print')",
+        "import numpy as np, warnings; np.seterr(all='warn'); warnings.simplefilter('error')",
+        "import decimal; decimal.setcontext(decimal.Context(prec=2, rounding='ROUND_UP', traps=[decimal.Inexact]))",
+        "import gmpy2; gmpy2.set_context(gmpy2.context(precision=5, round=gmpy2.RoundUp, trap_inexact=True))",
+        "import gmpy2; gmpy2.set_context(gmpy2.context(emin=-3, emax=3, subnormalize=True, trap_underflow=True))",
+    ],
+)
+def test_settings_of_libraries_change_no_golden(right, spoil):
+    assert process(f"{GOLDENS}\n{spoil}\nprint(digest())") == right
+
+
+def test_a_locale_with_decimal_commas_changes_no_golden(right, tmp_path):
+    localedef = shutil.which("localedef")
+    if localedef is None or not Path("/usr/share/i18n/locales/de_DE").exists():
+        pytest.skip("no locale with decimal commas can be made here: localedef and its sources are missing")
+    made = subprocess.run([localedef, "-i", "de_DE", "-f", "UTF-8", tmp_path / "de_DE.UTF-8"], check=False)
+    assert (tmp_path / "de_DE.UTF-8").is_dir(), made
+    spoil = "import locale; locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8'); assert f'{1.5:n}' == '1,5'"
+    assert process(f"{GOLDENS}\n{spoil}\nprint(digest())", LOCPATH=str(tmp_path)) == right
+
+
+def test_the_caller_finds_its_own_state_again():
+    mine, theirs = decimal.Context(prec=3), gmpy2.context(precision=33)
+    x = np.ones(4, np.float32)
+    with np.errstate(divide="raise", over="print"), decimal.localcontext(mine), gmpy2.context(theirs):
+        before = np.geterr(), decimal.getcontext().prec, gmpy2.get_context().precision
+        oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)
+        assert (np.geterr(), decimal.getcontext().prec, gmpy2.get_context().precision) == before
+
+
+@pytest.mark.skipif(not fpu.REGISTERS, reason="the floating-point unit's registers cannot be reached on this platform")
+def test_what_a_device_changes_is_told_and_stays_its_own():
+    rounding = ctypes.PyDLL(None).fesetround
+    upward = 0x400000 if os.uname().machine == "aarch64" else 0x800
+    little = 2.0**-60
+
+    def in_a_thread_of_its_own() -> None:
+        with IeeeArithmetic() as arithmetic:
+            with arithmetic.device():
+                rounding(upward)
+                np.seterr(over="raise")
+                decimal.getcontext().prec = 7
+                told.append(1.0 + little > 1.0)
+            told.append(1.0 + little == 1.0)
+            told.append(np.geterr()["over"] == "ignore")
+            with arithmetic.device():
+                told.append(1.0 + little > 1.0 and np.geterr()["over"] == "raise")
+        told.append(1.0 + little > 1.0)
+        changed.extend(arithmetic.changed)
+
+    told: list[bool] = []
+    changed: list[str] = []
+    thread = threading.Thread(target=contextvars.Context().run, args=(in_a_thread_of_its_own,))
+    thread.start()
+    thread.join()
+    assert told == [True] * 5
+    assert "rounding: to nearest -> upward" in changed
+    assert "NumPy's reaction to over: warn -> raise" in changed
+    assert "decimal's prec: 28 -> 7" in changed
+
+
+def test_a_device_that_asks_for_a_golden_while_we_compute_gets_it_in_our_arithmetic():
+    @environment.ieee_arithmetic
+    def reactions():
+        return set(np.geterr().values())
+
+    @environment.ieee_arithmetic
+    def case():
+        with IeeeArithmetic() as ours, ours.device():
+            np.seterr(all="raise")
+            return reactions()
+
+    assert case() == {"ignore"}
+
+
+def test_what_loading_a_device_changes_is_told():
+    changed: list[str] = []
+    before = locale.setlocale(locale.LC_ALL)
+    try:
+        with watched(changed):
+            locale.setlocale(locale.LC_ALL, "C" if before != "C" else "C.UTF-8")
+    finally:
+        locale.setlocale(locale.LC_ALL, before)
+    assert [told.partition(":")[0] for told in changed] == ["locale"]
+
+
+def test_a_platform_whose_registers_cannot_be_reached_refuses_instead_of_computing_wrongly(monkeypatch):
+    monkeypatch.setattr(fpu, "is_right", lambda: not probe.wrong())
+    monkeypatch.setattr(fpu, "write", lambda state: None)
+    monkeypatch.setattr(fpu, "righted", lambda state: state)
+    monkeypatch.setattr(probe, "LITTLE", 2.0**-50)  # to this arithmetic, rounding goes astray
+    x = np.ones(4, np.float32)
+    with pytest.raises(OracleError, match="rounds in another direction than to nearest"):
+        oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)
+
+
+def test_a_thread_of_ours_has_the_arithmetic_of_goldens():
+    found = []
+
+    def thread() -> None:
+        environment.set_thread()
+        found.append((fpu.is_right(), np.geterr()["over"]))
+
+    worker = threading.Thread(target=thread)
+    worker.start()
+    worker.join()
+    assert found == [(True, "ignore")]

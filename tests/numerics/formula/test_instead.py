@@ -1,0 +1,67 @@
+"""NumPy's functions in a formula: none of them is taken, and what is told to be written instead computes the same."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from oracle.model.errors import OracleError
+from oracle.numerics.evaluate.programs import simulate
+from oracle.numerics.formula import expressions
+from oracle.numerics.formula.expressions import symbol, text, trace
+from oracle.numerics.formula.numpy_names import FUNCTIONS, WRITTEN
+
+x, y = symbol("x"), symbol("y")
+UFUNCS = sorted({f for f in vars(np).values() if isinstance(f, np.ufunc) and f.signature is None}, key=str)
+
+
+@pytest.mark.parametrize("function", UFUNCS, ids=lambda f: f.__name__)
+def test_every_function_of_numpys_is_told_by_its_name(function):
+    with pytest.raises(OracleError, match=rf"^NumPy's {function.__name__} does not take the symbols of a formula; \w"):
+        function(*[x, y, x, y][: function.nin])
+
+
+@pytest.mark.parametrize(
+    ("formula", "told"),
+    [
+        (lambda x: np.exp(x), "NumPy's exp .*; use exp of oracle.numerics.formula.expressions"),
+        (lambda x: np.where(x > 0, 1, x), "NumPy's where .*; use where of oracle.numerics.formula.expressions"),
+        (lambda x: np.clip(x, 0, 1), r"NumPy's clip .*; write minimum\(maximum\(a, low\), high\)"),
+        (lambda x: np.sin(x), "NumPy's sin .*; there is none like it: oracle.numerics.formula.expressions has exp, "),
+        (lambda x: math.exp(2 * x), r"math take numbers, and \(2 \* x\) is none in a formula; oracle"),
+        (lambda x: np.add.reduce(x), "NumPy's add "),
+        (lambda x: np.array([1.0, 2.0]) * x, r"made of symbols and numbers, and array\(\[1., 2.\]\) is neither"),
+        (lambda x: None, "made of symbols and numbers, and None is neither"),
+    ],
+)
+def test_a_formula_is_told_with_its_place(formula, told):
+    with pytest.raises(OracleError, match=rf"^test_instead.py:\d+ \(<lambda>\): .*{told}"):
+        trace(formula)
+
+
+@pytest.mark.parametrize("number", [np.float64(2.5), np.float32(2.5), np.array(2.5), 2.5])
+def test_a_number_of_numpys_is_a_constant_on_either_side(number):
+    assert text(number * x + x * number - x / number) == "(((2.5 * x) + (x * 2.5)) - (x / 2.5))"
+    assert (number < x) is (x > number) is (x > 2.5)
+    assert (number >= x) is (x <= 2.5)
+
+
+# Those of real numbers that tell one way to write them; a power's depends on its exponent.
+NUMERIC = [
+    name
+    for name in FUNCTIONS | WRITTEN
+    if hasattr(np, name) and not name.startswith(("logical", "bitwise", "invert", "power", "float_power"))
+]
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_what_is_written_instead_computes_what_numpys_function_does(name):
+    a, b = (v.ravel() for v in np.meshgrid([0.25, 1.0, 3.0], [0.5, 1.0, 2.0]))
+    given = {"where": (a > b, a, b), "clip": (a, 0.5, 2.0)}.get(name) or (a, b)[: getattr(np, name).nin]
+    names = "a > b, a, b" if name == "where" else ", ".join("ab"[: len(given)])
+    call = WRITTEN.get(name) or f"{FUNCTIONS[name]}({names})"
+    root = eval(call, {**vars(expressions), "a": x, "b": y, "low": 0.5, "high": 2.0})
+    found = simulate(root, {"x": a, "y": b}, np.float64)
+    np.testing.assert_allclose(np.broadcast_to(found, a.shape), getattr(np, name)(*given), rtol=1e-14)

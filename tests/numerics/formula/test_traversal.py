@@ -1,0 +1,34 @@
+"""Walking graphs, and what is known of one whatever its operands are."""
+
+from __future__ import annotations
+
+from oracle.numerics.formula.expressions import PI, exp, maximum, symbol, where
+from oracle.numerics.formula.traversal import has_rational_way, is_rational, names_of, substitute, walk
+
+g, x, n = symbol("g"), symbol("x"), symbol("n")
+
+
+def test_operands_come_before_what_uses_them_and_each_node_once():
+    root = g * exp(x) + exp(x)
+    order = list(walk(root))
+    assert len(order) == len({id(node) for node in order})
+    places = {id(node): k for k, node in enumerate(order)}
+    assert all(places[id(a)] < places[id(node)] for node in order for a in node.args)
+    assert order[-1] is root
+    assert set(names_of(root)) == {"g", "x"}
+
+
+def test_a_rational_formula_is_told_from_one_with_functions():
+    assert is_rational(where(x > 0, g / x, maximum(g, 1)))
+    assert not is_rational(g * exp(x))
+    assert not is_rational(g * PI)
+
+
+def test_a_graph_with_an_irrational_branch_has_a_rational_way():
+    assert has_rational_way(where(x > 0, g, g * exp(x)))
+    assert not has_rational_way(where(exp(x) > 2, g, 1))
+    assert not has_rational_way(g * exp(where(x > 0, g, x)))
+
+
+def test_substitution_replaces_everywhere():
+    assert substitute(g * exp(x) + x, {x: n}) is g * exp(n) + n

@@ -1,0 +1,38 @@
+"""Elementwise operators: what follows from a formula and its orders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oracle.numerics.formula.expressions import exp
+from oracle.numerics.golden.elementwise import Elementwise, evaluate
+from oracle.numerics.proof.sink import Sink
+
+
+def test_an_overflow_of_float64_from_finite_operands_is_settled_exactly():
+    x = np.float32([1000, 3e38, 90, -1000, 88, np.inf])
+    g = np.float32([1, -1, 2, 1, 1, 1])
+    for judged in (False, True):
+        sink = Sink(np.empty(x.shape, np.float32), "float32", judged=judged)
+        evaluate(Elementwise(lambda g, x: g * exp(x)), {"g": g, "x": x}, sink)
+        np.testing.assert_array_equal(sink.out[[0, 1, 2, 3, 5]], np.float32([np.inf, -np.inf, np.inf, 0, np.inf]))
+    np.testing.assert_array_equal(np.isinf(sink.value), [True, True, False, False, False, True])
+
+
+def test_the_bound_of_an_element_does_not_depend_on_its_neighbours():
+    """What underflows is looked at element by element, for few elements alone, or not at all: all the same number."""
+
+    def bound(g, x):
+        sink = Sink(np.empty(g.shape, np.float32), "float32", judged=True)
+        evaluate(Elementwise(lambda g, x: g * exp(x) / (1 + exp(x))), {"g": g, "x": x}, sink)
+        return sink.bound
+
+    g, x = np.linspace(1, 2, 200, dtype=np.float32), np.linspace(-3, 3, 200, dtype=np.float32)
+    plain = bound(g, x)
+    for tiny in (5, 150):  # few elements, most of them
+        g[:tiny] = np.float32(2.0**-120) * np.arange(tiny, dtype=np.float32)
+        whole = bound(g, x)
+        np.testing.assert_array_equal(whole[tiny:], plain[tiny:])
+        alone = [bound(g[k : k + 1], x[k : k + 1])[0] for k in range(tiny)]
+        np.testing.assert_array_equal(whole[:tiny], alone)
+        assert (whole[:tiny] > 0).all()

@@ -1,0 +1,56 @@
+"""A golden that begins inside another's, in a signal handler or a finaliser, disturbs it in nothing."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import oracle
+from oracle.model.dtypes import DTYPES
+
+
+@pytest.fixture
+def interrupted():
+    """Call a function each time that a module's function returns, but not within itself."""
+    yield lambda module, do: sys.setprofile(_profiler(module, do))
+    sys.setprofile(None)
+
+
+def _profiler(module, do):
+    def profile(frame, event, _):
+        if event == "return" and frame.f_globals.get("__name__") == module:
+            do()  # Python does not profile the profiler
+
+    return profile
+
+
+CALLS = {
+    "softmax": lambda g, x: oracle.golden("aclnnSoftmaxBackward", gradOutput=g, output=x, dim=-1)["out"],
+    "log_sigmoid": lambda g, x: oracle.golden("aclnnLogSigmoidBackward", gradOutput=g, self=x, buffer=x)["gradInput"],
+    "tanh": lambda g, x: oracle.golden("aclnnTanhBackward", gradOutput=g, output=x)["gradInput"],
+}
+
+
+@pytest.mark.parametrize("engine", ["numpy", "compiled"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_golden_inside_another_leaves_both_right(call, dtype, engine, interrupted, monkeypatch):
+    if engine == "compiled":
+        pytest.importorskip("numba")
+    monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
+    monkeypatch.setenv("ACLNN_ORACLE_THREADS", "1")
+    draw = np.random.default_rng(5)
+    outer, inner = (
+        tuple(draw.standard_normal((64, 64)).astype(np.float32).astype(DTYPES[dtype].numpy) for _ in "gx") for _ in "ab"
+    )
+    wanted, other = CALLS[call](*outer).tobytes(), CALLS[call](*inner).tobytes()
+    found = []
+    for module in ("oracle.numerics.floats.blocks", "oracle.numerics.proof.proof"):
+        interrupted(module, lambda: found.append(CALLS[call](*inner).tobytes()))
+        disturbed = CALLS[call](*outer).tobytes()
+        sys.setprofile(None)
+        assert disturbed == wanted, module
+    assert found
+    assert set(found) == {other}

@@ -1,0 +1,111 @@
+"""The strict bound beside the ones that used to be derived by hand: about as tight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle.model.call import Call
+from oracle.model.dtypes import FORMATS
+from oracle.numerics.evaluate.programs import program
+from oracle.numerics.floats.arithmetic import FLOAT32
+from oracle.numerics.orders.kernel_orders import Elementwise, graphs_of
+from oracle.numerics.orders.strict import StrictBound
+from oracle.operators import OPERATORS, reference
+
+UNIT, QUANTUM = 2.0**-24, 2.0**-149
+
+
+def log_sigmoid_by_hand(g, x, v):
+    """What a right float32 kernel may lose: the 910's form goes through log, absolute error ~ x * u."""
+    relative = (16 + 4 * np.minimum(np.maximum(x, 0.0), 104.0)) * UNIT
+    lost = np.where(x > 88.72, np.abs(v), np.abs(g) * (2 * QUANTUM))
+    return np.abs(v) * relative + lost + QUANTUM
+
+
+def cross_entropy_by_hand(g, x, y, w, v, count, rank):
+    clamp = float(np.float32(1e-12))
+    g, w = np.abs(g), np.abs(w)
+    a, b = np.abs(x - y), np.maximum((1 - x) * x, clamp)
+    relative = (12 + (4 + 2 * rank) * (count != 1)) * UNIT
+    return np.abs(v) * relative + QUANTUM * ((1 + w) / b + w + g + a / b * w + 2)
+
+
+def derived(op, operands, value):
+    """The package's own bound, before the final roundings."""
+    computes = OPERATORS[op].computes
+    assert isinstance(computes, Elementwise)
+    mean = (4 + 2 * value.ndim) * UNIT if "n" in operands else 0.0
+    strict = StrictBound(graphs_of(computes, operands), operands, {}, FLOAT32, mean)
+    with np.errstate(all="ignore"):
+        (running,) = program(strict.graphs.running(FLOAT32))(operands, value.shape)
+        bound, unspecified, _ = strict.around(value, running, 0.0, [FORMATS["float32"]])
+    return np.where(unspecified, np.nan, bound)
+
+
+def test_log_sigmoid_is_at_most_four_times_wider_than_by_hand():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(0, 4, 4000), rng.uniform(-200, 200, 4000), rng.normal(0, 1e-5, 500)])
+    x = x.astype(np.float32).astype(np.float64)
+    g = rng.uniform(0.5, 4, x.size).astype(np.float32).astype(np.float64)
+    v = g / (1 + np.exp(x))
+    bound = derived("aclnnLogSigmoidBackward", {"g": g, "x": x}, v)
+    known = ~np.isnan(bound)
+    assert known.mean() > 0.99
+    # Beyond 104 the value is below float32's smallest number, and every operation may lose one of these.
+    assert (bound[known] <= (4 * log_sigmoid_by_hand(g, x, v) + 8 * QUANTUM)[known]).all()
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_cross_entropy_is_at_most_four_times_wider_than_by_hand(count):
+    rng = np.random.default_rng(4)
+    x, y = (rng.uniform(-0.1, 1.1, 4000).astype(np.float32).astype(np.float64) for _ in range(2))
+    x[:8] = [0, 1, 0.5, 1e-20, 1e-7, -1e-7, 1 - 2.0**-24, 2]
+    g, w = ((2.0 ** rng.uniform(-30, 30, x.size)).astype(np.float32).astype(np.float64) for _ in range(2))
+    v = g * (x - y) / np.maximum((1 - x) * x, float(np.float32(1e-12))) * w / count
+    operands = {"g": g, "x": x, "y": y, "w": w, **({"n": count} if count > 1 else {})}
+    bound = derived("aclnnBinaryCrossEntropyBackward", operands, v)
+    known = ~np.isnan(bound)
+    assert known.mean() > 0.9
+    assert (bound[known] <= 4 * cross_entropy_by_hand(g, x, y, w, v, count, 1)[known]).all()
+
+
+# Operators whose formula is 0 somewhere, where their operand ``x`` is, and the others'.
+ROOTS = {
+    "aclnnSiluBackward": (-1.2784645, {}),
+    "aclnnSwishBackward": (-1.2784645, {"betaOptional": 1.0}),
+    "aclnnFastGeluBackward": (-0.7511543, {}),
+    "aclnnGeluBackward": (-0.7524614, {}),
+    "aclnnGeluBackwardV2": (-0.7517916, {"approximate": "none"}),
+    "aclnnMishBackward": (-1.1924312, {}),
+    "aclnnBinaryCrossEntropyWithLogitsBackward": (1.0986123, {"reduction": 0}),
+}
+
+
+@pytest.mark.parametrize(("name", "root", "attributes"), [(n, *v) for n, v in ROOTS.items()], ids=ROOTS)
+def test_an_infinite_gradient_is_unspecified_where_the_sign_of_its_factor_is(name, root, attributes):
+    """Within the error of what the gradient multiplies right kernels answer infinities of both signs, and NaN."""
+    op = OPERATORS[name]
+    x = (np.float32(root).view(np.int32) + np.arange(-3000, 3000)).astype(np.int32).view(np.float32)
+    known = {}
+    for gradient in (1.0, np.inf, -np.inf):
+        values = {"g": np.full_like(x, gradient), "x": x, "t": np.full_like(x, 0.75)}
+        inputs = {p.name: values.get(p.symbol) for p in op.parameters if p.kind == "input"}
+        known[gradient] = reference(Call(name, "ascend910b", inputs, attributes, {op.output: np.empty_like(x)}))
+    size, lost = np.abs(known[1.0].value), known[1.0].lost
+    for gradient in (np.inf, -np.inf):
+        assert known[gradient].unspecified[size <= lost].all()
+        assert not known[gradient].unspecified[size > 2 * lost].any()
+    assert (size <= lost).any()
+    assert (size > 2 * lost).any()
+
+
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+def test_an_infinite_factor_of_zero_is_nan_in_every_order(soc):
+    """Of an exact zero, or of what is one in every order: no rounding gives that a sign."""
+    x = np.array([-np.inf, -1000, 0, 3, 1000, np.inf], np.float32)
+    whole = np.stack([np.full_like(x, np.inf), x])
+    inputs = {"gradOut": np.zeros((1, x.size), np.float32), "self": whole}
+    known = reference(Call("aclnnGluBackward", soc, inputs, {"dim": 0}, {"out": np.empty_like(whole)}))
+    assert np.isnan(known.golden[1]).all()
+    assert not known.unspecified.any()

@@ -1,0 +1,357 @@
+"""GetWorkspaceSize's answer, rule by rule and SoC by SoC: the tables of the sources, not examples."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import oracle
+from oracle import OracleError, TensorSpec
+from oracle.defects.base.asking import call_of, checks_of
+from oracle.model.call import FORMAT_ENUM
+from oracle.model.dtypes import DTYPES
+from oracle.model.platforms import NEWEST, PLATFORMS, cann_of
+from oracle.operators import OPERATORS
+from oracle.operators.definition.checks import check, max_rank, same_dtype, source_only
+
+SOCS = tuple(PLATFORMS)
+NULL, INVALID, OK = 161001, 161002, 0
+BCE, NLL, SOFTMAX, SIGMOID = (
+    "aclnnBinaryCrossEntropyBackward",
+    "aclnnNLLLossBackward",
+    "aclnnSoftmaxBackward",
+    "aclnnLogSigmoidBackward",
+)
+T = TensorSpec
+
+
+def right(op: str, dtype: str = "float32") -> dict:
+    """A call every SoC accepts (for float32 and float16)."""
+    t = T((4, 3), dtype)
+    return {
+        BCE: {"gradOutput": t, "self": t, "target": t, "weightOptional": t, "reduction": 0, "out": t},
+        NLL: {
+            "gradOutput": T((4,), dtype), "self": t, "target": T((4,), "int64"), "weight": T((3,), dtype),
+            "reduction": 0, "ignoreIndex": -100, "totalWeight": T((1,), dtype), "out": t,
+        },
+        SOFTMAX: {"gradOutput": t, "output": t, "dim": -1, "out": t},
+        SIGMOID: {"gradOutput": t, "self": t, "buffer": t, "gradInput": t},
+    }[op]  # fmt: skip
+
+
+OPS = (BCE, NLL, SOFTMAX, SIGMOID)
+TENSORS = {op: [n for n, v in right(op).items() if isinstance(v, TensorSpec)] for op in OPS}
+OUTPUT = {BCE: "out", NLL: "out", SOFTMAX: "out", SIGMOID: "gradInput"}
+
+
+def code(op: str, soc: str = "ascend910b", **changes) -> int:
+    return oracle.validate(op, soc=soc, **{**right(op), **changes}).code
+
+
+@pytest.mark.parametrize("soc", SOCS)
+@pytest.mark.parametrize("op", OPS)
+class TestEveryOperator:
+    def test_a_right_call_succeeds(self, op, soc):
+        for dtype in ("float16", "float32"):
+            assert oracle.validate(op, soc=soc, **right(op, dtype)).ok
+
+    def test_bfloat16_is_accepted_where_the_product_has_it(self, op, soc):
+        status = oracle.validate(op, soc=soc, **right(op, "bfloat16"))
+        assert status.code == (OK if PLATFORMS[soc].bfloat16 else INVALID)
+        assert status.ok or "bfloat16" in status.reason
+
+    def test_null_tensors(self, op, soc):
+        for name in TENSORS[op]:
+            expected = OK if name == "weightOptional" else NULL
+            status = oracle.validate(op, soc=soc, **{**right(op), name: None})
+            assert status.code == expected
+            assert status.ok or name in status.reason
+
+    def test_a_tensor_left_out_is_a_null_pointer(self, op, soc):
+        for name in TENSORS[op]:
+            call = {k: v for k, v in right(op).items() if k != name}
+            assert oracle.validate(op, soc=soc, **call).code == code(op, soc, **{name: None})
+
+    def test_null_out_parameters_come_before_everything(self, op, soc):
+        for name in ("workspaceSize", "executor"):
+            assert code(op, soc, **{name: None, TENSORS[op][0]: None}) == NULL
+            assert name in oracle.validate(op, soc=soc, **{**right(op), name: None}).reason
+
+    def test_every_other_dtype_is_refused_everywhere(self, op, soc):
+        allowed = {"float16", "float32", "bfloat16"}
+        for name, dtype in itertools.product(TENSORS[op], DTYPES):
+            if dtype in allowed or name in ("buffer", "target") or (op in (NLL, SOFTMAX) and name == "out"):
+                continue
+            spec = right(op)[name]
+            assert code(op, soc, **{name: T(spec.shape, dtype)}) == INVALID, (name, dtype)
+
+    def test_the_output_must_have_the_shape_of_the_input(self, op, soc):
+        for shape in ((4, 4), (4,), (1, 4, 3), (12,), ()):
+            assert code(op, soc, **{OUTPUT[op]: T(shape, "float32")}) == INVALID
+
+    def test_views_and_arrays_are_the_same_to_it(self, op, soc):
+        call = {k: np.zeros(v.shape, v.dtype.numpy).T.copy().T if isinstance(v, T) else v for k, v in right(op).items()}
+        assert oracle.validate(op, soc=soc, **call).ok
+
+
+@pytest.mark.parametrize("soc", SOCS)
+class TestBinaryCrossEntropy:
+    def test_mixed_dtypes_are_promoted(self, soc):
+        names = ("gradOutput", "self", "target", "weightOptional", "out")
+        for dtypes in itertools.product(("float16", "float32"), repeat=5):
+            assert code(BCE, soc, **{n: T((4, 3), d) for n, d in zip(names, dtypes, strict=True)}) == OK
+
+    def test_reduction_is_0_1_or_2(self, soc):
+        for value, expected in ((0, OK), (1, OK), (2, OK), (-1, INVALID), (3, INVALID), (2**62, INVALID)):
+            assert code(BCE, soc, reduction=value) == expected
+
+    def test_broadcast_to_self_only(self, soc):
+        good = ((4, 3), (3,), (1,), (), (1, 3), (4, 1), (1, 1))
+        bad = ((1, 4, 3), (4,), (2, 3), (1, 1, 1), (0,), (4, 3, 1))
+        for name in ("gradOutput", "target", "weightOptional"):
+            assert [code(BCE, soc, **{name: T(s, "float32")}) for s in good] == [OK] * len(good)
+            assert [code(BCE, soc, **{name: T(s, "float32")}) for s in bad] == [INVALID] * len(bad)
+
+    def test_a_scalar_self_takes_scalars_only(self, soc):
+        scalar = {n: T((), "float32") for n in ("gradOutput", "self", "target", "weightOptional", "out")}
+        assert code(BCE, soc, **scalar) == OK
+        for name in ("gradOutput", "target", "weightOptional", "out"):
+            assert code(BCE, soc, **{**scalar, name: T((1,), "float32")}) == INVALID
+
+    def test_formats_of_target_and_weight_must_be_selfs(self, soc):
+        for fmt in FORMAT_ENUM:
+            spec = T((4, 3), "float32", format=fmt)
+            same = {"self": spec, "target": spec, "weightOptional": spec}
+            assert code(BCE, soc, **same) == OK
+            assert code(BCE, soc, gradOutput=spec, out=spec) == OK
+            if fmt != "ND":
+                assert code(BCE, soc, target=spec) == INVALID
+                assert code(BCE, soc, weightOptional=spec) == INVALID
+
+    def test_rank_is_enforced_on_out_alone(self, soc):
+        nine = T((0,) + (1,) * 8, "float32")
+        empty = {"self": nine, "target": nine, "weightOptional": nine, "gradOutput": nine}
+        assert code(BCE, soc, **empty, out=T((7,), "float32")) == OK
+        assert code(BCE, soc, **empty, out=nine) == INVALID
+        assert "rank" in oracle.validate(BCE, soc=soc, **{**right(BCE), **empty, "out": nine}).reason
+
+    def test_an_empty_self_skips_shapes_but_not_reduction(self, soc):
+        empty = {"self": T((0, 3), "float32"), "target": T((5,), "float32"), "gradOutput": T((9, 9), "float32")}
+        assert code(BCE, soc, **empty) == OK
+        assert code(BCE, soc, **empty, reduction=3) == INVALID
+
+
+@pytest.mark.parametrize("soc", SOCS)
+class TestNLLLoss:
+    def test_floats_must_all_be_selfs_dtype(self, soc):
+        for name in ("gradOutput", "weight", "totalWeight"):
+            assert code(NLL, soc, **{name: T(right(NLL)[name].shape, "float16")}) == INVALID
+
+    def test_target_dtypes(self, soc):
+        good = {"int64", "int32", "uint8"}
+        assert {d for d in DTYPES if code(NLL, soc, target=T((4,), d)) == OK} == good
+
+    def test_out_takes_whatever_self_can_be_cast_to(self, soc):
+        refused = {d for d in DTYPES if code(NLL, soc, out=T((4, 3), d)) == INVALID}
+        integer = {n for n, d in DTYPES.items() if d.kind in ("int", "uint", "bool")}
+        assert refused == integer - {"int4", "uint1"}  # which CanCast does not count
+
+    def test_gradient_shapes(self, soc):
+        table = {0: ((4,),), 1: ((1,), ()), 2: ((1,), ())}
+        for reduction, good in table.items():
+            for shape in ((4,), (1,), (), (4, 1), (1, 1), (3,), (0,)):
+                expected = OK if shape in good else INVALID
+                assert code(NLL, soc, reduction=reduction, gradOutput=T(shape, "float32")) == expected
+
+    def test_one_dimensional_self(self, soc):
+        call = {"self": T((3,), "float32"), "out": T((3,), "float32"), "gradOutput": T((), "float32")}
+        for target, expected in (((), OK), ((3,), OK), ((1,), INVALID), ((2,), INVALID), ((1, 1), INVALID)):
+            assert code(NLL, soc, **call, target=T(target, "int64")) == expected
+        single = {n: T((1,), "float32") for n in ("self", "out", "weight", "gradOutput")}
+        assert code(NLL, soc, **single, target=T((1,), "int64")) == OK
+
+    def test_a_rank_0_target_reads_as_length_0(self, soc):
+        assert code(NLL, soc, target=T((), "int64")) == INVALID
+        empty = {"self": T((0, 3), "float32"), "out": T((0, 3), "float32"), "gradOutput": T((0,), "float32")}
+        assert code(NLL, soc, **empty, target=T((), "int64")) == OK
+
+    def test_weight_and_total_weight(self, soc):
+        for shape in ((4,), (1,), (), (1, 3), (3, 1)):
+            assert code(NLL, soc, weight=T(shape, "float32")) == INVALID
+        for shape in ((1,), (), (1, 1), (1,) * 12):
+            assert code(NLL, soc, totalWeight=T(shape, "float32")) == OK
+        for shape in ((2,), (0,), (1, 2)):
+            assert code(NLL, soc, totalWeight=T(shape, "float32")) == INVALID
+
+    def test_self_rank(self, soc):
+        for shape in ((), (1, 4, 3), (4, 3, 1, 1)):
+            assert code(NLL, soc, self=T(shape, "float32"), out=T(shape, "float32")) == INVALID
+
+    def test_ignore_index_is_any_int64(self, soc):
+        for value in (-(2**63), -1, 0, 2**32 + 3, 2**63 - 1):
+            assert code(NLL, soc, ignoreIndex=value) == OK
+        assert code(NLL, soc, ignoreIndex=2**63) == INVALID
+
+    def test_reduction(self, soc):
+        assert [code(NLL, soc, reduction=r, gradOutput=T((), "float32")) for r in (-1, 3)] == [INVALID] * 2
+
+
+@pytest.mark.parametrize("soc", SOCS)
+class TestSoftmax:
+    def test_dim_range(self, soc):
+        for rank in range(9):
+            spec = T((2,) * rank, "float32")
+            same = {"gradOutput": spec, "output": spec, "out": spec}
+            bound = max(1, rank)
+            good = {dim for dim in range(-10, 11) if code(SOFTMAX, soc, **same, dim=dim) == OK}
+            assert good == set(range(-bound, bound))
+
+    def test_rank_9(self, soc):
+        spec = T((1,) * 9, "float32")
+        assert code(SOFTMAX, soc, gradOutput=spec, output=spec, out=spec, dim=0) == INVALID
+
+    def test_out_has_no_dtype_rule(self, soc):
+        assert {code(SOFTMAX, soc, out=T((4, 3), d)) for d in DTYPES} == {OK}
+
+    def test_output_must_match(self, soc):
+        assert code(SOFTMAX, soc, output=T((4, 3), "float16")) == INVALID
+        assert code(SOFTMAX, soc, output=T((3, 4), "float32")) == INVALID
+
+    def test_empty_input_succeeds_unchecked_except_on_ascend950_after_the_last_release(self, soc):
+        empty = T((2, 0), "float32")
+        odd = ({"dim": 7}, {"output": T((5,), "int8")}, {"out": T((2, 3), "float32")}, {"output": T((3,), "float32")})
+        for change in odd:
+            call = {"gradOutput": empty, "output": empty, "out": empty, "dim": 0, **change}
+            for op in (SOFTMAX, "aclnnLogSoftmaxBackward"):
+                for cann in (None, "8.5", "9.0", "9.1", "9.2"):
+                    assert oracle.validate(op, soc=soc, cann=cann, **call).code == OK
+                after = oracle.validate(op, soc=soc, cann="master", **call).code
+                assert after == (INVALID if soc == "ascend950" else OK)
+        assert code(SOFTMAX, soc, gradOutput=empty, output=empty, out=empty, dim=1) == OK
+
+
+@pytest.mark.parametrize("soc", SOCS)
+class TestLogSigmoid:
+    def test_buffer_is_only_looked_at_for_null(self, soc):
+        for dtype in DTYPES:
+            for shape in ((), (0,), (9,), (1,) * 12):
+                assert code(SIGMOID, soc, buffer=T(shape, dtype)) == OK
+
+    def test_ranks_have_no_limit(self, soc):
+        for rank in (0, 1, 8, 9, 20):
+            spec = T((1,) * rank, "float32")
+            assert code(SIGMOID, soc, gradOutput=spec, self=spec, gradInput=spec) == OK
+
+    def test_dtypes_and_shapes_must_be_equal(self, soc):
+        for name in ("gradOutput", "self", "gradInput"):
+            assert code(SIGMOID, soc, **{name: T((4, 3), "float16")}) == INVALID
+            assert code(SIGMOID, soc, **{name: T((3, 4), "float32")}) == INVALID
+
+    def test_empty(self, soc):
+        spec = T((0,), "float16")
+        assert code(SIGMOID, soc, gradOutput=spec, self=spec, gradInput=spec) == OK
+
+
+class TestWhatRaisesAndWhatIsAnswered:
+    def test_only_unknown_names_raise(self):
+        with pytest.raises(OracleError, match="aclnnSoftmaxBackward"):
+            oracle.validate("aclnnSoftmax")
+        with pytest.raises(OracleError, match="'axis'"):
+            oracle.validate(SOFTMAX, **right(SOFTMAX), axis=1)
+        with pytest.raises(OracleError, match="ascend910b"):
+            oracle.validate(SOFTMAX, soc="ascend999", **right(SOFTMAX))
+
+    @pytest.mark.parametrize("value", [None, "mean", 1.0, 2**63, [0], np.float32(1)])
+    def test_an_attribute_that_is_no_int64_is_answered(self, value):
+        status = oracle.validate(BCE, **{**right(BCE), "reduction": value})
+        assert status.code == INVALID
+        assert "reduction" in status.reason
+
+    @pytest.mark.parametrize("value", [[1, 2], 3.0, "x", b"x"])
+    def test_a_tensor_that_is_no_array_is_answered(self, value):
+        status = oracle.validate(SIGMOID, **{**right(SIGMOID), "self": value})
+        assert status.code == INVALID
+        assert "self" in status.reason
+
+    @pytest.mark.parametrize("dtype", ["datetime64[s]", "O", "V4", "longdouble"])
+    def test_an_array_without_acl_dtype_is_answered(self, dtype):
+        assert code(SIGMOID, self=np.zeros((4, 3), dtype)) == INVALID
+
+    def test_reason_is_empty_only_for_success(self):
+        assert oracle.validate(SIGMOID, **right(SIGMOID)).reason == ""
+        assert oracle.validate(SIGMOID).name == "ACLNN_ERR_PARAM_NULLPTR"
+
+    def test_negative_dims_are_compared_like_any_others(self):
+        many, few = T((1,) * 9, "float32"), T((-1, -1), "float32")
+        status = oracle.validate(SIGMOID, gradOutput=many, self=few, buffer=few, gradInput=few)
+        assert status.code == INVALID
+        assert "(-1, -1)" in status.reason
+        assert code(SIGMOID, gradOutput=few, self=few, buffer=few, gradInput=few) == OK
+
+    def test_an_array_for_an_attribute_is_told_in_short(self):
+        assert len(oracle.validate(BCE, **{**right(BCE), "reduction": np.zeros(10**5)}).reason) < 200
+
+    def test_an_unknown_version_of_cann_raises(self):
+        with pytest.raises(OracleError, match=r"8\.5, 9\.0, 9\.1, 9\.2, master"):
+            oracle.validate(SOFTMAX, cann="7.0", **right(SOFTMAX))
+        assert [cann_of(told) for told in ("8.3.RC1", "8.5.1", "9.1.0", "9.2.0-beta.1", "9.3.0", "")] == [
+            "8.5", "8.5", "9.1", "9.2", "master", NEWEST
+        ]  # fmt: skip
+
+    def test_a_golden_of_a_call_sees_what_validate_sees_of_it(self):
+        a = np.full((4, 3), 0.5, np.float32)
+        call = oracle.Call(BCE, "ascend910b", {"gradOutput": a, "self": a, "target": a, "weightOptional": None},
+                           {"reduction": 0}, {"out": np.empty_like(a)})  # fmt: skip
+        assert oracle.golden(call)["out"].shape == (4, 3)
+        call.specs = {"target": T((4, 3), "float32", format="NCHW")}
+        with pytest.raises(OracleError, match="format") as told:
+            oracle.golden(call)
+        assert len(str(told.value)) < 300
+        empty = np.empty((2, 0), np.float32)
+        call = oracle.Call(SOFTMAX, "ascend950", {"gradOutput": empty, "output": empty}, {"dim": 7}, {"out": empty})
+        assert oracle.golden(call)["out"].shape == (2, 0)
+        call.cann = "master"
+        with pytest.raises(OracleError, match="dim is 7"):
+            oracle.golden(call)
+
+    def test_a_call_is_answered_as_a_whole(self):
+        a = np.zeros((4, 3), np.float32)
+        call = oracle.Call(BCE, "ascend910b", {"gradOutput": a, "self": a, "target": a, "weightOptional": None},
+                           {"reduction": 0}, {"out": a})  # fmt: skip
+        assert oracle.validate(call).ok
+        call.specs = {"target": T((4, 3), "float32", format="NCHW")}
+        assert oracle.validate(call).code == INVALID
+        call.specs, call.null = {}, frozenset({"executor"})
+        assert oracle.validate(call).code == NULL
+
+
+@pytest.mark.parametrize("kind", [float, np.float16, np.float64, np.int32, ml_dtypes.bfloat16])
+def test_a_scalar_may_be_a_number_of_any_type(kind):
+    x = np.float32([-1, 2])
+    found, plain = (
+        oracle.golden("aclnnSwishBackward", gradOutput=x, self=x, betaOptional=beta)["gradInput"]
+        for beta in (kind(2), 2)
+    )
+    assert found.tobytes() == plain.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("asks", "hint"),
+    [
+        (lambda a: max_rank(a, "slef"), r"'slef', which is no parameter of it \(did you mean 'self'\?\)"),
+        (lambda a: same_dtype(a, "self", "weights"), "'weights', which is no parameter of it"),
+        (lambda a: source_only(check("x", "x" if a["Buffer"] else None)), r"'Buffer'.*\(did you mean 'buffer'\?\)"),
+    ],
+)
+def test_checks_that_ask_for_what_is_no_parameter_are_told_with_those_that_are(asks, hint, monkeypatch):
+    page = replace(OPERATORS[SIGMOID], checks=lambda a, platform: iter([asks(a)]))
+    monkeypatch.setitem(OPERATORS._found, SIGMOID, page)
+    told = rf"^{SIGMOID}: its checks ask for {hint}; it has: gradOutput, self, buffer, gradInput$"
+    with pytest.raises(OracleError, match=told):
+        oracle.validate(SIGMOID, **right(SIGMOID))
+    with pytest.raises(OracleError, match=told):
+        list(checks_of(call_of(page, (4, 3))))

@@ -1,0 +1,190 @@
+"""Pages from outside: what cannot work is refused when the operator is registered, with what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oracle.model.errors import OracleError
+from oracle.numerics.formula.expressions import exp
+from oracle.numerics.orders.kernel_orders import Elementwise, Form
+from oracle.operators import OPERATORS, Aten, KernelName
+from oracle.operators.definition.operator import Result
+from oracle.operators.definition.page_checks import accepted
+from oracle.operators.definition.parameters import MAIN, MUTUAL, SAME, number, output, reduction, tensor
+
+PARAMETERS = (tensor("gradOutput", "g", MUTUAL), tensor("self", "x", MAIN), output("gradInput"))
+PAGE = replace(
+    OPERATORS["aclnnSiluBackward"],
+    name="aclnnOutsideBackward",
+    parameters=PARAMETERS,
+    computes=Elementwise(lambda g, x: g * exp(x)),
+    empty=("self",),
+    points={"x": (0.0,)},
+    aten=None,
+    mindspore=None,
+    origin="--operator outside:PAGE",
+)
+
+
+def formula(g, x):
+    return g * exp(x)
+
+
+def refusal(**changes):
+    with pytest.raises(OracleError) as told:
+        accepted(replace(PAGE, **changes))
+    return str(told.value)
+
+
+def test_a_page_that_works_is_taken():
+    accepted(PAGE)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_pages_of_this_package_are_taken(name):
+    accepted(OPERATORS[name])
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"undefined": "text"}, "undefined is 'text'; it must be a function, called as undefined(a)"),
+        ({"mean": 3}, "mean is 3; it must be a function, called as mean(a)"),
+        ({"scalars": lambda b, c: {}}, "(<lambda>), takes (b, c); it is called as scalars(a)"),
+        ({"checks": lambda a: iter(())}, "(<lambda>), takes (a); it is called as checks(a, platform)"),
+        ({"kernel_type": lambda a: "float32"}, "takes (a); it is called as kernel_type(a, platform)"),
+        ({"computes": formula}, "(formula); write Elementwise(formula)"),
+        ({"computes": 3}, "computes is 3; it must be an Elementwise, or an Evaluation with evaluate and kernel"),
+        ({"computes": Elementwise(3)}, "computes.formula is 3; it must be a function of symbols"),
+        (
+            {"computes": Elementwise(formula, unspecified=lambda x: x < 0)},
+            "it must be a mapping of conditions by the name of a SoC's kernel",
+        ),
+        ({"computes": Elementwise(formula, {"950": 3})}, "computes.forms['950'] is 3; it must be a function of"),
+        ({"computes": Elementwise(formula, (formula,))}, "computes.forms is (<function"),
+        ({"further": {"gradWeight": 3}}, "further['gradWeight'] is 3; it must be a Result"),
+        (
+            {"further": {"gradWeight": Result(lambda: (), Elementwise(formula))}},
+            "further['gradWeight'].shape, test_page_checks.py:",
+        ),
+        ({"documented": "ascend910b"}, "documented is 'ascend910b'; it must be a tuple of SoCs, as ('ascend910b',)"),
+        ({"empty": "self"}, "empty is 'self'; it must be a tuple of names, as ('self',)"),
+        ({"points": {"x": 0.0}}, "points['x'] is 0.0; it must be a tuple of numbers, as (0.0,)"),
+        ({"points": (0.0,)}, "points is (0.0,); it must be a mapping of values by symbol"),
+        ({"parameters": (*PARAMETERS, "out")}, "parameters[3] is 'out'; it must be a parameter, as tensor(...) gives"),
+        ({"kernel": "silu_grad"}, "kernel is 'silu_grad'; it must be a KernelName"),
+        ({"kernel": KernelName("k", "self")}, "kernel.inputs is 'self'; it must be a tuple of names, as ('self',)"),
+        (
+            {"kernel": KernelName("k", ("self",), {"alpha": "alpha"})},
+            "kernel.attributes['alpha'] is 'alpha'; it must be the aclnn attribute behind it and a value",
+        ),
+        ({"aten": Aten(3)}, "aten.call is 3; it must be a function, called as call(aten, t)"),
+    ],
+)
+def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, told):
+    text = refusal(**changes)
+    assert text.startswith("operator aclnnOutsideBackward of --operator outside:PAGE: ")
+    assert told in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"name": "OutsideBackward"}, "the name must begin with aclnn and a capital"),
+        ({"parameters": PARAMETERS[:2]}, "it has no output"),
+        ({"parameters": (*PARAMETERS, PARAMETERS[0])}, "two parameters are called gradOutput"),
+        ({"parameters": (*PARAMETERS, tensor("executor", "", MUTUAL))}, "executor is the name of an out-parameter"),
+        ({"parameters": (tensor("gradOutput", "g", MUTUAL), *PARAMETERS[2:])}, "no input has the role MAIN"),
+        ({"empty": ("other",)}, "empty names other, which is no input"),
+        (
+            {"computes": Elementwise(lambda g, y: g * exp(y))},
+            "its formula reads y, the symbol of no parameter; the symbols",
+        ),
+        ({"computes": Elementwise(lambda g, y: g * exp(y))}, "are g, x, and n is a mean's divisor"),
+        ({"computes": Elementwise(lambda g, y: g * exp(y))}, "no formula reads x, the symbol of self"),
+        ({"computes": Elementwise(lambda g, x: g * x, {"950": Form(lambda g, z: g * z)})}, "its forms['950'] reads z"),
+        (
+            {"computes": Elementwise(lambda g, x: g * x, unspecified={"tbe": lambda z: z < 0})},
+            "its unspecified['tbe'] reads z",
+        ),
+        ({"computes": Elementwise(lambda g: g)}, "no formula reads x, the symbol of self"),
+        ({"computes": Elementwise(lambda g, x: (x > 0) & (g > 0))}, "is a condition and no number: write where("),
+        ({"computes": Elementwise(lambda g, x: g * (x > 0))}, "(0 < x) is a condition and no number"),
+        (
+            {"computes": Elementwise(lambda g, x: g * x, unspecified={"": lambda x: abs(x)})},
+            "its unspecified['']: abs(x) is a number and no condition, as x > 3",
+        ),
+        ({"points": {"z": (0.0,)}}, "points names z, the symbol of no parameter"),
+        (
+            {"computes": Elementwise(lambda g, x: g * np.exp(x))},
+            "(<lambda>): NumPy's exp does not take the symbols of a formula; use exp of oracle.numerics.formula.",
+        ),
+        ({"computes": Elementwise(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)})}, "NumPy's sinh does not"),
+        ({"computes": Elementwise(lambda g, x: g * x**2)}, "(<lambda>): fails on symbols: TypeError: unsupported"),
+        (
+            {"parameters": (tensor("gradOutput", "g", MAIN), *PARAMETERS[1:])},
+            "gradOutput and self have the role MAIN; one input has it",
+        ),
+        ({"parameters": (tensor("gradOutput", "g", "SAME"), *PARAMETERS[1:])}, "the role of gradOutput is 'SAME'; it"),
+        ({"documented": ("ascend910B",)}, "documented names ascend910B, which is no SoC (did you mean 'ascend910b'?)"),
+        ({"changed": ("9.3",)}, "changed names 9.3, which is no version of CANN"),
+        ({"like": "slef"}, "like names slef, which is no input (did you mean 'self'?)"),
+        ({"kernel": KernelName("k", ("slef",))}, "kernel.inputs names slef, which is no input (did you mean 'self'?)"),
+        ({"kernel": KernelName("k", ("self",), {"b": ("beta", 1)})}, "kernel.attributes names beta, which is no attr"),
+        ({"aten": Aten(None, expanded=("grad",))}, "aten.expanded names grad, which is no input"),
+        (
+            {"aten": Aten(None, index_types=("int46",))},
+            "index_types names int46, which is no dtype (did you mean 'int4",
+        ),
+        ({"mean": lambda a: 3}, "it has a mean and no attribute reduction(...)"),
+        (
+            {"further": {"gradWeight": Result(lambda a: a["self"].shape, Elementwise(formula))}},
+            "further names gradWeight, which is no output beside the first; there are: none",
+        ),
+        ({"parameters": (*PARAMETERS, output("gradWeight", SAME))}, "its output gradWeight has no Result in further"),
+        ({"computes": Elementwise(formula, {"951": formula})}, "forms['951']: no SoC's kernel has the name '951' (did"),
+        (
+            {"computes": Elementwise(formula, {"tbe_a5": formula})},
+            "no SoC's kernel has the name 'tbe_a5' (did you mean",
+        ),
+        ({"computes": Elementwise(formula, {"950@9.3": formula})}, "forms['950@9.3']: '9.3' is no version of CANN"),
+        (
+            {"computes": Elementwise(formula, unspecified={"970": lambda x: x < 0})},
+            "unspecified['970']: no SoC's kernel has the name '970' (did you mean '950'?)",
+        ),
+        (
+            {"computes": Elementwise(formula, unspecified={"tbe flaot16": lambda x: x < 0})},
+            "unspecified['tbe flaot16']: 'flaot16' is no dtype (did you mean 'float16'?)",
+        ),
+        ({"scalars": lambda a: {"c": 2.0}}, "scalars makes c, which no formula reads"),
+        (
+            {
+                "parameters": (*PARAMETERS, number("alpha", "alpha")),
+                "computes": Elementwise(lambda g, x, alpha: g * exp(x)),
+            },
+            "its formula takes alpha and never uses it",
+        ),
+    ],
+)
+def test_a_page_that_names_what_is_not_there_is_refused(changes, told):
+    text = refusal(**changes)
+    assert text.startswith("operator ")
+    assert "--operator outside:PAGE" in text
+    assert told in text
+
+
+def test_every_problem_is_told_at_once():
+    text = refusal(documented=("ascend910B",), empty=("other",), points={"z": (0.0,)})
+    assert all(word in text for word in ("ascend910B", "other", "points names z"))
+
+
+def test_an_order_of_another_name_is_one_that_a_right_kernel_may_have():
+    accepted(replace(PAGE, computes=Elementwise(formula, {"950": formula, "gradient_first": Form(formula)})))
+
+
+def test_a_mean_beside_a_reduction_is_taken():
+    page = replace(PAGE, parameters=(PARAMETERS[0], PARAMETERS[1], reduction("reduction"), PARAMETERS[2]))
+    accepted(replace(page, mean=lambda a: a["self"].size))

@@ -1,0 +1,185 @@
+"""The functions of a page from outside: what is wrong with them is one message, with the operator, the field, the line.
+
+Each row is a page with one function that is wrong; most are told when the operator is registered.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from oracle.model.call import TensorSpec
+from oracle.model.errors import OracleError
+from oracle.model.platforms import platform
+from oracle.numerics.formula.expressions import exp
+from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.operators import OPERATORS
+from oracle.operators.definition.checks import dtype_in, not_null, promotes, same_dtype, scalar_in
+from oracle.operators.definition.operator import Result
+from oracle.operators.definition.page_checks import accepted
+from oracle.operators.definition.parameters import MAIN, MUTUAL, SAME, number, output, reduction, tensor
+
+NAME = "aclnnOutsideBackward"
+HAS = "it has: gradOutput, self, weight, alpha, reduction, gradInput"
+
+
+def checks(a, platform):
+    yield not_null(a, "gradOutput", "self")
+    yield dtype_in(a, "self", ("float32", "float16"))
+
+
+PAGE = replace(
+    OPERATORS["aclnnSiluBackward"],
+    name=NAME,
+    parameters=(
+        tensor("gradOutput", "g", MUTUAL),
+        tensor("self", "x", MAIN),
+        tensor("weight", "w", SAME, optional=True),
+        number("alpha", "alpha"),
+        reduction("reduction"),
+        output("gradInput"),
+    ),
+    computes=Elementwise(lambda g, x, w, c: g * exp(x) * w * c),
+    scalars=lambda a: {"c": a["alpha"] * 2},
+    checks=checks,
+    demands=None,
+    empty=("self",),
+    points={"x": (0.0,)},
+    kernel=None,
+    aten=None,
+    mindspore=None,
+    origin="--operator outside:PAGE",
+)
+
+
+def yielding(*made):
+    """Checks of the page, and one more."""
+
+    def wrong(a, platform):
+        yield from checks(a, platform)
+        for each in made:
+            yield each(a)
+
+    return wrong
+
+
+def refusal(**changes):
+    with pytest.raises(OracleError) as told:
+        accepted(replace(PAGE, **changes))
+    return str(told.value)
+
+
+def test_functions_that_work_are_taken():
+    accepted(PAGE)
+
+
+@pytest.mark.parametrize("field", ["mean", "undefined", "shape", "terms", "kept", "scalars"])
+def test_a_name_that_is_no_parameter_is_told_with_the_field(field):
+    text = refusal(**{field: lambda a: a["alhpa"]})
+    asks = "ask" if field in ("terms", "scalars") else "asks"
+    assert f"its {field} {asks} for 'alhpa', which is no parameter of it (did you mean 'alpha'?); {HAS}" in text
+    assert text.startswith((NAME, f"operator {NAME}"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"kernel_type": lambda a, platform: a["slef"].dtype},
+            "its kernel_type asks for 'slef', which is no parameter",
+        ),
+        ({"demands": lambda a, platform: iter([not_null(a, "slef")])}, "its demands ask for 'slef', which is no par"),
+        ({"checks": yielding(lambda a: not_null(a, "wieght"))}, "its checks ask for 'wieght', which is no parameter"),
+        ({"mean": lambda a: a.get("alhpa", 1)}, "its mean asks for 'alhpa', which is no parameter of it"),
+        ({"mean": lambda a: a["gradInput"].size}, "its mean asks for 'gradInput', which is not known yet when it is"),
+    ],
+)
+def test_whoever_asks_for_a_name_is_told_what_is_wrong_with_it(changes, told):
+    assert told in refusal(**changes)
+
+
+def test_the_functions_of_a_further_output_are_told_with_its_name():
+    more = {"parameters": (*PAGE.parameters, output("gradWeight", SAME))}
+    result = Result(lambda a: a["self"].shape, PAGE.computes, terms=lambda a: a["slef"].shape)
+    text = refusal(**more, further={"gradWeight": result})
+    assert "its further['gradWeight'].terms ask for 'slef', which is no parameter of it (did you mean 'self'?)" in text
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, None, True, "3"])
+def test_a_mean_that_is_no_count_is_told(wrong):
+    text = refusal(mean=lambda a: wrong)
+    assert re.search(
+        rf"its mean, test_page_functions.py:\d+ \(<lambda>\), gave {re.escape(repr(wrong))}; it must", text
+    )
+    assert "a whole number above 0" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"scalars": lambda a: (2.0,)}, "gave (2.0,); it must give numbers by symbol, as {'c': 2.0}"),
+        ({"scalars": lambda a: {"c": "2"}}, "gave {'c': '2'}; it must give numbers by symbol"),
+        ({"undefined": lambda a: True}, "gave True; it must give None, or the reason as a text"),
+        ({"shape": lambda a: 3}, "gave 3; it must give a tuple of lengths"),
+        ({"terms": lambda a: [3]}, "gave [3]; it must give a tuple of lengths"),
+        ({"kept": lambda a: (2.5,)}, "gave (2.5,); it must give a tuple of lengths"),
+        ({"kernel_type": lambda a, platform: "flaot32"}, "gave 'flaot32'; it must give the name of a dtype"),
+        ({"mean": lambda a: 1 // 0}, "its mean failed at test_page_functions.py:"),
+        ({"mean": lambda a: 1 // 0}, "ZeroDivisionError: "),
+    ],
+)
+def test_an_answer_that_is_none_is_told_with_what_it_must_be(changes, told):
+    assert told in refusal(**changes)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda a, platform: None, "gave None; it must be a generator: write yield before every check"),
+        (lambda a, platform: not_null(a, "self"), "it must be a generator: write yield before every check"),
+        (
+            yielding(lambda a: True),
+            r"its checks yielded True at test_page_functions.py:\d+, which is no check; yield one",
+        ),
+        (yielding(lambda a: None), r"its checks yielded None at test_page_functions.py:\d+, which is no check"),
+        (
+            yielding(lambda a: same_dtype(a, "weight", "self")),
+            r"its checks failed at test_page_functions.py:\d+ \(.*same_dtype.*\): AttributeError: 'NoneType' object "
+            r"has no attribute 'dtype'; None, a null pointer, in this call: weight; yield not_null\(...\) before",
+        ),
+        (yielding(lambda a: a.nothing), r"its checks failed at test_page_functions.py:\d+ .*AttributeError: "),
+    ],
+)
+def test_checks_that_are_none_are_told_with_the_line(wrong, told):
+    assert re.search(told, refusal(checks=wrong))
+
+
+def test_a_null_pointer_that_no_usual_call_has_is_told_when_a_call_has_it():
+    page = accepted(replace(PAGE, checks=lambda a, platform: iter([same_dtype(a, "self", "gradOutput")])))
+    given = {**dict.fromkeys(page.by_name), "gradOutput": TensorSpec((3,), "float32"), "alpha": 1.0}
+    told = (
+        f"^{NAME}: its checks failed at .*'NoneType'.*in this call: self, weight, reduction, gradInput; yield not_null"
+    )
+    with pytest.raises(OracleError, match=told):
+        list(page.checks(given, platform("ascend910b")))
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (
+            lambda a: dtype_in(a, "self", "float32"),
+            "the dtype of self is in 'float32', which is a text; it must be a tuple of dtypes, as ('float32',)",
+        ),
+        (
+            lambda a: dtype_in(a, "self", ("flaot32",)),
+            "the dtype of self is in ('flaot32',): 'flaot32' is no dtype (did you mean 'float32'?)",
+        ),
+        (lambda a: promotes(a, ("self", "gradOutput"), "float32"), "the dtype of self and gradOutput is in 'float32'"),
+        (lambda a: scalar_in(a, "alpha", ("flaot64",)), "the dtype of alpha is in ('flaot64',): 'flaot64' is no dtype"),
+    ],
+)
+def test_dtypes_that_are_none_are_told(made, told):
+    assert f"{NAME}: its checks ask whether {told}" in refusal(checks=yielding(made))

@@ -1,0 +1,156 @@
+"""A child process per backend: a death is a crash, a silence a timeout, and the next case runs all the same."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from misbehaving import log_sigmoid
+
+from oracle.explain.diagnosis import family_of
+from oracle.model.errors import OracleError
+from oracle.place.bench import Bench
+from oracle.settings.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _misbehaving_is_importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+
+
+def test_the_run_goes_on_after_deaths_and_silence():
+    bench = Bench(Settings(backend="misbehaving:Dies", timeout=3.0))
+    bench.open()
+    assert bench.about.name == "device"
+    try:
+        lines = {name: bench.run_case(log_sigmoid(name)) for name in ("plain", "dies", "exits", "hangs", "after")}
+    finally:
+        bench.close()
+    assert {name: line.status for name, line in lines.items()} == {
+        "plain": "pass", "dies": "crash", "exits": "crash", "hangs": "timeout", "after": "pass",
+    }  # fmt: skip
+    assert "signal 9 (SIGKILL)" in lines["dies"].reason
+    assert "exit status 7" in lines["exits"].reason
+    assert "no answer in 3 s" in lines["hangs"].reason
+    assert lines["hangs"].detail.replay.startswith("aclnn-oracle replay ")
+
+
+LEAVES = """
+from misbehaving import log_sigmoid
+from oracle.settings.settings import Settings
+from oracle.place.bench import Bench
+
+bench = Bench(Settings(backend="misbehaving:Dies", timeout=100.0))
+bench.open()
+print(bench._child._running[0].pid, flush=True)
+bench.run_case(log_sigmoid("hangs"))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone tells a process that its parent is gone")
+def test_a_device_that_hangs_is_let_go_when_its_run_is_killed():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", LEAVES], env=env, stdout=subprocess.PIPE, text=True) as run:
+        child = int(run.stdout.readline())
+        time.sleep(1)  # until the device hangs
+        run.kill()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the words are glibc's")
+def test_what_the_c_library_says_of_a_damaged_heap_is_kept_and_passed_on(capfd):
+    bench = Bench(Settings(backend="misbehaving:DamagesTheHeap", isolate=True))
+    try:
+        lines = [bench.run_case(log_sigmoid(name)) for name in ("plain", "frees", "after")]
+    finally:
+        bench.close()
+    assert [line.status for line in lines] == ["pass", "crash", "pass"]
+    assert lines[1].reason == (
+        "the process running it died: signal 6 (SIGABRT); its last words: free(): invalid pointer"
+    )
+    assert family_of(lines[1].detail.cause) == "outside"
+    assert "a line of a log\nfree(): invalid pointer" in capfd.readouterr().err
+
+
+def test_a_device_that_calls_itself_broken_gets_a_new_process_for_the_next_case():
+    bench = Bench(Settings(backend="misbehaving:Breaks", isolate=True))
+    try:
+        assert [bench.run_case(log_sigmoid(name)).status for name in ("one", "breaks", "two")] == [
+            "pass",
+            "error",
+            "pass",
+        ]
+    finally:
+        bench.close()
+
+
+def test_a_device_that_does_not_come_back_makes_errors_and_loses_no_case(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(Settings(backend="misbehaving:StaysAway", isolate=True))
+    try:
+        lines = [bench.run_case(log_sigmoid(name)) for name in ("dies", "two", "three")]
+    finally:
+        bench.close()
+    assert [line.status for line in lines] == ["crash", "error", "error"]
+    assert "FileExistsError" in lines[2].reason
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_device_that_does_not_open_or_close_is_told_in_one_line(isolate):
+    with pytest.raises(
+        OracleError, match="backend misbehaving:DoesNotOpen could not be opened: OSError: set-up failed"
+    ):
+        Bench(Settings(backend="misbehaving:DoesNotOpen", isolate=isolate)).open()
+    bench = Bench(Settings(backend="misbehaving:DoesNotClose", isolate=isolate))
+    bench.open()
+    with pytest.raises(OracleError, match="backend device could not be closed: OSError: still busy"):
+        bench.close()
+
+
+def test_a_process_that_dies_while_it_ends_is_told():
+    bench = Bench(Settings(backend="misbehaving:DiesAtTheEnd", isolate=True))
+    bench.open()
+    with pytest.raises(OracleError, match=r"ended with signal 9 \(SIGKILL\) after closing"):
+        bench.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process may allocate")
+def test_a_case_that_needs_more_memory_than_allowed_is_an_error_and_the_others_run():
+    bench = Bench(Settings(backend="misbehaving:Allocates", max_memory=2 << 30))
+    try:
+        lines = [bench.run_case(log_sigmoid(name)) for name in ("one", "large", "two")]
+    finally:
+        bench.close()
+    assert [line.status for line in lines] == ["pass", "error", "pass"]
+    assert "MemoryError" in lines[1].reason
+
+
+def test_a_backend_that_is_not_loaded_in_time_is_told():
+    bench = Bench(Settings(backend="misbehaving:LoadsForEver", isolate=True, backend_timeout=2.0))
+    with pytest.raises(OracleError, match=r"LoadsForEver was not loaded within 2 s \(--timeout-backend\)"):
+        bench.open()
+
+
+def test_close_ends_a_child_that_is_idle_at_once():
+    bench = Bench(Settings(backend="misbehaving:Device", isolate=True))
+    bench.open()
+    started = time.monotonic()
+    bench.close()
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize(
+    ("backend", "words"),
+    [("misbehaving:CannotBeMade", "OSError: no device"), ("misbehaving:Nothing", "has no attribute 'Nothing'")],
+)
+def test_a_backend_that_cannot_be_loaded_is_told_not_a_crash(backend, words):
+    with pytest.raises(OracleError, match=words):
+        Bench(Settings(backend=backend, isolate=True)).open()

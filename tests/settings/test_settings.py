@@ -1,0 +1,162 @@
+"""Options: one table, wrong values told in one sentence, and spelled again as they were meant."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+import pytest
+
+from oracle.model.errors import OracleError
+from oracle.operators import OPERATORS
+from oracle.settings.options import OPTIONS, add_short, spell
+from oracle.settings.settings import Settings, settings_of
+
+
+def parsed(*words):
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    add_short(parser.add_argument)
+    return vars(parser.parse_args(words))
+
+
+def test_nothing_given_is_the_default():
+    assert settings_of({}) == settings_of(parsed()) == Settings()
+
+
+OUTSIDE = "outside_backward_page:OPERATOR"
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """An operator of another package."""
+    text = (Path(__file__).parents[2] / "oracle/operators/log_sigmoid_backward.py").read_text("utf-8")
+    text = text.replace("aclnnLogSigmoidBackward", "aclnnOutsideBackward").replace("from ..", "from oracle.")
+    text = text.replace("from .", "from oracle.operators.")
+    (tmp_path / "outside_backward_page.py").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    OPERATORS.remove("aclnnOutsideBackward")
+
+
+@pytest.mark.usefixtures("outside")
+def test_every_option_reaches_the_settings():
+    words = shlex.split(
+        "--backend my:Device --backend-option path=D --soc ascend910_95 --standard dual-L1 --third-party torch "
+        "--tier full --seed 7 --layers strict,structure "
+        "--cann master --gate structure --shard 1/2 --authority document --overflow saturate --determinism 2 "
+        "--invariance --isolate --subnormals keep "
+        "--timeout-per-case 1.5 --timeout-backend 60 --max-memory 1.5G --record-outputs O --devices 2,0 --emulate "
+        "--max-elements 9 --volume L0 --golden-cache G --shuffle 3 "
+        f"--op softmax_backward --operator {OUTSIDE}"
+    )
+    got = settings_of(parsed(*words))
+    default = Settings()
+    set_by = set(vars(got)) - {"worker", "device", "place", "replay_arguments", "standard_options", "cluster"}
+    assert {name for name in set_by if getattr(got, name) == getattr(default, name)} == set()
+    assert got.soc == "ascend950"
+    assert got.layers == ("structure", "strict")
+    assert settings_of(parsed("--gate", "standard")).gate == ("structure", "standard")
+    assert settings_of(parsed("--emulate", "--backend", "aclnn")).cann == "8.5"  # what it says of itself
+    options = parsed("--standard", "single-bm", "--standard-option", "type=high_performance")
+    assert dict(settings_of(options).standard_options) == {"type": "high_performance"}
+
+
+@pytest.mark.parametrize("prefixed", [False, True])
+def test_spelling_is_the_inverse_of_parsing(prefixed):
+    words = ["--backend", "torch", "--backend-option", "device=cuda", "--seed", "3", "--invariance", "--tier", "full"]
+    again = spell(parsed(*words), prefixed=prefixed)
+    assert (parsed(*again) == parsed(*words)) if not prefixed else all(w.startswith("--oracle-") for w in again)
+
+
+def test_a_replay_repeats_what_decides_the_verdict_only():
+    words = ["--backend", "torch", "--tier", "full", "--report", "x.html", "--seed", "3", "--isolate"]
+    assert settings_of(parsed(*words)).replay_arguments == ("--backend", "torch", "--seed", "3")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--soc ascend42", "unknown SoC 'ascend42'; known: ascend910, "),
+        ("--standard exactly", "unknown standard 'exactly'; known: mixed"),
+        ("--tier all", "unknown tier 'all'"),
+        ("--layers strict,loose", "unknown layer 'loose'"),
+        ("--layers=,", "unknown layer ''"),
+        ("--layers strict --gate standard", "--gate standard: layer standard is not judged; --layers says strict"),
+        ("--cann 7", "unknown CANN version '7'; known: 8.5, 9.0, 9.1, 9.2, master"),
+        ("--overflow wrap", "unknown overflow mode 'wrap'"),
+        ("--seed one", "--seed 'one': must be an integer"),
+        ("--seed -1", "--seed -1: must be at least 0"),
+        ("--determinism 0", "must be at least 1"),
+        ("--timeout-per-case 0", "must be a positive number of seconds"),
+        ("--timeout-per-case nan", "must be a positive number of seconds"),
+        ("--timeout-per-case soon", "must be a number of seconds"),
+        ("--timeout-backend -1", "must be a positive number of seconds"),
+        ("--timeout-per-case 1e300", "must be a positive number of seconds, at most 1e+09, or none"),
+        ("--standard single-bm --standard-option type={[]:1}", "--standard-option type={[]:1}: must be "),
+        (f"--standard single-bm --standard-option type={'-' * 9999}1", "--standard-option type=---"),
+        ("--max-memory 8X", "must be a number of bytes, also with K, M, G or T"),
+        ("--max-memory 0", "must be a positive number of bytes"),
+        ("--devices 0,0", "named twice"),
+        ("--devices a", "must be an integer"),
+        ("--backend-option numerics", "must be KEY=VALUE"),
+        ("--backend-option a=1 --backend-option a=2", "'a' is given twice"),
+        ("--standard-option tpye=x", "unknown option of standard 'mixed'"),
+        ("--third-party torch", "has no third party"),
+        ("--standard dual-L1", "needs --third-party"),
+    ],
+)
+def test_a_wrong_value_is_named(words, told):
+    with pytest.raises(OracleError) as error:
+        settings_of(parsed(*words.split()))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.kind != "flag"], ids=lambda o: o.name)
+def test_an_empty_value_of_any_option_is_refused(option):
+    with pytest.raises(OracleError, match=f"{option.flag} '': is empty; give"):
+        settings_of(parsed(option.flag, ""))
+
+
+def test_the_emulated_cann_is_for_what_runs_on_cann():
+    for backend in ("cpu", "torch", "replay"):
+        with pytest.raises(OracleError, match=f"--emulate: --backend {backend} does not run on CANN; give"):
+            settings_of(parsed("--emulate", "--backend", backend))
+    for backend in ("aclnn", "torch_npu", "my_device:Device"):
+        assert settings_of(parsed("--emulate", "--backend", backend)).emulate
+    assert settings_of(parsed("--emulate", "--standard", "dual-L1", "--third-party", "aclnn")).emulate
+
+
+def test_every_option_has_a_help_and_its_own_name():
+    assert len({option.dest for option in OPTIONS}) == len(OPTIONS)
+    assert all(len(option.help) > 15 for option in OPTIONS)
+
+
+def test_a_case_in_a_child_process_has_two_minutes_unless_told_otherwise():
+    def limits(*words):
+        settings = settings_of(parsed(*words))
+        return settings.in_child, settings.case_limit
+
+    assert limits("--isolate") == (True, 120.0)
+    assert limits("--isolate", "--timeout-per-case", "none") == (True, float("inf"))
+    assert limits("--timeout-per-case", "none")[0] is False
+    assert limits("--max-memory", "2G") == (True, 120.0)
+    assert settings_of(parsed("--max-memory", "1.5k")).max_memory == 1536
+
+
+@pytest.mark.parametrize("backend", ["aclnn", "torch_npu"])
+def test_on_a_real_npu_cases_run_in_a_child_process_unless_told_otherwise(monkeypatch, tmp_path, backend):
+    (tmp_path / "lib64").mkdir()
+    (tmp_path / "lib64" / "libascendcl.so").write_bytes(b"")
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
+    words = ["--backend", backend]
+    assert settings_of(parsed(*words)).isolate
+    assert not settings_of(parsed(*words, "--no-isolate")).isolate
+    assert not settings_of(parsed(*words, "--emulate")).isolate
+    assert settings_of(parsed(*words, "--emulate", "--isolate")).isolate
+    assert not settings_of(parsed("--backend", "torch")).isolate
+    (tmp_path / "emulator.stamp").write_text("")
+    assert not settings_of(parsed(*words)).isolate
+    with pytest.raises(OracleError, match="give one of them"):
+        settings_of(parsed("--isolate", "--no-isolate"))

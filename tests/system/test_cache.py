@@ -1,0 +1,83 @@
+"""What may be trusted among the things that are kept between processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from oracle.system import cache
+from oracle.system.cache import code_is_as_loaded, only_ours
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
+
+
+def test_a_path_is_only_ours_where_nobody_else_can_write_it_or_replace_it(tmp_path):
+    tmp_path.chmod(0o700)
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    file = folder / "file"
+    file.write_text("text")
+    file.chmod(0o600)
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert only_ours(file) == file.resolve()
+    assert only_ours(link) == folder.resolve()
+    assert only_ours(folder / "missing") is None
+    for path in (file, folder, tmp_path):
+        before = path.stat().st_mode
+        for mode in (0o770, 0o707):
+            path.chmod(mode)
+            assert only_ours(file) is None, (path, oct(mode))
+        path.chmod(before)
+    tmp_path.chmod(0o1777)  # as /tmp: others can add, not move
+    assert only_ours(file) == file.resolve()
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root can give a file away")
+def test_what_belongs_to_another_user_is_not_ours(tmp_path):
+    tmp_path.chmod(0o700)
+    file = tmp_path / "folder" / "file"
+    file.parent.mkdir(mode=0o700)
+    file.write_text("text")
+    file.chmod(0o600)
+    for path in (file, file.parent):
+        os.chown(path, 12345, -1)
+        assert only_ours(file) is None
+        os.chown(path, 0, -1)
+    assert only_ours(file) is not None
+
+
+def test_code_that_changed_since_it_was_loaded_is_seen_whatever_times_the_new_file_has(tmp_path, monkeypatch):
+    page = tmp_path / "page.py"
+    page.write_text("old")
+    changed = page.stat().st_ctime
+    monkeypatch.setattr(cache, "_every_source", lambda: [page])
+    monkeypatch.setattr(cache, "LOADED", changed + 1)
+    assert code_is_as_loaded()
+    monkeypatch.setattr(cache, "LOADED", changed)
+    page.write_text("new")
+    os.utime(page, (changed - 3600, changed - 3600))  # as cp -p, rsync and tar leave it
+    assert not code_is_as_loaded()
+    page.unlink()
+    assert not code_is_as_loaded()
+
+
+def test_where_nobody_knows_the_user_nothing_is_kept_and_nothing_fails(monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert cache.recalled(cache.user_cache() / "entry") is None
+    assert cache.only_ours(cache.user_cache()) is None
+    with pytest.raises(OSError, match=r"Not a directory|cannot find"):
+        cache.make_private(cache.user_cache())
+
+
+def test_code_counts_as_loaded_from_the_packages_first_import_on():
+    script = "import oracle, sys; print('oracle.system.loaded' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"True\n"
