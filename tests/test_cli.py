@@ -17,7 +17,7 @@ from oracle import cli
 from oracle.catalogue import default_dir, load_all
 from oracle.model.platforms import PLATFORMS
 
-RUNNER = str(Path(__file__).parent / "runner")
+RUNNER = str(Path(__file__).parent)
 CASE = "log_sigmoid_backward/first_look[float32-6x35-buffer]"
 
 

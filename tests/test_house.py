@@ -29,6 +29,7 @@ FLOORS = (
     {"numerics/compiled", "operators/definition"},
     {"numerics/golden", "catalogue/written"},
     {"operators/answers"},
+    {"page"},
     {"operators", "verdict"},
     {"catalogue/plan", "adapter", "cann", "sweep"},
     {"catalogue/cover", "backends"},
@@ -134,8 +135,8 @@ OTHERWISE = {
     "min": {"numerics", "sweep", "cann", "defects"},  # an operation of formulas
     "max": {"numerics", "sweep", "cann", "standards", "defects"},  # the same; a metric
     "scale": {"interop", "catalogue"},  # a key of a data generator
-    "output": {"interop", "catalogue", "defects"},  # a kind of parameter; a key of a family
-    "reduction": {"catalogue", "defects"},  # a role of an attribute
+    "output": {"interop", "catalogue", "defects", "page"},  # a kind of parameter; a key of a family
+    "reduction": {"catalogue", "defects", "page"},  # a role of an attribute
 }
 
 

@@ -18,7 +18,7 @@ import oracle.cli
 import oracle.reporting.html.page
 import oracle.run.session
 
-RUNNER = str(Path(__file__).parent / "runner")
+RUNNER = str(Path(__file__).parent)
 CATALOGUE = f"""{HEAD}\
   plain:
     why: something to run in a test

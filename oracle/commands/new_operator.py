@@ -69,19 +69,24 @@ Sources: say which documents and which sources the checks and the formula come f
 Special values: say what NaN, infinities and zeros give, and what is unspecified.
 """
 
-from oracle.numerics.orders.kernel_orders import Elementwise
-from oracle.numerics.formula.expressions import exp
-from oracle.operators import Aten, KernelName, Operator
-from oracle.operators.definition.checks import (
+from oracle.page import (
+    MAIN,
+    SAME,
+    Aten,
+    Elementwise,
+    KernelName,
+    Operator,
     dtype_in,
     ends_if_empty,
+    exp,
     float_types,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
+    tensor,
 )
-from oracle.operators.definition.parameters import MAIN, SAME, output, tensor
 
 
 def formula(g, x):

@@ -19,13 +19,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model.dtypes import FORMATS
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, maximum
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    BROADCAST,
+    FORMATS,
+    MAIN,
+    REDUCTIONS,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcasts_to,
     dtype_in,
     ends_if_empty,
@@ -33,16 +40,17 @@ from .definition.checks import (
     in_range,
     is_empty,
     max_rank,
+    maximum,
     not_null,
+    output,
+    promoted_type,
+    reduction,
     same_dtype,
     same_format,
     same_shape,
     source_only,
+    tensor,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import BROADCAST, MAIN, REDUCTIONS, output, reduction, tensor
-from .definition.promotion import promoted_type
 
 CLAMP = float(np.float32(1e-12))
 LARGEST = FORMATS["float32"].max

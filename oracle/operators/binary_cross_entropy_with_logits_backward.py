@@ -21,29 +21,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, constant, equal, exp, is_finite, is_nan, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    BROADCAST,
+    MAIN,
+    MEAN,
+    REDUCTIONS,
+    SAME,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcasts_to,
+    constant,
     dtype_in,
     ends_if_empty,
+    equal,
+    exp,
     float_types,
     in_range,
     is_empty,
+    is_finite,
+    is_nan,
     max_rank,
     not_null,
+    output,
+    promoted_type,
+    reduction,
     same_dtype,
     same_format,
     same_shape,
     source_only,
+    tensor,
+    torch_npu,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, torch_npu
-from .definition.operator import Operator
-from .definition.parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, SAME, output, reduction, tensor
-from .definition.promotion import promoted_type
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
 LEAST = -88.69999694824219  # 0xC2B16666

@@ -14,26 +14,36 @@ gradient times a factor of zero is NaN.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp, where
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Arguments,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    Operator,
+    Platform,
     can_cast,
     check,
     dtype_in,
     ends_if_empty,
+    exp,
+    flag,
+    float32,
     float_types,
     max_rank,
     not_null,
+    number,
+    output,
     same_dtype,
     same_shape,
     scalar_casts,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName
-from .definition.operator import Arguments, Operator, float32
-from .definition.parameters import MAIN, SAME, flag, number, output, tensor
 
 SCALARS = ("alpha", "scale", "inputScale")
 

@@ -14,24 +14,33 @@ gradient there is unspecified. On ascend910b and ascend910_93 float16 is compute
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp, ratio
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     dtype_in,
     ends_if_empty,
+    exp,
     float_types,
     max_rank,
     not_null,
+    output,
+    ratio,
     same_dtype,
     same_format,
     same_shape,
+    tensor,
+    torch_npu,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, torch_npu
-from .definition.operator import Operator
-from .definition.parameters import MAIN, SAME, output, tensor
 
 SLOPE = ratio(1702, 1000)
 

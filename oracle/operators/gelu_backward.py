@@ -20,24 +20,36 @@ below.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import PI, Expression, exp, is_nan, ratio, sqrt, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
+    PI,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
     check,
     dtype_in,
     ends_if_empty,
+    exp,
+    is_nan,
     max_rank,
     not_null,
+    output,
+    promoted_type,
     promotes,
+    ratio,
+    sqrt,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, output, tensor
-from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 TYPES = ("float32", "float16", "bfloat16")

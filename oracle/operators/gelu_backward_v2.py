@@ -21,15 +21,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import PI, Expression, erf, erfc, exp, maximum, minimum, sqrt, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
+from ..page import (
+    MAIN,
+    MUTUAL,
+    PI,
+    Args,
+    Aten,
+    Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
+    broadcast_together,
+    check,
+    choice,
+    differentiated,
+    ends_if_empty,
+    erf,
+    erfc,
+    exp,
+    max_rank,
+    maximum,
+    minimum,
+    not_null,
+    output,
+    promoted,
+    promoted_type,
+    promotes,
+    sqrt,
+    tensor,
+    torch_npu,
+    where,
+)
 from . import gelu_backward
-from .definition.checks import Args, Checks, broadcast_together, check, ends_if_empty, max_rank, not_null, promotes
-from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated, torch_npu
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, choice, output, tensor
-from .definition.promotion import promoted, promoted_type
 from .gelu_backward import INPUTS, TYPES
 
 WORDS = ("none", "tanh")

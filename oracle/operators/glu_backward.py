@@ -20,29 +20,38 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..model.call import Array
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, Formula, exp
 from ..numerics.golden import elementwise
 from ..numerics.orders import device
-from ..numerics.orders.kernel_orders import Elementwise, Form
 from ..numerics.proof.sink import Sink
-from .definition.checks import (
+from ..page import (
+    HALF,
+    MAIN,
     Args,
+    Arguments,
+    Array,
+    Aten,
     Check,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    Formula,
+    KernelName,
+    Operator,
+    Platform,
+    axis,
     check,
     dtype_in,
     ends_if_empty,
+    exp,
     in_range,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
+    tensor,
 )
-from .definition.elsewhere import Aten, KernelName
-from .definition.operator import Arguments, Operator
-from .definition.parameters import HALF, MAIN, axis, output, tensor
 
 
 def of_values(g: Expression, b: Expression) -> Expression:

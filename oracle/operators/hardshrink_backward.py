@@ -13,12 +13,19 @@ before: an infinite gradient there is unspecified. float16 is compared with lamb
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
     can_cast_promoted,
     dtype_in,
@@ -26,13 +33,14 @@ from .definition.checks import (
     float_types,
     max_rank,
     not_null,
+    number,
+    output,
+    promoted_type,
     promotes,
     same_dtype,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, number, output, tensor
-from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 

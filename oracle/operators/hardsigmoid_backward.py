@@ -14,24 +14,32 @@ float16.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, ratio, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     can_cast_promoted,
     dtype_in,
     ends_if_empty,
     float_types,
     max_rank,
     not_null,
+    output,
+    promoted_type,
+    ratio,
     same_shape,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, SAME, output, tensor
-from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 SIXTH = ratio(1, 6)

@@ -14,24 +14,34 @@ where x / 3 + 1/2 is 0 or, with a float32 of 1/3 in a fused multiply-add, 1.5e-8
 
 from __future__ import annotations
 
-from ..model.dtypes import FORMATS
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, equal, is_nan, ratio, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    FORMATS,
+    MAIN,
+    SAME,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     dtype_in,
     ends_if_empty,
+    equal,
     float_types,
+    is_nan,
     max_rank,
     not_null,
+    output,
+    ratio,
     same_dtype,
     same_shape,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, SAME, output, tensor
 
 
 def formula(g: Expression, x: Expression) -> Expression:

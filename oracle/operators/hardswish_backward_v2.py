@@ -12,24 +12,30 @@ gradOutput. At self = -1.5 an infinite gradient is unspecified (aclnnHardswishBa
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, ratio, where
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    Operator,
+    Platform,
     dtype_in,
     ends_if_empty,
     float_types,
     has_axes,
     max_rank,
     not_null,
+    output,
+    ratio,
     same_dtype,
     same_shape,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName
-from .definition.operator import Operator
-from .definition.parameters import MAIN, SAME, output, tensor
 from .hardswish_backward import middle
 
 

@@ -14,26 +14,39 @@ unspecified there for NaN and inside where that is not nearly 1.
 
 from __future__ import annotations
 
-from ..model.dtypes import dtype_of
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, is_nan, maximum, minimum, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Arguments,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     check,
+    differentiated,
     dtype_in,
+    dtype_of,
     ends_if_empty,
     float_types,
     is_empty,
+    is_nan,
     max_rank,
+    maximum,
+    minimum,
     not_null,
+    number,
+    output,
     same_dtype,
     same_shape,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
-from .definition.operator import Arguments, Operator
-from .definition.parameters import MAIN, SAME, number, output, tensor
 
 
 def formula(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:

@@ -20,30 +20,43 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..model.call import TensorSpec
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    BROADCAST,
+    MAIN,
+    MEAN,
+    REDUCTIONS,
     Args,
+    Arguments,
+    Aten,
     Check,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    Operator,
+    Platform,
+    TensorSpec,
     broadcast_shape,
     can_cast,
     check,
     dtype_in,
     ends_if_empty,
+    exp,
+    flag,
     float_types,
     has_axes,
     in_range,
     max_rank,
     not_null,
+    output,
+    reduction,
     same_dtype,
     same_shape,
+    tensor,
+    torch_npu,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, torch_npu
-from .definition.operator import Arguments, Operator
-from .definition.parameters import BROADCAST, MAIN, MEAN, REDUCTIONS, flag, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")
 WORDS = (*REDUCTIONS, "batchmean")

@@ -16,27 +16,40 @@ NaN (0 on ascend950, official golden and PyTorch; public TBE copies answer -grad
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, equal, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MEAN,
+    MUTUAL,
+    REDUCTIONS,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
     can_cast_promoted,
+    common_size,
     dtype_in,
     ends_if_empty,
+    equal,
     float_types,
     has_axes,
     in_range,
     max_rank,
     not_null,
+    output,
+    promoted_type,
     promotes,
+    reduction,
+    tensor,
+    torch_npu,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, common_size, torch_npu
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MEAN, MUTUAL, REDUCTIONS, output, reduction, tensor
-from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self", "target")
 

@@ -15,26 +15,37 @@ ascend950 compute float16 in float16.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, is_nan, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
     can_cast_promoted,
     check,
+    differentiated,
     dtype_in,
     ends_if_empty,
+    flag,
+    is_nan,
     max_rank,
     not_null,
+    number,
+    output,
+    promoted_type,
     scalar_in,
     source_only,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, flag, number, output, tensor
-from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self")
 SLOPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool", "int16")

@@ -13,24 +13,34 @@ gradient is NaN where e^self overflows float64 (self > 709), as inf * 0 is on a 
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp, log, where
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
+    UNREAD,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
+    differentiated,
     dtype_in,
     ends_if_empty,
+    exp,
     float_types,
     has_axes,
+    log,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
-from .definition.operator import Operator
-from .definition.parameters import MAIN, SAME, UNREAD, output, tensor
 
 
 def formula(g: Expression, x: Expression) -> Expression:

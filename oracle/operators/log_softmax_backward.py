@@ -19,34 +19,43 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..model.call import Array
-from ..model.platforms import Platform
 from ..numerics.evaluate.programs import simulate
 from ..numerics.floats import functions
 from ..numerics.floats.arithmetic import FLOAT32
 from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT, classes_differ
-from ..numerics.formula.expressions import Expression, exp, trace
 from ..numerics.golden import rows
 from ..numerics.golden.rows import GradientRows, RowScheme
 from ..numerics.proof.sink import Sink
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Arguments,
+    Array,
+    Aten,
     Checks,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
+    axis,
     bfloat16_where_supported,
     dtype_in,
     ends_if_empty,
+    exp,
     has_axes,
     in_range,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
     source_only,
     source_unless,
+    tensor,
+    trace,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Arguments, Operator
-from .definition.parameters import MAIN, SAME, axis, output, tensor
 
 SMALLEST = 2.0**-126  # e^output below it is flushed to zero where the SoC's exp does so
 TYPES = ("float32", "float16", "bfloat16")

@@ -14,29 +14,39 @@ e^self, about -2e-37 and smaller: both count as right. An infinite gradient ther
 
 from __future__ import annotations
 
-from ..model.call import TensorSpec
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp, log1p, tanh, where
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
+    TensorSpec,
     broadcast_together,
     broadcasts_to,
     can_cast,
     check,
+    differentiated,
     dtype_in,
     ends_if_empty,
+    exp,
     float_types,
     is_empty,
+    log1p,
     max_rank,
     not_null,
+    output,
+    promoted_type,
     source_only,
+    tanh,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, output, tensor
-from .definition.promotion import promoted_type
 
 TENSORS = ("gradOutput", "self", "gradInput")
 

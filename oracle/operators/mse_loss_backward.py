@@ -13,13 +13,21 @@ difference overflows float32 and whose result does not.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
+    REDUCTIONS,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
+    common_room,
     dtype_in,
     ends_if_empty,
     float_types,
@@ -27,12 +35,12 @@ from .definition.checks import (
     in_range,
     max_rank,
     not_null,
+    output,
+    reduction,
     same_dtype,
     source_only,
+    tensor,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, common_room
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
 
 INPUTS = ("gradOutput", "self", "target")
 

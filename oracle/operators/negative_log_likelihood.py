@@ -12,19 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from gmpy2 import mpq
 
-from ..model.call import Array
-from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
-from ..model.platforms import Platform
 from ..numerics.compiled.engine import is_compiled
 from ..numerics.evaluate.programs import simulate
 from ..numerics.floats.blocks import ONE, Index, Lane, block_size, blocks, pool_for, run_blocks
 from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT
-from ..numerics.formula.expressions import symbol
 from ..numerics.proof.proof import U
 from ..numerics.proof.sink import Sink
-from .definition.operator import Arguments
-from .definition.parameters import MEAN, NONE
+from ..page import MEAN, NONE, Arguments, Array, Platform, dtype_of, symbol
 
 RELATIVE = 2 * U  # the product is exact in float64 (24 + 24 bits); only the quotient rounds
 ROWS = 1 << 18  # rows whose targets are looked at at once

@@ -17,34 +17,33 @@ gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are
 
 from __future__ import annotations
 
-from ..model.call import TensorSpec
-from ..model.platforms import Platform
-from .definition.checks import (
-    Args,
-    Check,
-    Checks,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    in_range,
-    not_null,
-    one_element,
-    same_dtype,
-    same_shape,
-)
-from .definition.elsewhere import Aten, KernelName
-from .definition.operator import Operator
-from .definition.parameters import (
+from ..page import (
     CLASS_INDEX,
     MAIN,
     NONE,
     ONE_VALUE,
     PER_CLASS,
     PER_SAMPLE,
+    Args,
+    Aten,
+    Check,
+    Checks,
+    KernelName,
+    Operator,
+    Platform,
+    TensorSpec,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
     ignore_index,
+    in_range,
+    not_null,
+    one_element,
     output,
     reduction,
+    same_dtype,
+    same_shape,
     tensor,
 )
 from .negative_log_likelihood import NegativeLogLikelihood, kernel_type

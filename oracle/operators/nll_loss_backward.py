@@ -14,35 +14,35 @@ gradient, totalWeight 0 an infinity or NaN; ignored rows and other classes are +
 
 from __future__ import annotations
 
-from ..model.call import TensorSpec
-from ..model.platforms import Platform
-from .definition.checks import (
-    Args,
-    Check,
-    Checks,
-    can_cast,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    in_range,
-    not_null,
-    one_element,
-    same_dtype,
-    same_shape,
-)
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import (
+from ..page import (
     CLASS_INDEX,
     MAIN,
     ONE_VALUE,
     PER_CLASS,
     PER_SAMPLE,
     REDUCTIONS,
+    Args,
+    Aten,
+    Check,
+    Checks,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
+    TensorSpec,
+    can_cast,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
     ignore_index,
+    in_range,
+    not_null,
+    one_element,
     output,
     reduction,
+    same_dtype,
+    same_shape,
     tensor,
 )
 from .negative_log_likelihood import NegativeLogLikelihood, kernel_type

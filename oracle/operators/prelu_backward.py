@@ -20,28 +20,37 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..model.call import TensorSpec
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, is_nan, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    BROADCAST,
+    MAIN,
+    PER_CHANNEL,
     Args,
+    Aten,
     Check,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    Operator,
+    Platform,
+    Result,
+    Shape,
+    TensorSpec,
     broadcasts_to,
     check,
     dtype_in,
     ends_if_empty,
     float_types,
+    is_nan,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
     source_unless,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten
-from .definition.operator import Operator, Result
-from .definition.parameters import BROADCAST, MAIN, PER_CHANNEL, Shape, output, tensor
 
 INPUTS = ("gradOutput", "self", "weight")
 TENSORS = (*INPUTS, "gradInput", "gradWeight")

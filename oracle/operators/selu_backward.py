@@ -17,25 +17,33 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, is_nan, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     check,
     dtype_in,
     ends_if_empty,
     has_axes,
     is_empty,
+    is_nan,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, SAME, output, tensor
 
 SCALE = Fraction("1.0507009873554804934193349852946")
 ALPHA = Fraction("1.6732632423543772848170429916717")

@@ -13,12 +13,18 @@ times infinity is NaN, output 0 and 1 keep the sign of the product.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     bfloat16_where_supported,
     broadcast_together,
     can_cast_promoted,
@@ -27,12 +33,11 @@ from .definition.checks import (
     has_axes,
     max_rank,
     not_null,
+    output,
+    promoted_type,
     promotes,
+    tensor,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, output, tensor
-from .definition.promotion import promoted_type
 
 TYPES = ("float32", "float16", "float64", "complex64", "complex128", "bfloat16")
 INPUTS = ("gradOutput", "output")

@@ -13,27 +13,33 @@ infinite gradient there is unspecified.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     bfloat16_where_supported,
     broadcast_together,
     check,
     dtype_in,
     ends_if_empty,
+    exp,
     has_axes,
     max_rank,
     not_null,
+    output,
+    promoted_type,
     same_dtype,
     same_shape,
+    tensor,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, output, tensor
-from .definition.promotion import promoted_type
 
 TYPES = ("float16", "float32", "bfloat16")
 INPUTS = ("gradOutput", "self")

@@ -17,26 +17,39 @@ at beta = inf.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, equal, is_nan, sign, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    Operator,
+    Platform,
     broadcast_together,
     check,
+    common_room,
     dtype_in,
     ends_if_empty,
+    equal,
+    float32,
     float_types,
     in_range,
+    is_nan,
     max_rank,
     not_null,
+    number,
+    output,
+    promoted_type,
     promotes,
+    reduction,
+    sign,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, common_room
-from .definition.operator import Operator, float32
-from .definition.parameters import MAIN, MUTUAL, number, output, reduction, tensor
-from .definition.promotion import promoted_type
 
 INPUTS = ("gradOut", "self", "target")
 LEAST = float32(1e-6)  # 0x358637BD: of a smaller beta ascend950 makes NaN

@@ -17,23 +17,36 @@ gradient by it first since August 2026 (ops-nn 8e6b992ef, after CANN 9.2): that 
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp, is_finite, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
+    REDUCTIONS,
     Args,
+    Arguments,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
+    common_size,
     dtype_in,
     ends_if_empty,
+    exp,
     float_types,
+    is_finite,
     max_rank,
     not_null,
+    output,
+    promoted_type,
+    reduction,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, common_size
-from .definition.operator import Arguments, Operator
-from .definition.parameters import MAIN, MUTUAL, REDUCTIONS, output, reduction, tensor
-from .definition.promotion import promoted_type
 
 INPUTS = ("gradOutput", "self", "target")
 

@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ..model.call import Array
-from ..model.platforms import Platform
 from ..numerics.evaluate.operands import cast
 from ..numerics.floats.blocks import axis_last
 from ..numerics.floats.extremes import highest, lowest_of_rows, some
@@ -26,9 +24,19 @@ from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT, classes_differ, lo
 from ..numerics.golden import rows
 from ..numerics.golden.rows import RowScheme
 from ..numerics.proof.sink import Sink
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Arguments,
+    Array,
+    Aten,
     Checks,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
+    axis,
     bfloat16_where_supported,
     check,
     dtype_in,
@@ -36,12 +44,11 @@ from .definition.checks import (
     in_range,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
+    tensor,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Arguments, Operator
-from .definition.parameters import MAIN, SAME, axis, output, tensor
 
 SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
 

@@ -14,24 +14,34 @@ infinite self gives NaN.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp, where
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
+    Arguments,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
+    differentiated,
     dtype_in,
     ends_if_empty,
+    exp,
     max_rank,
     not_null,
+    number,
+    output,
     same_dtype,
     same_shape,
     source_unless,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore, differentiated
-from .definition.operator import Arguments, Operator
-from .definition.parameters import MAIN, SAME, number, output, tensor
 
 TENSORS = ("gradOutput", "self", "gradInput")
 

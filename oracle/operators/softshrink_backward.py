@@ -13,25 +13,36 @@ and gradOutput elsewhere, where it is unspecified.
 
 from __future__ import annotations
 
-from ..model.dtypes import dtype_of
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, is_nan, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Arguments,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
     check,
     dtype_in,
+    dtype_of,
     ends_if_empty,
+    float32,
     float_types,
+    is_nan,
     max_rank,
     not_null,
+    number,
+    output,
     same_dtype,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Arguments, Operator, float32
-from .definition.parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("gradOutput", "self")
 

@@ -14,24 +14,29 @@ unspecified.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, exp
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    SAME,
     Args,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    Operator,
+    Platform,
     bfloat16_where_supported,
     dtype_in,
     ends_if_empty,
+    exp,
     max_rank,
     not_null,
+    number,
+    output,
     same_dtype,
     same_shape,
     scalar_casts,
+    tensor,
 )
-from .definition.elsewhere import KernelName
-from .definition.operator import Operator
-from .definition.parameters import MAIN, SAME, number, output, tensor
 
 TYPES = ("float16", "float32", "bfloat16")
 

@@ -14,24 +14,29 @@ float32 and whose result does not.
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression
-from ..numerics.orders.kernel_orders import Elementwise
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_together,
     dtype_in,
     ends_if_empty,
     has_axes,
     max_rank,
     not_null,
+    output,
     same_dtype,
     same_shape,
+    tensor,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator
-from .definition.parameters import MAIN, MUTUAL, output, tensor
 
 INPUTS = ("gradOutput", "output")
 

@@ -16,25 +16,35 @@ always on ascend910. Kernels before ascend950 compare float16 with the threshold
 
 from __future__ import annotations
 
-from ..model.platforms import Platform
-from ..numerics.formula.expressions import Expression, is_nan, where
-from ..numerics.orders.kernel_orders import Elementwise, Form
-from .definition.checks import (
+from ..page import (
+    MAIN,
+    MUTUAL,
     Args,
+    Aten,
     Checks,
+    Elementwise,
+    Expression,
+    Form,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
     broadcast_shape,
     broadcast_together,
     check,
     dtype_in,
     ends_if_empty,
+    float32,
+    is_nan,
     max_rank,
     not_null,
+    number,
+    output,
     same_dtype,
     source_unless,
+    tensor,
+    where,
 )
-from .definition.elsewhere import Aten, KernelName, MindSpore
-from .definition.operator import Operator, float32
-from .definition.parameters import MAIN, MUTUAL, number, output, tensor
 
 INPUTS = ("self", "gradOutput")
 ZERO = 2.0**-23  # thresholds up to here count as zero

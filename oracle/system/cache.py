@@ -76,7 +76,9 @@ def _every_source() -> list[Path]:
 
 def _sources(package: Path, rooms: tuple[str, ...] = ()) -> list[Path]:
     folders = [package / room for room in rooms] or [package]
-    return sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".yaml", ".csv"))
+    files = [package / f"{room}.py" for room in rooms if (package / f"{room}.py").is_file()]
+    inside = (p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".yaml", ".csv"))
+    return sorted({*files, *inside})
 
 
 def store(path: Path, content: bytes) -> None:

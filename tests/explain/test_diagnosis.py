@@ -226,7 +226,7 @@ def test_a_failure_that_does_not_stand_by_itself_is_told_so(monkeypatch):
     """Where a wrong value explains nothing, the call is run again; under --isolate also in a process of its own."""
     assert run_case(log_sigmoid(), Remembers(), Settings()).detail.cause == AGAIN
     assert run_case(log_sigmoid(), FlipsOneSign(), Settings()).detail.cause == "wrong sign"
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     bench = Bench(Settings(backend="test_diagnosis:Remembers", backend_options=(("period", "0"),), isolate=True))
     try:
         first, second = (bench.run_case(log_sigmoid(name)) for name in ("one", "two"))

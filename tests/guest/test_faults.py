@@ -23,7 +23,7 @@ from oracle.record.reader import read
 from oracle.record.types import CaseRecord
 from oracle.settings.settings import Settings
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 APART = ("surrogate_raised", "sets_signals", "writes_to_the_pipe", "dies_beside_a_session")
 
 
@@ -102,7 +102,7 @@ def test_planned_is_the_sum_of_the_statuses_in_every_mode(mode, tmp_path):
         words = ["-q", "--backend", "faults:Faulty", "--record", "r.jsonl", *mode, *limit]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *words], cwd=folder, capture_output=True, text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])])}, timeout=500,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}, timeout=500,
             check=False,
         )  # fmt: skip
         told = textwrap.shorten(done.stdout + done.stderr, 4000)

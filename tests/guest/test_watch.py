@@ -13,8 +13,8 @@ from small import HEAD
 
 from oracle.guest.watch import CASE, End, sentence_of, status_of
 
-HERE = Path(__file__).parent
-PATHS = os.pathsep.join([str(HERE), str(HERE.parents[1])])
+HERE = Path(__file__).parents[1]
+PATHS = os.pathsep.join([str(HERE), str(HERE.parent)])
 
 
 def told(*, ended: bool = False, status: int = 0, case: str = "") -> bytes:

@@ -244,7 +244,7 @@ def executed(text: str, folder: Path, *, without_oracle: bool = False) -> subpro
     hide = "import sys; sys.modules['oracle'] = None; " if without_oracle else "import sys; "
     code = f"{hide}sys.argv = ['failure.py']; import runpy; runpy.run_path({str(path)!r}, run_name='__main__')"
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env=dict(
-        os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parent), *sys.path])))  # fmt: skip
+        os.environ, PYTHONPATH=os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])))  # fmt: skip
 
 
 # Each takes half a minute: one of them in CI, all in `.ci/run --full`.

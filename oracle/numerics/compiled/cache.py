@@ -45,7 +45,7 @@ from ...system.cache import (
     user_cache,
 )
 
-ROOMS = ("model", "numerics", "operators", "system")  # whose code decides what is compiled
+ROOMS = ("model", "numerics", "operators", "page", "system")  # whose code decides what is compiled
 MOST = 128 << 20  # bytes of all entries
 _VERSIONS = (platform.python_version(), sys.implementation.cache_tag, np.__version__, numba.__version__)
 

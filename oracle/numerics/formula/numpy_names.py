@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Functions of oracle.numerics.formula.expressions, by NumPy's name.
+# Functions of oracle.page, by NumPy's name.
 FUNCTIONS = {
     **{n: n for n in ("exp", "expm1", "log", "log1p", "minimum", "maximum", "sign", "sqrt", "tanh", "where", "equal")},
     **{n: n for n in ("erf", "erfc")},  # of SciPy, which makes its functions as NumPy does
@@ -41,7 +41,7 @@ WRITTEN = {
 }
 
 KNOWN = (
-    f"oracle.numerics.formula.expressions has {', '.join(dict.fromkeys(FUNCTIONS.values()))}; a formula is made of "
+    f"oracle.page has {', '.join(dict.fromkeys(FUNCTIONS.values()))}; a formula is made of "
     "them, arithmetic, comparisons and abs"
 )
 
@@ -50,5 +50,5 @@ def instead_of(name: str) -> str:
     """Say that a function of NumPy's, by its name, is not for formulas, and what is written instead."""
     told = f"NumPy's {name} does not take the symbols of a formula; "
     if name in FUNCTIONS:
-        return f"{told}use {FUNCTIONS[name]} of oracle.numerics.formula.expressions"
+        return f"{told}use {FUNCTIONS[name]} of oracle.page"
     return told + (f"write {WRITTEN[name]}" if name in WRITTEN else f"there is none like it: {KNOWN}")

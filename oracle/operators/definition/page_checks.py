@@ -218,7 +218,7 @@ def _parameter_problems(op: Operator) -> Iterator[str]:
         yield "it has no output"
     for p in op.inputs():
         if not isinstance(p.role, Role):
-            yield f"the role of {p.name} is {p.role!r}; it must be a role of oracle.operators.definition.parameters"
+            yield f"the role of {p.name} is {p.role!r}; it must be a role of oracle.page, as MAIN"
     main = [p.name for p in op.inputs(MAIN)]
     if not main:
         yield "no input has the role MAIN"

@@ -26,10 +26,10 @@ def test_every_function_of_numpys_is_told_by_its_name(function):
 @pytest.mark.parametrize(
     ("formula", "told"),
     [
-        (lambda x: np.exp(x), "NumPy's exp .*; use exp of oracle.numerics.formula.expressions"),
-        (lambda x: np.where(x > 0, 1, x), "NumPy's where .*; use where of oracle.numerics.formula.expressions"),
+        (lambda x: np.exp(x), "NumPy's exp .*; use exp of oracle.page"),
+        (lambda x: np.where(x > 0, 1, x), "NumPy's where .*; use where of oracle.page"),
         (lambda x: np.clip(x, 0, 1), r"NumPy's clip .*; write minimum\(maximum\(a, low\), high\)"),
-        (lambda x: np.sin(x), "NumPy's sin .*; there is none like it: oracle.numerics.formula.expressions has exp, "),
+        (lambda x: np.sin(x), "NumPy's sin .*; there is none like it: oracle.page has exp, "),
         (lambda x: math.exp(2 * x), r"math take numbers, and \(2 \* x\) is none in a formula; oracle"),
         (lambda x: np.add.reduce(x), "NumPy's add "),
         (lambda x: np.array([1.0, 2.0]) * x, r"made of symbols and numbers, and array\(\[1., 2.\]\) is neither"),

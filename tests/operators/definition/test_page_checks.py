@@ -120,7 +120,7 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, told):
         ({"points": {"z": (0.0,)}}, "points names z, the symbol of no parameter"),
         (
             {"computes": Elementwise(lambda g, x: g * np.exp(x))},
-            "(<lambda>): NumPy's exp does not take the symbols of a formula; use exp of oracle.numerics.formula.",
+            "(<lambda>): NumPy's exp does not take the symbols of a formula; use exp of oracle.page",
         ),
         ({"computes": Elementwise(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)})}, "NumPy's sinh does not"),
         ({"computes": Elementwise(lambda g, x: g * x**2)}, "(<lambda>): fails on symbols: TypeError: unsupported"),
