@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
-from oracle.numerics.compiled import operands as operands
+from oracle.numerics.compiled import operands
 from oracle.numerics.floats.codes import code
 
 

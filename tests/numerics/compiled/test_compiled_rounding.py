@@ -13,8 +13,7 @@ from oracle.model.dtypes import FORMATS
 from oracle.numerics.floats.rounding import round_rational
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
-from oracle.numerics.compiled import operands
-from oracle.numerics.compiled import rounding as rounding
+from oracle.numerics.compiled import operands, rounding
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 

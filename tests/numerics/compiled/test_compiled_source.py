@@ -14,7 +14,7 @@ from oracle.numerics.formula.expressions import symbol
 compiled = pytest.importorskip(
     "oracle.numerics.compiled.loops", reason="the extra `fast` (numba) is not installed", exc_type=ImportError
 )
-from oracle.numerics.compiled.loops import source as source  # noqa: E402
+from oracle.numerics.compiled import source  # noqa: E402
 
 
 def test_every_operation_of_formulas_is_written_as_numpy_computes_it():

@@ -55,7 +55,7 @@ def test_functions_that_were_compiled_first_in_processes_of_their_own_are_not_ta
     """Their names in machine code are made of one Python name and numba's count, which are the same in both."""
     script = """if True:
         import sys, numba
-        from oracle.numerics import machine_code
+        from oracle.numerics.compiled import cache as machine_code
 
         def of(number):
             return machine_code.keep(numba.njit(lambda x: x * number), str(number))
