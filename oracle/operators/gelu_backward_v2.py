@@ -12,8 +12,9 @@ are cast to their common dtype, which gradInput must have.
 Which order ascend910_93 computes in is not known (its name is none of those that the copies know): that of ascend910b
 and that of the copies' other products both count as right there.
 
-Special values follow the formula in IEEE float64. Unspecified: an infinite self (NaN from 0 * inf, or gradOutput above
-and 0 * gradOutput below).
+Special values follow the document's formula in IEEE float64: an infinite self gives NaN by 0 * inf, and so does an
+infinite gradOutput where the factor underflows (self below -38.6 for "none"). Unspecified in a verdict: an infinite
+self (right kernels answer NaN, or gradOutput above and 0 * gradOutput below).
 """
 
 from __future__ import annotations
@@ -66,6 +67,12 @@ def formula(g: Expression, x: Expression, approximate: Expression) -> Expression
     """Phi + x phi, or the approximation. Beyond +-37 both are what they are there in every format, sign included."""
     y = minimum(maximum(x, -37), 37)
     exact = g * (erfc(-y / sqrt(2)) / 2 + x * (exp(y * y / -2) / sqrt(2 * PI)))
+    return where(approximate, gelu_backward.formula(g, x), exact)
+
+
+def unclamped(g: Expression, x: Expression, approximate: Expression) -> Expression:
+    """The document's formula as it stands: its underflow decides special values."""
+    exact = g * (erfc(-x / sqrt(2)) / 2 + x * (exp(x * x / -2) / sqrt(2 * PI)))
     return where(approximate, gelu_backward.formula(g, x), exact)
 
 
@@ -143,6 +150,7 @@ OPERATOR = Operator(
             "tbe_a2_a3": Form(kernel_others, departs=True),
             "tbe_910": Form(kernel_910, departs=True),
         },
+        specials=unclamped,
     ),
     kernel_type=promoted_type(*INPUTS),
     points={"x": (-0.7517916, 0.0)},

@@ -169,6 +169,13 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> 
     return value(root)
 
 
+def holds(condition: Expression, operands: Mapping[str, float]) -> bool:
+    """Return whether a comparison of numbers holds at finite operands, decided with as many bits as it takes."""
+    if is_rational(condition):
+        return bool(rational(condition, numbers(operands)))
+    return _compared(condition, operands, FIRST, [enclose(a, operands, FIRST) for a in condition.args])
+
+
 def _power(node: Expression) -> tuple[Expression, Expression] | None:
     """Base and exponent of e^(b log a), which is exact where a^b is a number."""
     (argument,) = node.args

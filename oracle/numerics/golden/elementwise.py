@@ -21,7 +21,7 @@ from ..compiled.engine import is_compiled
 from ..evaluate import tables
 from ..evaluate.operands import Operands, changed, pick
 from ..evaluate.programs import Values, loaded, program, release
-from ..exact import enclosures, fractions64
+from ..exact import enclosures, extended, fractions64
 from ..exact.rationals import Undefined
 from ..floats.arithmetic import Arithmetic, float32
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
@@ -86,6 +86,8 @@ def evaluate(
         work.settle(np.concatenate(doubts), sink)
     if graphs.loses_signs:
         work.sign_zeros(sink)
+    if graphs.specials is not None:
+        work.put_specials(graphs.specials, sink)
 
 
 @dataclass(frozen=True)
@@ -164,15 +166,17 @@ class _Work:
     def exact(self, index: tuple[int, ...]) -> ExactValue:
         """The exact value of an element; where the formula has none, what IEEE arithmetic gives."""
         given = {n: float(v[index]) if isinstance(v, np.ndarray) else float(v) for n, v in self.operands.items()}
-        if not all(map(math.isfinite, given.values())):
-            return self._plain(given)
+        value: Expression | float = self.graphs.value
         try:
-            answer = enclosures.exact(self.graphs.value, given)
+            if not all(map(math.isfinite, given.values())):
+                value = extended.finite_part(self.graphs.value, given)
+            if isinstance(value, float):
+                return self._plain(given)
+            answer = enclosures.exact(value, given)
         except Undefined:
             return self._plain(given)
         if not isinstance(answer, Iterator) and answer == 0:
-            plain = self._plain(given)  # which zero
-            return plain if plain == 0 else 0.0
+            return extended.zero(self.graphs.value, given)
         return answer
 
     def _plain(self, given: Mapping[str, float]) -> float:
@@ -219,18 +223,34 @@ class _Work:
                     self.finish(region)
 
     def sign_zeros(self, sink: Sink) -> None:
-        """Give what is zero in float64 too the exact value's sign, but where a factor is zero: IEEE has told that."""
+        """Give zeros the sign of the exact value where float64 may have lost it."""
         where = sink.out == 0
-        for name in self.graphs.factors:
-            where &= np.asarray(self.operands[name]) != 0
         flat = np.flatnonzero(where)
         few = changed(pick(self.operands, np.unravel_index(flat, where.shape)), widen)
+        for name in self.graphs.factors:  # of a zero factor IEEE tells the sign, unless the rest has lost its own
+            few = {**few, name: np.where(few[name] == 0, 1.0, few[name])}
         (value,) = program(self.graphs.value)(few, flat.shape)
         at = np.unravel_index(flat[np.asarray(value) == 0], where.shape)
         signed, anything = np.zeros(at[0].size, self.dtype), np.full(at[0].size, np.inf)
         ends = np.zeros(signed.size), -anything, anything
         settle(np.arange(signed.size), ends, signed, self.of(pick(self.operands, at)).exact)
         sink.out[at] = signed.astype(sink.out.dtype)
+
+    def put_specials(self, graph: Expression, sink: Sink) -> None:
+        """Store what IEEE float64 gives by a graph of its own where the result and an operand are not finite."""
+        flat = np.flatnonzero(~np.isfinite(sink.out))
+        if not flat.size:
+            return
+        at = np.unravel_index(flat, sink.out.shape)
+        special = ~np.logical_and.reduce(
+            [np.broadcast_to(np.isfinite(v), flat.shape) for v in pick(self.operands, at).values()]
+        )
+        at = tuple(axis[special] for axis in at)
+        with np.errstate(all="ignore"):
+            (value,) = program(graph)(changed(pick(self.operands, at), widen), at[0].shape)
+        sink.out[at] = np.where(np.isnan(value), np.nan, value).astype(sink.kernel).astype(sink.out.dtype)
+        if sink.judged:
+            sink.value[at] = value
 
     def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
         few = pick(self.operands, np.unravel_index(where, shape))

@@ -70,12 +70,15 @@ class Elementwise:
     ``unspecified``: by kernel as ``forms``, or ``""`` for all others, where its answer is not known (a condition of
     some operands), of what is stored in one dtype alone (``tbe_a2 bfloat16``) or in any; where a kernel's order departs
     by more than a rounding, that follows from the order.
+    ``specials``: the formula whose IEEE float64 evaluation answers where an operand is not finite, if it is another
+    one: a formula that clamps an operand, so that nothing underflows, hides inf * 0.
     """
 
     formula: Formula
     forms: Mapping[str, Form | Formula] | None = None
     gradient: str = "g"
     unspecified: Mapping[str, Formula] = field(default_factory=dict)
+    specials: Formula | None = None
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -86,7 +89,13 @@ class Elementwise:
     def formulas(self) -> dict[str, Formula]:
         """Every formula of an operator, by where its page has it."""
         forms = {f"forms[{k!r}]": f.formula if isinstance(f, Form) else f for k, f in (self.forms or {}).items()}
-        return {"formula": self.formula, **forms, **{f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}}
+        conditions = {f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}
+        return {
+            "formula": self.formula,
+            **forms,
+            **conditions,
+            **({"specials": self.specials} if self.specials else {}),
+        }
 
     def graphs(self, known: frozenset[tuple[str, int]] = frozenset(), *, mean: bool = False) -> Graphs:
         """Return the graphs of calls in which some operands are constants, with or without a mean."""
@@ -121,6 +130,7 @@ class Graphs:
         if self.value.is_condition:
             told = f"{self.value!r} is a condition and no number: write where({self.value!r}, 1, 0)"
             raise OracleError(f"{place_of(scheme.formula)}: {told}")
+        self.specials = None if scheme.specials is None else self._graph(scheme.specials)
         written = scheme.forms or {"": Form(scheme.formula)}
         forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
         self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}

@@ -167,6 +167,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "forms": _optional(_mapping("orders by the name of a SoC's kernel", _form)),
         "gradient": _TEXT,
         "unspecified": _mapping("conditions by the name of a SoC's kernel", _formula),
+        "specials": _optional(_formula),
     },
     Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL},
     Result: {**_SUMMED, "shape": _function("a")},

@@ -1,0 +1,158 @@
+"""Exact values where IEEE arithmetic has special ones: at operands that are not finite, and for the sign of a zero.
+
+An infinite operand may decide a comparison and nothing else (a threshold), or vanish (x / inf, e^-inf). Then the value
+is that of a smaller formula of finite operands, which is found here and has an exact value like any other. float64
+must not decide it: it rounds, and takes what lies next to a tie for the tie.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gmpy2
+from gmpy2 import mpfr
+
+from ..formula.expressions import COMPARISONS, ONE, ZERO, Expression, constant, operation
+from ..formula.traversal import walk
+from .enclosures import constant_interval, exact, holds
+
+Special = float  # inf, -inf or NaN
+_COMPARED: dict[str, Callable[[float, float], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+# What a function tends to at minus and at plus infinity.
+_LIMITS: dict[str, tuple[Expression | Special, Expression | Special]] = {
+    "exp": (ZERO, math.inf),
+    "expm1": (constant(-1), math.inf),
+    "tanh": (constant(-1), ONE),
+    "erf": (constant(-1), ONE),
+    "erfc": (constant(2), ZERO),
+    "sign": (constant(-1), ONE),
+    "sqrt": (math.nan, math.inf),
+    "log": (math.nan, math.inf),
+    "log1p": (math.nan, math.inf),
+    "neg": (math.inf, -math.inf),
+    "abs": (math.inf, math.inf),
+}
+
+
+def finite_part(root: Expression, operands: Mapping[str, float]) -> Expression | Special:
+    """Return the graph of finite operands that has the value of ``root``, or the special value where there is none.
+
+    Raises Undefined where a finite part has no value (a division by zero), OracleError where its sign is not decided.
+    """
+    made: dict[int, Expression | Special] = {}
+
+    def value(node: Expression) -> Expression | Special:
+        if id(node) not in made:
+            made[id(node)] = _value(node)
+        return made[id(node)]
+
+    def _value(node: Expression) -> Expression | Special:
+        if node.is_constant:
+            return node
+        if node.op == "symbol":
+            given = operands[str(node.value)]
+            return node if math.isfinite(given) else given
+        if node.op == "where":
+            return value(node.args[1] if decided(node.args[0]) else node.args[2])
+        args = [value(a) for a in node.args]
+        if all(isinstance(a, Expression) for a in args):
+            return operation(node.op, *(a for a in args if isinstance(a, Expression)))
+        return _special(node.op, args)
+
+    def _special(op: str, args: list[Expression | Special]) -> Expression | Special:
+        if any(isinstance(a, float) and math.isnan(a) for a in args):
+            return math.nan
+        if op in _LIMITS:
+            return _LIMITS[op][args[0] == math.inf]
+        one, other = args
+        if op == "/" and isinstance(one, Expression):
+            return ZERO
+        if op in ("min", "max") and not (isinstance(one, float) and isinstance(other, float)):
+            number, rest = (one, other) if isinstance(one, float) else (other, one)
+            return number if (number == -math.inf) is (op == "min") else rest
+        a, b = (x if isinstance(x, float) else sign(x) if op in "*/" else 0.0 for x in args)
+        if op == "/":
+            return math.nan if math.isinf(b) or b == 0 else a * b  # a zero divisor's own sign decides: not known here
+        operations: dict[str, Callable[[float, float], float]] = {
+            "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "min": min, "max": max,
+        }  # fmt: skip
+        return operations[op](a, b)
+
+    def sign(node: Expression) -> float:
+        answer = exact(node, operands)
+        if isinstance(answer, gmpy2.mpq):
+            return float((answer > 0) - (answer < 0))
+        return next(1.0 if ends.low >= 0 else -1.0 for ends in answer if ends.low >= 0 or ends.high <= 0)
+
+    def decided(condition: Expression) -> bool:
+        if condition.op not in COMPARISONS:
+            one, *rest = condition.args
+            if condition.op == "not":
+                return not decided(one)
+            return decided(one) and decided(*rest) if condition.op == "and" else decided(one) or decided(*rest)
+        sides = [value(a) for a in condition.args]
+        if all(isinstance(a, Expression) for a in sides):
+            return holds(operation(condition.op, *(a for a in sides if isinstance(a, Expression))), operands)
+        return _COMPARED[condition.op](*(a if isinstance(a, float) else 0.0 for a in sides))
+
+    return value(root)
+
+
+# ---- the sign of a zero ----------------------------------------------------------------------------------------------
+
+_BITS = 256
+
+
+def zero(root: Expression, operands: Mapping[str, float]) -> float:
+    """Return the zero that is a graph's exact value with the sign that IEEE arithmetic of unlimited exponents gives it:
+    nothing underflows or overflows on the way, so a zero has the signs of what it was multiplied by."""
+    with gmpy2.context(precision=_BITS, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
+        found = _evaluated(root, operands)
+    return -0.0 if gmpy2.is_zero(found) and gmpy2.is_signed(found) else 0.0
+
+
+def _evaluated(root: Expression, operands: Mapping[str, float]) -> mpfr:
+    made: dict[int, Any] = {}
+    for node in walk(root):
+        args = [made[id(a)] for a in node.args]
+        if node.is_constant:
+            made[id(node)] = mpfr(constant_interval(node)[0])
+        elif node.op == "symbol":
+            made[id(node)] = mpfr(operands[str(node.value)])
+        elif node.op == "where":
+            made[id(node)] = args[1] if args[0] else args[2]
+        else:
+            made[id(node)] = _OPERATIONS[node.op](*args)
+    return made[id(root)]
+
+
+def _least(a: mpfr, b: mpfr) -> mpfr:
+    return a if gmpy2.is_nan(a) or a < b else b
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": gmpy2.add,
+    "-": gmpy2.sub,
+    "*": gmpy2.mul,
+    "/": gmpy2.div,
+    "neg": lambda a: -a,
+    "abs": abs,
+    "sign": lambda a: a if gmpy2.is_nan(a) or not a else mpfr((a > 0) - (a < 0)),
+    "min": _least,
+    "max": lambda a, b: -_least(-a, -b),
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": lambda a: not a,
+    **_COMPARED,
+    **{name: functools.partial(getattr(gmpy2, name)) for name in ("exp", "expm1", "log", "log1p", "sqrt", "tanh")},
+    "erf": gmpy2.erf,
+    "erfc": gmpy2.erfc,
+}
