@@ -70,7 +70,7 @@ def number(default: float | None) -> Option:
     """Return the option that is a number not below zero: ``0.5``, or as ATK writes it ``"2**-8"``."""
 
     def convert(value: Any) -> float | None:
-        if value is None:
+        if value is None and default is None:
             return None
         power = re.fullmatch(r"\s*2\s*\*\*\s*\(?\s*([+-]?\d{1,4})\s*\)?\s*", value) if isinstance(value, str) else None
         result = 2.0 ** int(power[1]) if power else float(value)
@@ -85,7 +85,7 @@ def count(default: int | None) -> Option:
     """Return the option that is a count: an integer from 0 on."""
 
     def convert(value: Any) -> int | None:
-        if value is None:
+        if value is None and default is None:
             return None
         result = int(value, 10) if isinstance(value, str) else int(value.__index__())
         if isinstance(value, bool) or result < 0:
@@ -261,8 +261,9 @@ class Standard:
 def _array(standard: str, name: str, value: Any) -> Array:
     try:
         array = np.asarray(value)
-    except ValueError as error:  # ragged sequences
-        raise OracleError(f"standard {standard!r}: {name} is not an array: {error}") from None
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:  # ragged, or a framework's tensor as it lies
+        told = f"{name} is a {type(value).__name__} that NumPy does not take: {error}"
+        raise OracleError(f"standard {standard!r}: {told}; give a NumPy array (bfloat16 as ml_dtypes')") from None
     if array.dtype.kind in "OSUMm":
         raise OracleError(f"standard {standard!r}: {name} must be an array of numbers, not {type(value).__name__}")
     return array

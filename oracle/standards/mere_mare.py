@@ -36,7 +36,8 @@ def judge_mere_mare(sample: Sample, *, epsilon: float, skip_equal: bool, inf_nar
             mismatch += int(np.count_nonzero(golden != actual))
             keep = (golden == FINITE) & (actual == FINITE)
             g = block.golden[keep]
-            re = np.abs(block.actual[keep] - g) / (np.abs(g) + epsilon)
+            error = np.abs(block.actual[keep] - g)
+            re = np.divide(error, np.abs(g) + epsilon, out=np.zeros(error.shape), where=error != 0)  # 0 / 0 is no error
             total += float(re.sum())
             mare = max(mare, float(re.max(initial=0.0)))
             n += int(np.count_nonzero(re)) if skip_equal else re.size

@@ -20,6 +20,7 @@ from .base import Array, Verdict
 
 LEAST = 200
 RESAMPLES = 2000
+MOST = 10**7  # resamples: each is a median over all seeds
 
 
 def recheck(ratios: Sequence[float] | Array, *, resamples: int = RESAMPLES, seed: int = 0) -> Verdict:
@@ -28,8 +29,10 @@ def recheck(ratios: Sequence[float] | Array, *, resamples: int = RESAMPLES, seed
     A NaN ratio counts as infinite. Raises OracleError for anything but numbers not below 0 in one dimension.
     """
     values = _ratios(ratios)
-    if not isinstance(resamples, int) or resamples < 1:
-        raise OracleError(f"recheck: resamples={resamples!r} must be a positive integer")
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or not 1 <= resamples <= MOST:
+        raise OracleError(f"recheck: resamples={resamples!r} must be an integer from 1 to {MOST}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise OracleError(f"recheck: seed={seed!r} must be an integer from 0 on")
     n = values.size
     metrics = {"n": float(n)} | ({"median": float(_middle(values[None, :]).mean())} if n else {})
     if n < LEAST:
@@ -44,7 +47,7 @@ def recheck(ratios: Sequence[float] | Array, *, resamples: int = RESAMPLES, seed
 def _ratios(ratios: Any) -> Array:
     try:
         values = np.asarray(ratios, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise OracleError("recheck: ratios must be a sequence of numbers, one for each seed") from None
     if values.ndim != 1:
         raise OracleError(f"recheck: ratios have shape {values.shape}; give one number for each seed")

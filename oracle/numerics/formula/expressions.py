@@ -162,7 +162,7 @@ def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = 
         found.is_constant = op == "constant" or (
             bool(args) and not found.is_condition and all(a.is_constant for a in args)
         )
-        _NODES[key] = found
+        return _NODES.setdefault(key, found)  # of two threads that make it at once, one gives the node
     return found
 
 

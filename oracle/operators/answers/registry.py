@@ -12,6 +12,7 @@ import os
 import pkgutil
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -34,7 +35,8 @@ class Registry(Mapping[str, Operator]):
     def __init__(self) -> None:
         self._found: dict[str, Operator] = {}
         self._folders: dict[str, Path] = {}
-        self._loaded = False
+        self._loaded = self._loading = False
+        self._lock = threading.RLock()  # the first calls of a process may come from several threads
         self._added: dict[str, str] = {}  # names of what was added, by module:NAME
         self._unusable: list[str] = []  # what is wrong with each entry point that could not be registered
 
@@ -52,12 +54,24 @@ class Registry(Mapping[str, Operator]):
 
     def _all(self) -> dict[str, Operator]:
         if not self._loaded:
-            self._loaded = True
+            with self._lock:
+                if not (self._loaded or self._loading):  # loading: a page's operator is compared with those before it
+                    self._load()
+        return self._found
+
+    def _load(self) -> None:
+        self._loading = True
+        try:
             for page in pages():
                 self._add(importlib.import_module(f"{_PAGES}.{page}").OPERATOR)
             for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
                 self._announced(entry)
-        return self._found
+            self._loaded = True
+        except BaseException:
+            self._found.clear()
+            raise
+        finally:
+            self._loading = False
 
     def _announced(self, entry: EntryPoint) -> None:
         try:

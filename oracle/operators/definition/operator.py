@@ -336,7 +336,7 @@ class Operator:
         own = [1] * len(shape)
         for axis, n in zip(self.axes_of(parameter.name, shape, value.shape, a), value.shape, strict=True):
             if axis is not None:
-                own[axis] = n
+                own[axis] *= n  # several axes may run along one: a weight of (2, 2) for four channels
         return np.broadcast_to(value.reshape(own), shape)
 
 
