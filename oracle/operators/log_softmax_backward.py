@@ -14,24 +14,10 @@ unspecified, as are those whose partial sums may overflow.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-from typing import Any, ClassVar
-
-import numpy as np
-
-from ..numerics.evaluate.programs import simulate
-from ..numerics.floats import functions
-from ..numerics.floats.arithmetic import FLOAT32
-from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT, classes_differ
-from ..numerics.golden import rows
-from ..numerics.golden.rows import GradientRows, RowScheme
-from ..numerics.proof.sink import Sink
 from ..page import (
     MAIN,
     SAME,
     Args,
-    Arguments,
-    Array,
     Aten,
     Checks,
     Expression,
@@ -39,6 +25,7 @@ from ..page import (
     MindSpore,
     Operator,
     Platform,
+    Reducing,
     axis,
     bfloat16_where_supported,
     dtype_in,
@@ -53,11 +40,10 @@ from ..page import (
     same_shape,
     source_only,
     source_unless,
+    sum_over,
     tensor,
-    trace,
 )
 
-SMALLEST = 2.0**-126  # e^output below it is flushed to zero where the SoC's exp does so
 TYPES = ("float32", "float16", "bfloat16")
 
 
@@ -80,72 +66,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "gradOutput", "output")
 
 
-def terms(g: Any) -> Any:
-    """What is summed over the row."""
-    return g
-
-
-def formula(g: Expression, y: Expression, total: Expression) -> Expression:
-    """The formula in the order of every kernel; ``total`` is the sum of g over the row."""
-    return g - exp(y) * total
-
-
-GRAPH = trace(formula)
-
-
-def kernel_error(
-    g: Array, y: Array, total: Array, size: Array, added: Array, length: int, v: Array, *, flushing: frozenset[str]
-) -> tuple[Array, Array, Array | None]:
-    """What a right float32 kernel may lose, and the elements on which right kernels disagree (docs/bounds.md).
-
-    ``added``: what the row's additions may lose. e^y has the device's accuracy, and may be 0 where it is subnormal
-    if the device is ``flushing``; the product and the difference are rounded once each. What cancels is bounded by what
-    is subtracted, not by the result. Finite terms that overflow may do so to the other side than an infinite one.
-    """
-    lost_row = added + UNIT * size
-    e = functions.exp(y)
-    product = np.abs(e * total)
-    least = SMALLEST if "exp" in flushing else QUANTUM
-    lost_product = (FLOAT32.accuracy["exp"] + 2) * UNIT * product + least * np.abs(total)
-    error = e * lost_row * (1 + 2.0**-10) + lost_product + UNIT * np.abs(v) + QUANTUM
-    largest = np.maximum.reduce(np.broadcast_arrays(size, np.abs(g) + product, e))
-    extreme = ~((largest < LARGEST * (1 - 2.0**-10)) & np.isfinite(total))
-    unspecified = np.zeros(v.shape, bool)
-    if extreme.any():
-        error[extreme] = np.where(np.isfinite(error[extreme]), error[extreme], 0)
-        single = {"g": g, "y": y, "total": total}
-        few = {name: np.broadcast_to(t, v.shape)[extreme].astype(np.float32) for name, t in single.items()}
-        forms = [
-            simulate(GRAPH, few, np.float32, flushing=mode, same_bits=True) for mode in {frozenset[str](), flushing}
-        ]
-        unclear = (~np.isnan(total) & (size >= LARGEST)) | ((e >= LARGEST) & (np.abs(total) <= lost_row))
-        unclear = np.broadcast_to(unclear, v.shape)[extreme]
-        unspecified[extreme] = classes_differ([*forms, v[extreme].astype(np.float32)]) | unclear
-    return error, unspecified, None
-
-
-@lru_cache(maxsize=4)
-def scheme(flushing: frozenset[str]) -> RowScheme:
-    """The formula with what a right kernel may lose on a device that flushes the results of some operations."""
-    return RowScheme(formula, partial(kernel_error, flushing=flushing), reach=500.0)
-
-
-class LogSoftmax:
-    """The evaluation, by rows."""
-
-    terms, formula = staticmethod(terms), staticmethod(formula)
-    forms: ClassVar = {"tbe": formula}
-
-    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
-        """Fill the sink."""
-        rows.evaluate(scheme(platform.flushes), a["gradOutput"], a["output"], a["dim"], sink, GradientRows)
-
-    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
-        """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device."""
-        g, y = a["gradOutput"].astype(compute), a["output"].astype(compute)
-        with np.errstate(all="ignore"):
-            total = np.broadcast_to(rows.tree_sum(g, a["dim"]), g.shape)
-            return simulate(GRAPH, {"g": g, "y": y, "total": total}, compute, flushing=flushing, same_bits=True)
+def formula(g: Expression, y: Expression) -> Expression:
+    """The formula in the order of every kernel."""
+    return g - exp(y) * sum_over(g)
 
 
 def demands(a: Args, platform: Platform) -> Checks:
@@ -169,7 +92,7 @@ OPERATOR = Operator(
     demands=demands,
     changed=("master",),
     empty=("gradOutput", "output"),
-    computes=LogSoftmax(),
+    computes=Reducing(formula, {"tbe": formula}, over="dim"),
     points={"y": (0.0, -87.34, 88.72)},
     kernel=KernelName("log_softmax_grad", ("gradOutput", "output"), {"axis": ("dim", -1)}),
     aten=Aten(

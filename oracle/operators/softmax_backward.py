@@ -15,27 +15,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..numerics.evaluate.operands import cast
-from ..numerics.floats.blocks import axis_last
-from ..numerics.floats.extremes import highest, lowest_of_rows, some
-from ..numerics.floats.float32 import LARGEST, QUANTUM, UNIT, classes_differ, lowest_bit
-from ..numerics.golden import rows
-from ..numerics.golden.rows import RowScheme
-from ..numerics.proof.sink import Sink
 from ..page import (
     MAIN,
     SAME,
     Args,
     Arguments,
-    Array,
     Aten,
     Checks,
+    Expression,
     KernelName,
     MindSpore,
     Operator,
     Platform,
+    Reducing,
     axis,
     bfloat16_where_supported,
     check,
@@ -47,10 +39,9 @@ from ..page import (
     output,
     same_dtype,
     same_shape,
+    sum_over,
     tensor,
 )
-
-SHORT = 64  # rows up to which exact arithmetic is looked for; random data of longer ones is never exact
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -70,92 +61,19 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "gradOutput", "output")
 
 
-def formula(g: Any, y: Any, total: Any) -> Any:
-    """The document's formula; ``total`` is sum(g * y) over the row."""
-    return g * y - total * y
+def formula(g: Expression, y: Expression) -> Expression:
+    """The document's formula."""
+    return g * y - sum_over(g * y) * y
 
 
-def kernel_error(
-    g: Array, y: Array, total: Array, size: Array, added: Array, length: int, v: Array
-) -> tuple[Array, Array, Array | None]:
-    """What a right float32 kernel may lose, and the elements on which the public forms disagree (docs/bounds.md).
-
-    ``added``: what the row's additions may lose. Finite terms that overflow may do so to the other side than an
-    infinite one.
-    """
-    g_size, y_size, limit = np.abs(g), np.abs(y), LARGEST * (1 - 2.0**-10)
-    error = g_size + np.abs(total)  # |y| (3 u (|g| + |total|) + 4 u size + added + q n) + 4 u |v| + 4 q
-    error *= 3 * UNIT
-    error += 4 * UNIT * size + added + QUANTUM * length
-    error *= y_size
-    error += 4 * UNIT * np.abs(v)
-    error += 4 * QUANTUM
-    unspecified = np.zeros(v.shape, bool)
-    most, finite = highest(size), np.isfinite(total)
-    if not (highest(g_size) + most < limit and most * highest(y_size) < limit and finite.all()):
-        largest = np.maximum.reduce(np.broadcast_arrays(size, g_size + size, size * y_size))
-        extreme = ~((largest < limit) & finite)
-        error[extreme] = np.where(np.isfinite(error[extreme]), error[extreme], 0)
-        single = [np.broadcast_to(t, v.shape)[extreme].astype(np.float32) for t in (g, y, total)]
-        forms = [form(*single) for form in FORMS.values()]
-        overflow = np.broadcast_to(~np.isnan(total) & (size >= LARGEST), v.shape)[extreme]
-        unspecified[extreme] = classes_differ([*forms, v[extreme].astype(np.float32)]) | overflow
-    return error, unspecified, exactly(g, y, size) if length <= SHORT else None
-
-
-def exactly(g: Array, y: Array, size: Array) -> Array:
-    """Where every right order of float32 operations is exact: all intermediates are multiples of ``grain`` and below
-    2^24 of it (docs/bounds.md)."""
-    terms = lowest_of_rows(lowest_bit(g * y))
-    if not some(size < terms * 2.0**24):
-        return np.zeros(g.shape, bool)  # nor is any element, whose grain is finer and whose reach is larger
-    grain = np.minimum(lowest_bit(g), terms) * np.minimum(1.0, lowest_bit(y))
-    reach = (np.abs(g) + size) * np.maximum(1.0, np.abs(y))
-    return np.asarray((reach < grain * 2.0**24) & (grain >= 2.0**-100) & (reach <= 2.0**100))
-
-
-def kernel_950(g: Any, y: Any, total: Any) -> Any:
+def kernel_950(g: Expression, y: Expression) -> Expression:
     """ascend950 and the official golden: the product minus the scaled sum."""
-    return g * y + (-y) * total
+    return g * y + (-y) * sum_over(g * y)
 
 
-def kernel_tbe(g: Any, y: Any, total: Any) -> Any:
+def kernel_tbe(g: Expression, y: Expression) -> Expression:
     """Built-in TBE kernels before ascend950, and PyTorch: the difference first."""
-    return (g - total) * y
-
-
-FORMS = {"950": kernel_950, "tbe": kernel_tbe}
-
-
-SCHEME = RowScheme(formula, kernel_error)
-
-
-def terms(g: Any, y: Any) -> Any:
-    """What is summed over the row."""
-    return g * y
-
-
-class Softmax:
-    """The evaluation, by rows."""
-
-    terms, formula, forms = staticmethod(terms), staticmethod(formula), FORMS
-
-    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
-        """Fill the sink."""
-        rows.evaluate(SCHEME, a["gradOutput"], a["output"], a["dim"], sink)
-
-    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
-        """The public kernels, every intermediate in ``compute``; the sum is a binary tree, as on the device. Products
-        and sums are not flushed anywhere."""
-        written = FORMS["950" if form.startswith("950") else "tbe"]
-        g, y = (axis_last(np.atleast_1d(a[name]), a["dim"]) for name in ("gradOutput", "output"))
-        result = np.empty(a["output"].shape, compute)
-        target = axis_last(np.atleast_1d(result), a["dim"])
-        with np.errstate(all="ignore"):
-            for block in rows.blocks_of(g.shape):
-                some_g, some_y = cast({"g": g[block], "y": y[block]}, compute).values()
-                target[block] = written(some_g, some_y, rows.tree_sum(terms(some_g, some_y), -1))
-        return result
+    return (g - sum_over(g * y)) * y
 
 
 def demands(a: Args, platform: Platform) -> Checks:
@@ -195,7 +113,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("gradOutput", "output"),
-    computes=Softmax(),
+    computes=Reducing(formula, {"950": kernel_950, "tbe": kernel_tbe}, over="dim"),
     changed=("master",),
     kernel=KernelName("softmax_grad", ("output", "gradOutput"), {"axes": ("dim", -1)}),
     aten=Aten(

@@ -49,7 +49,9 @@ def graphs(op: Operator) -> tuple[Expression, ...]:
     if elementwise.fits(op):
         return tuple(dict.fromkeys(root for _, root, _ in elementwise.roots(op)))
     formulas = getattr(op.computes, "formulas", ())
-    if rows.fits(op) or samples.fits(op):
+    if rows.fits(op):
+        return (rows.declared(op).formula,)
+    if samples.fits(op):
         formulas = (op.computes.formula,)  # type: ignore[union-attr]
     return tuple(map(trace, formulas))
 
@@ -216,10 +218,10 @@ def parts(op: Operator, a: Mapping[str, Any]) -> Iterator[Part]:
             yield trace(scheme.formula), place, _wide(given)
     elif rows.fits(op):
         given = _wide({p.symbol: np.atleast_1d(a[p.name]) for p in op.operands})
-        terms = evaluate(trace(rows.declared(op).terms), given)
+        terms = evaluate(rows.declared(op).terms, given)
         with np.errstate(all="ignore"):
             total = terms.sum(axis=rows.axis_of(op, a), keepdims=True)
-        yield trace(rows.declared(op).formula), ..., {**given, rows.TOTAL: np.broadcast_to(total, terms.shape)}
+        yield rows.declared(op).formula, ..., {**given, rows.TOTAL: np.broadcast_to(total, terms.shape)}
     elif samples.fits(op):
         shape = a[op.main].shape
         given = {p.symbol: _along(op, p.name, a, shape) for p in op.operands if a.get(p.name) is not None}

@@ -206,7 +206,7 @@ def _rows(op: Operator) -> Found:
     for name, (what, total) in ORDERS.items():
         yield name, what, rows.with_sum(op, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
     for form, function in rows.declared(op).forms.items():
-        other = rows.Formula(op, value=trace(function))
+        other = rows.Formula(op, value=function)
         for total in (sequential, tree):
             kernel = rows.computing(op, other, lambda p, axis, a, total=total: total(p, axis))  # type: ignore[misc]
             name = total.__name__

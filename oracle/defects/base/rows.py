@@ -1,23 +1,24 @@
 """Operators along an axis as kernels: terms that are summed over each row, and a formula of the operands and the sum.
 
-The evaluation of such an operator declares ``terms`` and ``formula``: plain functions of the operands by symbol, the
-second also of ``total``, the sum of the terms over the row.
+The terms and the formula follow from the page's formula (:mod:`oracle.numerics.formula.stages`): graphs of the operands
+by symbol, the second also of ``total``, the sum of the terms over the row.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, cast
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...model.call import Array
 from ...model.platforms import Platform
 from ...numerics.evaluate.programs import simulate
-from ...numerics.formula.expressions import Expression, symbol, trace
-from ...numerics.formula.expressions import Formula as Function
+from ...numerics.formula.expressions import Expression, symbol
 from ...numerics.formula.traversal import substitute
+from ...numerics.orders.reducing import Reducing
 from ...operators.definition.operator import Operator
 from .pieces import Arguments, F, Kernel, Where, row_sum, shaped, single, spread
 
@@ -26,22 +27,36 @@ Operands = dict[str, Array]
 Total = Callable[[Array, int, Arguments], Array]  # (terms, axis, arguments) -> their sums, the axis kept
 
 
-class RowEvaluation(Protocol):
-    """What an evaluation along an axis says of its formula; ``forms``: the orders of public kernels, by name."""
+class Parts(NamedTuple):
+    """A formula of operands and one sum over the row: the terms, the formula with the sum as the symbol ``total``, and
+    the orders of public kernels, by name."""
 
-    terms: Function
-    formula: Function
-    forms: Mapping[str, Function]
+    terms: Expression
+    formula: Expression
+    forms: dict[str, Expression]
 
 
 def fits(op: Operator) -> bool:
-    """Whether an operator works along an axis, and says which terms it sums."""
-    return op.attribute("axis") is not None and hasattr(op.computes, "terms") and hasattr(op.computes, "formula")
+    """Whether an operator's formula has one sum along an axis, and every order sums the same terms."""
+    return isinstance(op.computes, Reducing) and _parts(op.computes) is not None
 
 
-def declared(op: Operator) -> RowEvaluation:
-    """Return what an operator that :func:`fits` computes."""
-    return cast(RowEvaluation, op.computes)
+def declared(op: Operator) -> Parts:
+    """Return the parts of an operator that :func:`fits`."""
+    assert isinstance(op.computes, Reducing)
+    found = _parts(op.computes)
+    assert found is not None
+    return found
+
+
+@lru_cache(maxsize=64)
+def _parts(scheme: Reducing) -> Parts | None:
+    graphs = [scheme.value, *scheme.forms.values()]
+    kinds = {tuple((stage.kind, stage.terms) for stage in graph.stages) for graph in graphs}
+    if len(kinds) != 1 or [kind for kind, _ in next(iter(kinds))] != ["sum"]:
+        return None
+    formula, *forms = (graph.written_with({graph.stages[0].name: symbol(TOTAL)}) for graph in graphs)
+    return Parts(graphs[0].stages[0].terms, formula, dict(zip(scheme.forms, forms, strict=True)))
 
 
 def axis_name(op: Operator) -> str:
@@ -65,8 +80,8 @@ class Formula:
     """The graphs of terms and formula, run in float32. ``around``: the formula with the terms as an operand."""
 
     def __init__(self, op: Operator, *, terms: Expression | None = None, value: Expression | None = None) -> None:
-        self.terms = trace(declared(op).terms) if terms is None else terms
-        self.value = trace(declared(op).formula) if value is None else value
+        self.terms = declared(op).terms if terms is None else terms
+        self.value = declared(op).formula if value is None else value
         self.around = substitute(self.value, {self.terms: symbol(TERMS)})
 
     def products(self, k: Operands, kind: Any = F) -> Array:

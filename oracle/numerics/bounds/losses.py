@@ -16,11 +16,12 @@ are evaluated beside the value (a *running* bound: every element has its own). d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..exact.enclosures import constant_value
 from ..floats.arithmetic import Arithmetic
-from ..formula.expressions import ONE, ZERO, Expression, constant, exp, expm1, maximum, minimum, where
+from ..formula.expressions import ONE, ZERO, Expression, constant, exp, expm1, maximum, minimum, symbol, where
 from ..formula.traversal import walk
 from .signs_and_digits import Facts, constant_bits, grid, is_power_of_two
 
@@ -56,10 +57,12 @@ def losses(
     facts: Facts | None = None,
     scalars: frozenset[str] = frozenset(),
     rounded: frozenset[str] = frozenset(),
+    inexact: Mapping[str, str] | None = None,
 ) -> list[Loss]:
     """Return the losses of several graphs. ``scalars``: operands that are numbers far from underflow. ``rounded``:
-    operands that the arithmetic's type may not hold."""
-    rules = _Rules(arithmetic, facts or Facts(), scalars, rounded)
+    operands that the arithmetic's type may not hold. ``inexact``: operands that are known up to an error, and the
+    symbols of their errors, absolute."""
+    rules = _Rules(arithmetic, facts or Facts(), scalars, rounded, inexact or {})
     for node in walk(*roots):
         rules.found[id(node)] = rules.of(node)
     return [rules.found[id(root)] for root in roots]
@@ -71,9 +74,12 @@ class _Rules:
     facts: Facts
     scalars: frozenset[str]
     rounded: frozenset[str] = frozenset()
+    inexact: Mapping[str, str] = field(default_factory=dict)
     found: dict[int, Loss] = field(default_factory=dict)
 
     def of(self, node: Expression) -> Loss:
+        if node.op == "symbol" and node.value in self.inexact:
+            return Loss(0.0, symbol(self.inexact[str(node.value)]), ZERO)
         if node.op == "symbol":
             return Loss(self.arithmetic.unit, ZERO, self.quantum(node)) if node.value in self.rounded else EXACT
         if node.is_constant:

@@ -20,7 +20,7 @@ from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
 from ..floats.rounding import round_rational
 from ..formula.expressions import ONE, Expression
-from ..formula.traversal import is_rational
+from ..formula.traversal import is_rational, names_of
 from .rationals import Undefined, numbers, rational
 from .transcendence import nearest
 
@@ -64,19 +64,24 @@ class Ends(NamedTuple):
 Operation = Callable[[list[Interval], Context, Context], Interval]  # by the contexts that round down and up
 
 
-def exact(root: Expression, operands: Mapping[str, float]) -> mpq | Iterator[Ends]:
-    """Return the value, or enclosures of it that shrink forever.
+Intervals = Callable[[int], Mapping[str, Interval]]  # by a precision: operands that are known as enclosures
+
+
+def exact(root: Expression, operands: Mapping[str, float], more: Intervals | None = None) -> mpq | Iterator[Ends]:
+    """Return the value, or enclosures of it that shrink forever. ``more``: operands that are no numbers of float64.
 
     An operand that is infinite or NaN may only decide comparisons, or vanish (x / inf). Raises :class:`Undefined` where
     the formula has no value.
     """
-    if is_rational(root):
+    if is_rational(root) and more is None:
         return mpq(rational(root, numbers(operands)))
-    first = enclose(root, operands, FIRST)
-    return mpq(0) if first.is_point and first.low == 0 else _enclosures(root, operands, first)
+    first = enclose(root, operands, FIRST, more)
+    return mpq(0) if first.is_point and first.low == 0 else _enclosures(root, operands, first, more)
 
 
-def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval) -> Iterator[Ends]:
+def _enclosures(
+    root: Expression, operands: Mapping[str, float], found: Interval, more: Intervals | None
+) -> Iterator[Ends]:
     precision = FIRST
     while True:
         low, high = _rational(found.low, upwards=False), _rational(found.high, upwards=True)
@@ -86,14 +91,14 @@ def _enclosures(root: Expression, operands: Mapping[str, float], found: Interval
             yield Ends(low, high, found.above, found.below)
         if precision == LAST:
             break
-        if precision == PATIENCE and (near := nearest(root, operands)) is not None:
+        if precision == PATIENCE and more is None and (near := nearest(root, operands)) is not None:
             value, side = near
             if side == 0:
                 yield Ends(value, value)
                 return
             yield Ends(value, high, above=True) if side > 0 else Ends(low, value, below=True)
         precision *= 2
-        found = enclose(root, operands, precision)
+        found = enclose(root, operands, precision, more)
     # e^-100000 beside 1: an end is a number that the value comes closer to than any precision tells, and is not.
     inwards = (high - low) / 2**64
     yield Ends(low + inwards, high - inwards)
@@ -127,9 +132,10 @@ def _contexts(precision: int) -> tuple[Context, Context]:
     )
 
 
-def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> Interval:
+def enclose(root: Expression, operands: Mapping[str, float], precision: int, more: Intervals | None = None) -> Interval:
     """Return an enclosure of a graph's value at finite operands. Raises Undefined where it has none."""
     down, up = _contexts(precision)
+    known = {} if more is None else more(precision)
     values: dict[int, Interval] = {}
 
     def value(node: Expression) -> Interval:
@@ -140,6 +146,8 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> 
     def _value(node: Expression) -> Interval:
         if node.op == "constant":
             return _constant(node, precision)
+        if node.op == "symbol" and node.value in known:
+            return known[str(node.value)]
         if node.op == "symbol":
             point = mpfr(operands[str(node.value)], max(precision, 64))
             return Interval(point, point)
@@ -162,9 +170,9 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int) -> 
             if condition.op == "not":
                 return not _holds(one)
             return _holds(one) and _holds(rest[0]) if condition.op == "and" else _holds(one) or _holds(rest[0])
-        if is_rational(condition):
+        if is_rational(condition) and not any(name in known for name in names_of(condition)):
             return bool(rational(condition, numbers(operands)))
-        return _compared(condition, operands, precision, [value(a) for a in condition.args])
+        return _compared(condition, operands, precision, [value(a) for a in condition.args], more)
 
     return value(root)
 
@@ -174,6 +182,18 @@ def holds(condition: Expression, operands: Mapping[str, float]) -> bool:
     if is_rational(condition):
         return bool(rational(condition, numbers(operands)))
     return _compared(condition, operands, FIRST, [enclose(a, operands, FIRST) for a in condition.args])
+
+
+def reduced(kind: str, each: list[Interval], precision: int) -> Interval:
+    """Return an enclosure of the sum, or of the largest (``most``) or smallest (``least``), of enclosed numbers."""
+    down, up = _contexts(precision)
+    if kind == "sum":
+        total = Interval(mpfr(0), mpfr(0))
+        for one in each:
+            total = _add([total, one], down, up)
+        return total
+    choose = max if kind == "most" else min
+    return Interval(choose(one.low for one in each), choose(one.high for one in each))
 
 
 def _power(node: Expression) -> tuple[Expression, Expression] | None:
@@ -188,13 +208,19 @@ def _power(node: Expression) -> tuple[Expression, Expression] | None:
     return None
 
 
-def _compared(condition: Expression, operands: Mapping[str, float], precision: int, ends: list[Interval]) -> bool:
+def _compared(
+    condition: Expression,
+    operands: Mapping[str, float],
+    precision: int,
+    ends: list[Interval],
+    more: Intervals | None = None,
+) -> bool:
     """Decide a comparison of irrational values with as many bits as it takes."""
     one, other = ends
     apart = one.high < other.low or other.high < one.low
     if not apart and precision < LAST and not (one.is_point and other.is_point):
-        more = [enclose(a, operands, 2 * precision) for a in condition.args]
-        return _compared(condition, operands, 2 * precision, more)
+        closer = [enclose(a, operands, 2 * precision, more) for a in condition.args]
+        return _compared(condition, operands, 2 * precision, closer, more)
     less, equal = one.high < other.low, not apart
     return bool({"<": less, "<=": less or equal, "==": equal, "!=": not equal}[condition.op])
 

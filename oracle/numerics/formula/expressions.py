@@ -39,13 +39,16 @@ CHOOSING = ("min", "max")
 COMPARISONS = ("<", "<=", "==", "!=")
 IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
 LOGIC = ("and", "or", "not")
+REDUCING = ("sum", "most", "least")  # along the formula's axis: the sum, the largest, the smallest
+LENGTH = "length"  # the symbol of the number of elements along that axis
 
 
 class Expression:
     """A node of a formula's graph: an operation and its operands.
 
     ``op``: ``symbol`` (``value`` is its name), ``constant`` (``value`` is a Fraction, or ``"pi"``), an operator of
-    ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, or ``where`` (condition, then, else).
+    ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, ``where`` (condition, then, else), or a
+    reduction of ``REDUCING`` along the formula's axis.
     """
 
     __slots__ = ("args", "is_constant", "op", "value")
@@ -160,7 +163,7 @@ def _make(op: str, args: tuple[Expression, ...], value: Fraction | str | None = 
         found = Expression.__new__(Expression)
         found.op, found.args, found.value = op, args, value
         found.is_constant = op == "constant" or (
-            bool(args) and not found.is_condition and all(a.is_constant for a in args)
+            bool(args) and not found.is_condition and op not in REDUCING and all(a.is_constant for a in args)
         )
         return _NODES.setdefault(key, found)  # of two threads that make it at once, one gives the node
     return found
@@ -323,6 +326,34 @@ def is_nan(a: Operand) -> Expression:
 def is_finite(a: Operand) -> Expression:
     """Whether a value is neither NaN nor infinite."""
     return abs(checked_operation("-", _operand(a), _operand(a))) <= 0
+
+
+# ---- along an axis: Formula(..., over=...) says which ----------------------------------------------------------------
+
+
+def sum_over(x: Operand) -> Expression:
+    """The sum along the formula's axis."""
+    return checked_operation("sum", _operand(x))
+
+
+def max_over(x: Operand) -> Expression:
+    """The largest value along the formula's axis; NaN if any is."""
+    return checked_operation("most", _operand(x))
+
+
+def min_over(x: Operand) -> Expression:
+    """The smallest value along the formula's axis; NaN if any is."""
+    return checked_operation("least", _operand(x))
+
+
+def length() -> Expression:
+    """How many elements lie along the formula's axis."""
+    return symbol(LENGTH)
+
+
+def mean_over(x: Operand) -> Expression:
+    """The mean along the formula's axis: the sum over the length."""
+    return sum_over(x) / length()
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def _error(root: Expression, operands: Mapping[str, Any], value: Array) -> Array
 
 
 def evaluate(root: Expression, operands: Mapping[str, Any]) -> Pair:
-    """Return a graph's value at float64 vectors or numbers as an unevaluated sum of two."""
+    """Return a graph's value as an unevaluated sum of two. ``operands``: float64 vectors or numbers, or such pairs."""
     found: dict[int, Pair] = {}
     with np.errstate(all="ignore"):
         for node in walk(root):
@@ -107,7 +107,8 @@ def evaluate(root: Expression, operands: Mapping[str, Any]) -> Pair:
             if node.is_constant:
                 found[id(node)] = _constant(node)
             elif node.op == "symbol":
-                found[id(node)] = np.asarray(operands[str(node.value)], np.float64), 0.0
+                given = operands[str(node.value)]
+                found[id(node)] = given if isinstance(given, tuple) else (np.asarray(given, np.float64), 0.0)
             else:
                 found[id(node)] = _OPERATIONS[node.op](*args)
     return found[id(root)]

@@ -17,9 +17,10 @@ from ...model.status import SUCCESS, Status, invalid, nullptr
 from ...numerics.floats.blocks import apart, convert, scratch_apart
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.extremes import some
-from ...numerics.golden import elementwise, sums
+from ...numerics.golden import elementwise, reductions, sums
 from ...numerics.orders import device
 from ...numerics.orders.kernel_orders import Elementwise
+from ...numerics.orders.reducing import Reducing
 from ...numerics.proof.sink import Sink
 from ..definition.checks import Asked, Check
 from ..definition.operator import Arguments, Operator
@@ -250,6 +251,10 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
     part = sink.at((None,)) if out.ndim == 0 else sink
     with scratch_apart():
+        if isinstance(op.computes, Reducing):
+            operands, axis = op.formula_operands(ready), int(ready[op.computes.over])
+            reductions.evaluate(op.computes, operands, axis, part, target.flushes)
+            return sink
         if not isinstance(op.computes, Elementwise):
             op.computes.evaluate(ready, target, part)
             return sink
@@ -351,6 +356,9 @@ def device_kernel(
             shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
             return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return device.kernel(op.computes, operands, form, compute, flushing, stored)
+    if isinstance(op.computes, Reducing):
+        operands, axis = op.formula_operands(args), int(args[op.computes.over])
+        return reductions.kernel(op.computes, operands, axis, form, compute, flushing)
     return op.computes.kernel(args, form, compute, flushing)
 
 

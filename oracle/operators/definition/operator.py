@@ -15,6 +15,7 @@ from ...model.dtypes import dtype_of
 from ...model.platforms import Platform
 from ...numerics.formula.traversal import names_of
 from ...numerics.orders.kernel_orders import Elementwise
+from ...numerics.orders.reducing import Reducing
 from ...numerics.proof.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .elsewhere import Aten, KernelName, MindSpore
@@ -50,7 +51,7 @@ class Result:
     """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first."""
 
     shape: Callable[[Arguments], Shape]
-    computes: Elementwise | Evaluation
+    computes: Elementwise | Reducing | Evaluation
     terms: Callable[[Arguments], Shape] | None = None
     kept: Callable[[Arguments], Shape] | None = None
 
@@ -72,8 +73,8 @@ class Operator:
     checks: Callable[[Args, Platform], Checks]
     #: The inputs whose emptiness ends a call that passed the checks, nothing written.
     empty: tuple[str, ...]
-    #: The first output's formula with its kernels' orders, or an :class:`Evaluation` of what is not elementwise.
-    computes: Elementwise | Evaluation
+    #: The first output's formula with its kernels' orders; or an :class:`Evaluation`.
+    computes: Elementwise | Reducing | Evaluation
 
     # Further rules of the host.
 
@@ -314,7 +315,7 @@ class Operator:
 
     def formula_operands(self, a: Arguments) -> dict[str, Any]:
         """Return a formula's operands by symbol: arrays in its values' shape, numbers, the mean's divisor."""
-        assert isinstance(self.computes, Elementwise)
+        assert isinstance(self.computes, (Elementwise, Reducing))
         shape = self.terms_shape(a)
         found: dict[str, Any] = {}
         for parameter in self.parameters:

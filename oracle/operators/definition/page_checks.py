@@ -18,6 +18,7 @@ from ...model.platforms import CANN, PLATFORMS
 from ...numerics.formula.expressions import Formula, place_of, symbols_of, trace
 from ...numerics.formula.traversal import names_of
 from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form, is_public
+from ...numerics.orders.reducing import Reducing
 from .elsewhere import Aten, KernelName, MindSpore
 from .operator import Operator, Result
 from .page_functions import guarded, try_out
@@ -120,12 +121,12 @@ def _mapping(words: str, each: Rule) -> Rule:
 
 
 def _computes(field: str, value: Any) -> Iterator[str]:
-    if isinstance(value, Elementwise):
+    if isinstance(value, (Elementwise, Reducing)):
         yield from _record(f"{field}.", value)
     elif inspect.isfunction(value):
         yield f"{field} is {_shown(value)}; write Elementwise({value.__name__})"
     elif not (callable(getattr(value, "evaluate", None)) and callable(getattr(value, "kernel", None))):
-        yield f"{field} is {_shown(value)}; it must be an Elementwise, or an Evaluation with evaluate and kernel"
+        yield f"{field} is {_shown(value)}; it must be an Elementwise, a Reducing, or have evaluate and kernel"
 
 
 def _kernel_attribute(field: str, value: Any) -> Iterator[str]:
@@ -168,6 +169,11 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "gradient": _TEXT,
         "unspecified": _mapping("conditions by the name of a SoC's kernel", _formula),
         "specials": _optional(_formula),
+    },
+    Reducing: {
+        "formula": _formula,
+        "orders": _optional(_mapping("orders by the name of a SoC's kernel", _formula)),
+        "over": _TEXT,
     },
     Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL},
     Result: {**_SUMMED, "shape": _function("a")},

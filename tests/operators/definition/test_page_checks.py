@@ -57,7 +57,7 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"checks": lambda a: iter(())}, "(<lambda>), takes (a); it is called as checks(a, platform)"),
         ({"kernel_type": lambda a: "float32"}, "takes (a); it is called as kernel_type(a, platform)"),
         ({"computes": formula}, "(formula); write Elementwise(formula)"),
-        ({"computes": 3}, "computes is 3; it must be an Elementwise, or an Evaluation with evaluate and kernel"),
+        ({"computes": 3}, "computes is 3; it must be an Elementwise, a Reducing, or have evaluate and kernel"),
         ({"computes": Elementwise(3)}, "computes.formula is 3; it must be a function of symbols"),
         (
             {"computes": Elementwise(formula, unspecified=lambda x: x < 0)},

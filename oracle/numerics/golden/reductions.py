@@ -1,0 +1,555 @@
+"""Formulas with reductions along an axis, evaluated by blocks of whole rows: golden and strict bound.
+
+A row's stages (:mod:`oracle.numerics.formula.stages`) are computed once, each with a rigorous error, which enters every
+element of the row. Doubtful elements are looked at again in pairs of float64 numbers, then exactly. A row that is too
+long to be in memory at once is reduced and evaluated in parts. docs/proof.md derives the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ...model.call import Array
+from ...model.dtypes import FORMATS, dtype_of
+from ..bounds import additions
+from ..bounds.exact_steps import is_exact_in
+from ..bounds.losses import SECOND_ORDER
+from ..compiled.engine import is_compiled
+from ..evaluate.operands import Operands, cast
+from ..evaluate.programs import Values, loaded, program, release, simulate
+from ..exact import enclosures, extended
+from ..exact.rationals import Undefined, rational
+from ..floats.arithmetic import FLOAT64, Arithmetic, float32
+from ..floats.blocks import Index, axis_last, block_size, blocks, piece_size, region_size, run_blocks
+from ..floats.float32 import LARGEST, classes_differ, lowest_bit
+from ..floats.rounding import quantize, widen
+from ..formula.expressions import LENGTH, ZERO, Expression, constant, symbol
+from ..formula.stages import Stage
+from ..formula.traversal import is_rational, names_of
+from ..orders.reducing import Graph, Level, Reducing
+from ..proof import double_double
+from ..proof.proof import Exact, ExactValue, Refine, U
+from ..proof.sink import Region, Sink
+from .rows import AGAIN, CHUNK, RUN, run_sum, tree_sum
+
+EXACT_ROWS = (
+    64  # elements of a row up to which exact arithmetic is looked for; random data of longer ones is never exact
+)
+PAIRED = 1 << 22  # elements of a row that are evaluated in pairs at once
+NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
+
+
+def evaluate(
+    scheme: Reducing, operands: Operands, axis: int, sink: Sink, flushes: frozenset[str] = frozenset()
+) -> None:
+    """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol."""
+    moved = {name: axis_last(v, axis) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    sink = sink.moved(axis)
+    shape = next(v.shape for v in moved.values() if isinstance(v, np.ndarray))
+    if len(shape) == 1:
+        moved = {name: v[None] if isinstance(v, np.ndarray) else v for name, v in moved.items()}
+        sink, shape = sink.at((None,)), (1, *shape)
+    length = shape[-1]
+    loop = None if sink.judged or length > CHUNK or not is_compiled(sink) else _loop_of(scheme)
+
+    def work(index: Index) -> None:
+        few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in moved.items()}
+        rows, part = Rows(scheme, few, sink.kernel, float32(flushes)), sink.at(index)
+        if loop is None:
+            rows.fill(part)
+        else:
+            _compiled(rows, part, loop)
+
+    with np.errstate(all="ignore"):
+        size, each = (piece_size(sink.out.size, copied=True), 1) if loop else (region_size(), 4)
+        run_blocks(blocks(shape[:-1], max(1, size // max(1, length)) if length <= CHUNK else 1), work, each=each)
+
+
+# ---- the compiled loop: rows of y * (g - sum of g * y) alone ---------------------------------------------------------
+
+
+def _loop_of(scheme: Reducing) -> tuple[str, str] | None:
+    """Return the symbols g and y of a formula that is y * (g - sum of g * y), in whatever order; None for others."""
+    graph = scheme.value
+    if len(graph.stages) != 1 or graph.stages[0].kind != "sum" or len(scheme.symbols) != 2:
+        return None
+    terms, name = graph.stages[0].terms, graph.stages[0].name
+    if terms.op != "*" or not is_rational(graph.outer):
+        return None
+    for g, y in (scheme.symbols, scheme.symbols[::-1]):
+        if {str(a.value) for a in terms.args} == {g, y} and all(
+            rational(graph.outer, {g: mpq(a), y: mpq(b), name: mpq(t)}) == b * (a - t)
+            for a, b, t in ((3, 5, 7), (11, -13, 17), (-19, 23, 29))
+        ):
+            return g, y
+    return None
+
+
+def _compiled(rows: Rows, sink: Sink, names: tuple[str, str]) -> None:
+    """Fill a sink in one compiled pass; NumPy evaluates the rows that the pass leaves in doubt."""
+    from ..compiled.rows import rowwise
+
+    g, y = (np.asarray(rows.operands[name]) for name in names)
+    region, length = sink.region((Ellipsis,)), rows.length
+    doubtful = rowwise(lambda g, y, total: g * y - total * y, region.target, g, y)
+    at_once = max(1, AGAIN // length)
+    for start in range(0, doubtful.size, at_once):
+        some = doubtful[start : start + at_once]
+        where = np.unravel_index(some, rows.lead)
+        few = Sink(np.empty((some.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
+        Rows(rows.scheme, {names[0]: g[where], names[1]: y[where]}, rows.kind, rows.device).fill(few)
+        region.target.reshape(-1, length)[some] = few.out
+    region.proved_finite = True
+    region.finish(rows.exact)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Totals:
+    """What the stages of some rows are, and how far each may be off, the axis kept; by symbol. ``sizes``: the sums of
+    the terms' magnitudes, infinite ones not among them."""
+
+    known: dict[str, Array] = field(default_factory=dict)
+    sizes: dict[str, Array] = field(default_factory=dict)
+
+    def of(self, rows: Index) -> dict[str, Array]:
+        return {name: v[rows] for name, v in self.known.items()}
+
+
+class Rows:
+    """Some rows of a formula: their operands, and everything that is computed once per row.
+
+    ``kind``: the dtype that is rounded to. ``device``: what a right kernel computes in.
+    """
+
+    def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic) -> None:
+        self.scheme, self.operands, self.kind, self.device = scheme, operands, kind, device
+        array = next(v for v in operands.values() if isinstance(v, np.ndarray))
+        self.lead, self.length = array.shape[:-1], array.shape[-1]
+        self.graph = scheme.value
+        self._exact: dict[Index, _ExactRow] = {}
+        self._kept: dict[tuple[Graph, int, bool], Totals] = {}  # of a long row, which is alone
+        self._paired: Any = None  # its stages in pairs
+
+    def loaded(self, index: Index) -> dict[str, Any]:
+        """The operands of some elements in float64, and the length."""
+        found: dict[str, Any] = {
+            name: widen(v[index]) if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()
+        }
+        return {**found, LENGTH: np.float64(self.length)}
+
+    def fill(self, sink: Sink) -> None:
+        """Fill a sink, by blocks of whole rows or, of a long row, in parts."""
+        if self.length <= CHUNK:
+            region = sink.region((Ellipsis,))
+            for block in blocks(self.lead, max(1, block_size() // max(1, self.length))):
+                self._put(block, (Ellipsis,), region)
+            region.finish(self.exact, self.refine)
+            return
+        for part in self._parts():
+            region = sink.region((Ellipsis, part))
+            self._put((Ellipsis,), (part,), region)
+            region.finish(*self._closer(part.start))
+
+    def _closer(self, start: int) -> tuple[Exact, Refine]:
+        """The closer looks at a part of a long row."""
+
+        def exact(index: Index) -> ExactValue:
+            return self.exact((*index[:-1], index[-1] + start))
+
+        def refine(where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+            return self.refine((*where[:-1], where[-1] + start))
+
+        return exact, refine
+
+    def _parts(self) -> list[slice]:
+        return [slice(start, start + CHUNK) for start in range(0, self.length, CHUNK)] or [slice(0, 0)]
+
+    def _put(self, rows: Index, columns: Index, region: Region) -> None:
+        """Evaluate, round and prove some rows, or a part of a long one."""
+        index = (*rows, *columns) if columns != (Ellipsis,) else rows
+        block = rows if columns == (Ellipsis,) else (Ellipsis,)
+        shape, fast = region.target[block].shape, not region.sink.judged
+        views = {name: v[index] if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()}
+        given = {**loaded(views, shape), LENGTH: np.float64(self.length)}
+        totals = self._totals(self.graph, FLOAT64, rows, given, fast=fast)
+        value, margin = _evaluated(self.graph.levels(FLOAT64)[1], given, totals.known, shape, fast=fast)
+        region.put_between(block, value - margin, value + margin, lambda where: value.reshape(-1)[where])
+        if region.sink.judged:
+            region.sink.value[block] = value
+            region.sink.put_bound(block, value, *self._strict(rows, given, value, totals))
+        release(*given.values(), value, margin)
+
+    # ---- stages ----
+
+    def _totals(
+        self, graph: Graph, arithmetic: Arithmetic, rows: Index, given: Mapping[str, Any], *, fast: bool = False
+    ) -> Totals:
+        """Return the stages of some rows, whose operands are ``given``; a long row's, the only one here, are kept."""
+        key = graph, id(arithmetic), fast
+        if key in self._kept:
+            return self._kept[key]
+        totals = Totals()
+        stages, _ = graph.levels(arithmetic)
+        for stage, level in stages:
+            self._add(totals, stage, self._terms(level, totals, rows, given, fast))
+            if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
+                terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
+                totals.known[stage.error] += additions.lost(terms, totals.sizes[stage.name], self.length)
+        if self.length > CHUNK:
+            self._kept[key] = totals
+        return totals
+
+    def _add(
+        self,
+        totals: Totals,
+        stage: Stage,
+        terms: Iterable[tuple[Array, Values]],
+    ) -> None:
+        """Reduce the terms of a stage, part by part, with what each may be off, and what float64 loses in adding."""
+        add = np.add if stage.kind == "sum" else np.maximum if stage.kind == "most" else np.minimum
+        worst = np.add if stage.kind == "sum" else np.maximum
+        found: list[Array] = []
+        for value, lost in terms:
+            spread = np.broadcast_to(lost, value.shape) if np.ndim(lost) else None  # a number: 0
+            if stage.kind == "sum":
+                total = run_sum(value)
+                known = value if np.isfinite(total).all() else np.where(np.isfinite(value), value, 0.0)
+                size = run_sum(np.abs(known))
+                parts = [total, np.zeros_like(total) if spread is None else spread.sum(axis=-1, keepdims=True), size]
+            else:
+                total = add.reduce(value, axis=-1, keepdims=True)
+                parts = [total, np.zeros_like(total) if spread is None else spread.max(axis=-1, keepdims=True)]
+            release(*(v for v in (value, lost) if isinstance(v, np.ndarray) and v.flags.owndata))
+            steps = (add, worst, np.add)
+            found = [step(one, part) for step, one, part in zip(steps, found, parts, strict=False)] or parts
+        total, slack = found[0], found[1] * SECOND_ORDER
+        if stage.kind == "sum":
+            totals.sizes[stage.name] = found[2]
+            steps64 = RUN + CHUNK // RUN + -(-self.length // CHUNK)
+            slack += 1.01 * U * steps64 * found[2]
+        totals.known |= {stage.name: total, stage.error: slack}
+
+    def _terms(
+        self, level: Level, totals: Totals, rows: Index, given: Mapping[str, Any], fast: bool
+    ) -> Iterator[tuple[Array, Values]]:
+        """Yield the terms of a stage and what each may be off; of a long row so many columns at a time."""
+        if self.length <= CHUNK:
+            shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
+            yield _evaluated(level, given, totals.known, shape, fast=fast)
+            return
+        for part in self._parts():
+            some = self.loaded((Ellipsis, part))
+            shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
+            yield _evaluated(level, some, totals.known, shape, fast=fast)
+
+    # ---- the strict bound ----
+
+    def _strict(
+        self, rows: Index, given: dict[str, Any], value: Array, totals: Totals
+    ) -> tuple[Array, Array, Array | None]:
+        """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
+        which every order is exact."""
+        bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
+        answers = []
+        few = cast(given, np.float32)
+        for graph in dict.fromkeys(self.scheme.forms.values()):
+            own = self._totals(graph, self.device, rows, given)
+            _, margin = _evaluated(graph.levels(self.device)[1], given, own.known, value.shape)
+            bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
+            for name, size in own.sizes.items():  # partial sums may overflow, to either side
+                unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
+            answers += self._answers(graph, few, own, value.shape)
+        suspect = ~(bound < LARGEST) | ~np.isfinite(value)
+        for answer in answers:
+            suspect |= ~(np.abs(answer) < LARGEST * (1 - NEAR))
+        if suspect.any():
+            apart = classes_differ([*(a[suspect] for a in answers), value[suspect].astype(np.float32)])
+            unspecified[suspect] |= apart
+            bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], 0.0)
+        return bound, unspecified, self._ties(rows, given, value, totals)
+
+    def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: tuple[int, ...]) -> list[Array]:
+        """What an order gives in float32 beside the rows' totals, flushing and not, overflowing early and late."""
+        single = {name: np.broadcast_to(v.astype(np.float32), shape) for name, v in totals.known.items()}
+        return [
+            np.broadcast_to(
+                simulate(graph.outer, {**few, **single}, np.float32, largest=end, flushing=mode, same_bits=True), shape
+            )
+            for mode in dict.fromkeys((frozenset[str](), self.device.flushing))
+            for end in (np.inf, LARGEST * (1 - NEAR))
+        ]
+
+    def _ties(self, rows: Index, given: dict[str, Any], value: Array, totals: Totals) -> Array | None:
+        """Where no step of any order is rounded in float32: the terms, their partial sums, and what is left."""
+        if self.length > EXACT_ROWS or not all(
+            is_rational(g.outer) and all(is_rational(s.terms) for s in g.stages) for g in self.scheme.forms.values()
+        ):
+            return None
+        single = FORMATS["float32"]
+        exact = np.ones((*value.shape[:-1], 1), bool)
+        for stage in self.graph.stages:
+            if stage.kind != "sum":
+                return None
+            terms = _evaluated(
+                Level(stage.terms, self.graph.levels(FLOAT64)[1].loss), given, totals.known, value.shape
+            )[0]
+            exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
+        if not exact.any():
+            return None
+        flat = {n: np.broadcast_to(v, value.shape).reshape(-1) for n, v in {**given, **totals.known}.items()}
+        terms_exact = is_exact_in([s.terms for s in self.graph.stages], flat, single).reshape(value.shape)
+        exact = exact & terms_exact.all(axis=-1, keepdims=True)
+        outer = is_exact_in([graph.outer for graph in self.scheme.forms.values()], flat, single).reshape(value.shape)
+        return np.asarray(exact & outer)
+
+    # ---- closer looks ----
+
+    def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """Some elements in pairs of float64 numbers, the stages of their rows too."""
+        nothing = np.zeros(where[0].shape)
+        graphs = [*(s.terms for s in self.graph.stages), self.graph.outer]
+        if not all(double_double.supports(g, everywhere=True) for g in graphs) or self.length > PAIRED:
+            return nothing, nothing - np.inf, nothing + np.inf
+        flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
+        rows = np.unravel_index(flat, self.lead)
+        if self._paired is None or self.length <= CHUNK:
+            self._paired = self._pairs(rows)
+        pairs, errors = self._paired
+        given = self.loaded(where)
+        given |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
+        (lost,) = self._pair_losses()[-1:]
+        high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, given))
+        plain = {n: v[0] if isinstance(v, tuple) else v for n, v in given.items()}
+        plain |= {name: error[inverse, 0] for name, error in errors.items()}
+        slack = _slack(Level.of(self.graph.outer, lost), plain, high)
+        fmt = FORMATS[dtype_of(self.kind).name]
+        around = slack + 4 * U * np.abs(high)  # where float64 is close enough, the value itself is what verdicts see
+        plain = np.abs(high - quantize(high, fmt.with_ties)) > around
+        told = double_double.beside(high, low, slack, fmt, np.inf)
+        ends = high, high - around, high + around
+        value, least, most = (np.where(plain, e, t) for e, t in zip(ends, told, strict=True))
+        return value, least, most
+
+    def _pair_losses(self) -> list[Any]:
+        stages, outer = self.graph.levels(double_double.ARITHMETIC)
+        return [*(level.loss for _, level in stages), outer.loss]
+
+    def _pairs(self, rows: Any) -> tuple[dict[str, tuple[Array, Array]], dict[str, Array]]:
+        """The stages of some rows as pairs, and how far each may be off, the axis kept."""
+        given = self.loaded(rows)
+        pairs: dict[str, tuple[Array, Array]] = {}
+        errors: dict[str, Array] = {}
+        stages, _ = self.graph.levels(double_double.ARITHMETIC)
+        shape = (len(rows[0]), self.length)
+        for stage, level in stages:
+            high, low = (np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**given, **pairs}))
+            plain = {**given, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
+            plain |= {n: np.broadcast_to(e, shape) for n, e in errors.items()}
+            lost = _slack(level, plain, high)
+            if stage.kind == "sum":
+                size = np.abs(high).sum(axis=-1, keepdims=True)
+                pairs[stage.name] = _pair_sum(high, low)
+                errors[stage.error] = lost.sum(axis=-1, keepdims=True) * 1.01 + self.length * 2.0**-102 * size
+            else:
+                ordered = high if stage.kind == "most" else -high
+                at = ordered.argmax(axis=-1)[:, None]
+                pairs[stage.name] = np.take_along_axis(high, at, -1), np.take_along_axis(low, at, -1)
+                gap = lost.max(axis=-1, keepdims=True)
+                close = np.abs(high - pairs[stage.name][0]) <= 2 * gap + np.abs(high) * 2.0**-52
+                alone = np.count_nonzero(close, axis=-1, keepdims=True) == 1
+                spread = np.where(close, np.abs(low) + gap, 0).max(axis=-1, keepdims=True)
+                errors[stage.error] = np.where(alone | (lost.max(axis=-1, keepdims=True) == 0), gap, 4 * (gap + spread))
+        return pairs, errors
+
+    def exact(self, index: tuple[int, ...]) -> Any:
+        """The exact value of an element, or enclosures of it; where it has none, what IEEE arithmetic gives."""
+        row = index[:-1]
+        if row not in self._exact:
+            self._exact[row] = _ExactRow(self, row)
+        return self._exact[row].value(index[-1])
+
+
+def _evaluated(
+    level: Level, given: Mapping[str, Any], totals: Mapping[str, Array], shape: tuple[int, ...], *, fast: bool = False
+) -> tuple[Array, Values]:
+    """Return a graph's value in float64, and what computing it in the level's arithmetic may lose: an array, or 0."""
+    known = {**given, **{name: np.broadcast_to(v, shape) for name, v in totals.items()}}
+    roots = [level.graph, *(g for g in (level.running, level.loss.underflow) if g is not ZERO)]
+    value, *others = program(*roots, fast=fast)(known, shape)
+    found = np.asarray(value)
+    if found.shape != shape or level.graph.op == "symbol":  # not a buffer of ours
+        found = np.array(np.broadcast_to(found, shape))
+    if not others and level.loss.relative == 0:
+        return found, np.float64(0.0)
+    margin = np.abs(found)
+    margin *= level.loss.relative
+    for other in others:
+        margin += np.asarray(other) * SECOND_ORDER
+    release(*(v for v in others if isinstance(v, np.ndarray)))
+    return found, margin
+
+
+def _slack(level: Level, given: Mapping[str, Any], value: Array) -> Array:
+    (running,) = program(level.running)(given, value.shape)
+    return np.asarray((np.abs(value) * level.loss.relative + running) * 1.01)
+
+
+def _pair_sum(high: Array, low: Array) -> tuple[Array, Array]:
+    """Sums along the last axis, kept, of numbers in pairs: a binary tree."""
+    while high.shape[-1] > 1:
+        half = high.shape[-1] // 2
+        one = high[..., :half], low[..., :half]
+        more = high[..., 2 * half :], low[..., 2 * half :]
+        pair = double_double.add(one, (high[..., half : 2 * half], low[..., half : 2 * half]))
+        high, low = (np.concatenate([p, m], axis=-1) for p, m in zip(pair, more, strict=True))
+    return high, low
+
+
+# ---- exact rows ------------------------------------------------------------------------------------------------------
+
+
+class _ExactRow:
+    """One row's stages, exactly: as sums of float64 numbers where they are such, else as enclosures."""
+
+    def __init__(self, rows: Rows, row: Index) -> None:
+        self.rows, self.graph = rows, rows.graph
+        self.columns = {
+            name: widen(v[row]).tolist() if isinstance(v, np.ndarray) else [float(v)] * rows.length
+            for name, v in rows.operands.items()
+        }
+        self.parts: dict[str, list[float]] = {}  # stages that are exact sums of float64 numbers
+        self.plain: dict[str, float] = {}  # every stage in float64, for special values
+        self.enclosed: list[Stage] = []
+        self._ends: dict[int, dict[str, enclosures.Interval]] = {}
+        with np.errstate(all="ignore"):
+            kept = rows._totals(self.graph, FLOAT64, row, rows.loaded(row))
+        self.plain = {s.name: float(np.ravel(kept.known[s.name])[0]) for s in self.graph.stages}
+        for stage in self.graph.stages:
+            found = self._as_parts(stage)
+            if found is None:
+                self.enclosed.append(stage)
+            else:
+                self.parts[stage.name] = found
+        graph = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
+        self.outer = self.graph.written_with(graph)
+
+    def operands(self, column: int) -> dict[str, float]:
+        """The operands of an element, and the parts of the stages."""
+        found = {name: values[column] for name, values in self.columns.items()}
+        named = {f"{name} {k}": part for name, parts in self.parts.items() for k, part in enumerate(parts)}
+        return {**found, **named, LENGTH: float(self.rows.length)}
+
+    def _as_parts(self, stage: Stage) -> list[float] | None:
+        """The stage's value as float64 numbers whose sum it is; None where it is not such a number."""
+        if not is_rational(stage.terms) or not math.isfinite(self.plain[stage.name]):
+            return None
+        known = {name: sum(map(mpq, parts), mpq(0)) for name, parts in self.parts.items()}
+        if any(name not in known and name not in self.columns and name != LENGTH for name in names_of(stage.terms)):
+            return None
+        try:
+            terms = self._rational_terms(stage, known)
+        except Undefined:
+            return None
+        value = sum(terms, mpq(0)) if stage.kind == "sum" else max(terms) if stage.kind == "most" else min(terms)
+        if value.denominator & (value.denominator - 1):
+            return None
+        parts: list[float] = []
+        while value:
+            parts.append(float(value))
+            value -= mpq(parts[-1])
+        return parts
+
+    def _rational_terms(self, stage: Stage, known: Mapping[str, mpq]) -> list[mpq]:
+        if stage.terms.op == "symbol":
+            return [mpq(v) for v in self.columns[str(stage.terms.value)]]
+        names = [n for n in names_of(stage.terms) if n in self.columns]
+        fixed = {**known, LENGTH: mpq(self.rows.length)}
+        columns = [[mpq(v) for v in self.columns[n]] for n in names]
+        return [
+            mpq(rational(stage.terms, {**fixed, **dict(zip(names, at, strict=True))}))
+            for at in zip(*columns, strict=True)
+        ]
+
+    def ends(self, precision: int) -> dict[str, enclosures.Interval]:
+        """Enclosures of the other stages."""
+        if precision not in self._ends:
+            found: dict[str, enclosures.Interval] = {}
+            self._ends[precision] = found
+            exact_parts = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
+            for stage in self.enclosed:
+                terms = Graph(stage.terms).written_with(exact_parts)
+                each = [
+                    enclosures.enclose(terms, self.operands(k), precision, lambda _: found)
+                    for k in range(self.rows.length)
+                ]
+                found[stage.name] = enclosures.reduced(stage.kind, each, precision)
+        return self._ends[precision]
+
+    def value(self, column: int) -> Any:
+        """The exact value of an element, or enclosures of it."""
+        given = self.operands(column)
+        special = {n: v for n, v in self.plain.items() if not math.isfinite(v) and n not in self.parts}
+        plainly = all(map(math.isfinite, given.values())) and not special
+        graph: Expression | float = self.outer
+        try:
+            if not plainly:
+                graph = extended.finite_part(self.outer, {**given, **special})
+            if isinstance(graph, float):
+                return self._plain(given)
+            left = [s for s in self.enclosed if s.name in names_of(graph)]
+            answer = enclosures.exact(graph, given, self.ends if left else None)
+        except Undefined:
+            return self._plain(given)
+        if isinstance(answer, Iterator) or answer != 0:
+            return answer
+        stages = {s.name: self.plain[s.name] for s in self.enclosed}
+        return extended.zero(self.outer, {**given, **stages})
+
+    def _plain(self, given: Mapping[str, float]) -> float:
+        numbers = {n: np.float64(v) for n, v in {**given, **self.plain}.items()}
+        with np.errstate(all="ignore"):
+            (value,) = program(self.graph.outer)(numbers, (1,))
+        return float(value)
+
+
+def _sum_of(name: str, parts: int) -> Expression:
+    total: Expression = constant(0)
+    for k in range(parts):
+        total = symbol(f"{name} {k}") if k == 0 else total + symbol(f"{name} {k}")
+    return total
+
+
+# ---- a device's answer -----------------------------------------------------------------------------------------------
+
+
+def kernel(
+    scheme: Reducing, operands: Operands, axis: int, form: str, compute: Any, flushing: frozenset[str] = frozenset()
+) -> Array:
+    """Return what a SoC's public kernel computes, every intermediate in ``compute``; a sum is a binary tree, as on the
+    device."""
+    graph = scheme.form(form)
+    moved = {name: axis_last(v, axis) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    shape = next(v.shape for v in moved.values() if isinstance(v, np.ndarray))
+    result = np.empty(next(v.shape for v in operands.values() if isinstance(v, np.ndarray)), compute)
+    target = axis_last(result, axis)
+    with np.errstate(all="ignore"):
+        for block in blocks(shape[:-1], max(1, block_size() // max(1, shape[-1]))):
+            few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in moved.items()}
+            given = {**cast(few, compute), LENGTH: np.dtype(compute).type(shape[-1])}
+            for stage in graph.stages:
+                terms = simulate(stage.terms, given, compute, flushing=flushing, same_bits=True)
+                terms = np.broadcast_to(terms, target[block].shape)
+                extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
+                total = tree_sum(terms, -1) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
+                given[stage.name] = np.broadcast_to(total, terms.shape)
+            target[block] = simulate(graph.outer, given, compute, flushing=flushing, same_bits=True)
+    return result
