@@ -23,7 +23,7 @@ from ..bounds.losses import SECOND_ORDER
 from ..compiled.engine import is_compiled
 from ..evaluate.operands import Operands, cast
 from ..evaluate.programs import Values, loaded, program, release, simulate
-from ..exact import enclosures, extended
+from ..exact import enclosures, extended, fractions64
 from ..exact.rationals import Undefined, rational
 from ..floats.arithmetic import FLOAT64, Arithmetic, float32
 from ..floats.blocks import Index, axis_last, block_size, blocks, piece_size, region_size, run_blocks
@@ -36,12 +36,12 @@ from ..orders.reducing import Graph, Level, Reducing
 from ..proof import double_double
 from ..proof.proof import Exact, ExactValue, Refine, U
 from ..proof.sink import Region, Sink
-from .rows import AGAIN, CHUNK, RUN, run_sum, tree_sum
+from .rows import AGAIN, CHUNK, RUN, expanded, run_sum, tree_sum
 
+Pair = tuple[Array, Array]  # an unevaluated sum
 EXACT_ROWS = (
     64  # elements of a row up to which exact arithmetic is looked for; random data of longer ones is never exact
 )
-PAIRED = 1 << 22  # elements of a row that are evaluated in pairs at once
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 
 
@@ -317,7 +317,7 @@ class Rows:
         """Some elements in pairs of float64 numbers, the stages of their rows too."""
         nothing = np.zeros(where[0].shape)
         graphs = [*(s.terms for s in self.graph.stages), self.graph.outer]
-        if not all(double_double.supports(g, everywhere=True) for g in graphs) or self.length > PAIRED:
+        if not all(double_double.supports(g, everywhere=True) for g in graphs):
             return nothing, nothing - np.inf, nothing + np.inf
         flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
         rows = np.unravel_index(flat, self.lead)
@@ -343,31 +343,49 @@ class Rows:
         stages, outer = self.graph.levels(double_double.ARITHMETIC)
         return [*(level.loss for _, level in stages), outer.loss]
 
-    def _pairs(self, rows: Any) -> tuple[dict[str, tuple[Array, Array]], dict[str, Array]]:
-        """The stages of some rows as pairs, and how far each may be off, the axis kept."""
-        given = self.loaded(rows)
-        pairs: dict[str, tuple[Array, Array]] = {}
+    def _pairs(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
+        """The stages of some rows as pairs, and how far each may be off, the axis kept; so many rows at a time."""
+        at_once = max(1, AGAIN // min(CHUNK, self.length))
+        found = [
+            self._pairs_of(tuple(axis[start : start + at_once] for axis in rows))
+            for start in range(0, len(rows[0]), at_once)
+        ]
+        pairs = {
+            stage.name: (
+                np.concatenate([p[stage.name][0] for p, _ in found]),
+                np.concatenate([p[stage.name][1] for p, _ in found]),
+            )
+            for stage in self.graph.stages
+        }
+        errors = {stage.error: np.concatenate([e[stage.error] for _, e in found]) for stage in self.graph.stages}
+        return pairs, errors
+
+    def _pairs_of(self, rows: tuple[Array, ...]) -> tuple[dict[str, Pair], dict[str, Array]]:
+        pairs: dict[str, Pair] = {}
         errors: dict[str, Array] = {}
-        stages, _ = self.graph.levels(double_double.ARITHMETIC)
-        shape = (len(rows[0]), self.length)
-        for stage, level in stages:
-            high, low = (np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**given, **pairs}))
-            plain = {**given, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
-            plain |= {n: np.broadcast_to(e, shape) for n, e in errors.items()}
-            lost = _slack(level, plain, high)
-            if stage.kind == "sum":
-                size = np.abs(high).sum(axis=-1, keepdims=True)
-                pairs[stage.name] = _pair_sum(high, low)
-                errors[stage.error] = lost.sum(axis=-1, keepdims=True) * 1.01 + self.length * 2.0**-102 * size
-            else:
-                ordered = high if stage.kind == "most" else -high
-                at = ordered.argmax(axis=-1)[:, None]
-                pairs[stage.name] = np.take_along_axis(high, at, -1), np.take_along_axis(low, at, -1)
-                gap = lost.max(axis=-1, keepdims=True)
-                close = np.abs(high - pairs[stage.name][0]) <= 2 * gap + np.abs(high) * 2.0**-52
-                alone = np.count_nonzero(close, axis=-1, keepdims=True) == 1
-                spread = np.where(close, np.abs(low) + gap, 0).max(axis=-1, keepdims=True)
-                errors[stage.error] = np.where(alone | (lost.max(axis=-1, keepdims=True) == 0), gap, 4 * (gap + spread))
+        for stage, level in self.graph.levels(double_double.ARITHMETIC)[0]:
+            total: Pair | None = None
+            error = size = np.zeros((len(rows[0]), 1))
+            for part in self._parts():
+                given = self.loaded((*rows, part))
+                shape = (len(rows[0]), min(CHUNK, self.length - part.start))
+                high, low = (np.broadcast_to(p, shape) for p in double_double.evaluate(stage.terms, {**given, **pairs}))
+                plain = {**given, **{n: np.broadcast_to(p[0], shape) for n, p in pairs.items()}}
+                plain |= {n: np.broadcast_to(e, shape) for n, e in errors.items()}
+                lost = _slack(level, plain, high)
+                if stage.kind == "sum":
+                    error = error + lost.sum(axis=-1, keepdims=True)
+                    size = size + np.abs(high).sum(axis=-1, keepdims=True)
+                    one = _pair_sum(high, low)
+                    total = one if total is None else double_double.add(total, one)
+                else:
+                    error = np.maximum(error, lost.max(axis=-1, keepdims=True))
+                    if total is not None:
+                        high, low = np.append(high, total[0], -1), np.append(low, total[1], -1)
+                    total = _pair_extreme(high, low, 1.0 if stage.kind == "most" else -1.0)
+            assert total is not None
+            pairs[stage.name] = total
+            errors[stage.error] = error * 1.01 + self.length * 2.0**-102 * size
         return pairs, errors
 
     def exact(self, index: tuple[int, ...]) -> Any:
@@ -403,7 +421,7 @@ def _slack(level: Level, given: Mapping[str, Any], value: Array) -> Array:
     return np.asarray((np.abs(value) * level.loss.relative + running) * 1.01)
 
 
-def _pair_sum(high: Array, low: Array) -> tuple[Array, Array]:
+def _pair_sum(high: Array, low: Array) -> Pair:
     """Sums along the last axis, kept, of numbers in pairs: a binary tree."""
     while high.shape[-1] > 1:
         half = high.shape[-1] // 2
@@ -412,6 +430,13 @@ def _pair_sum(high: Array, low: Array) -> tuple[Array, Array]:
         pair = double_double.add(one, (high[..., half : 2 * half], low[..., half : 2 * half]))
         high, low = (np.concatenate([p, m], axis=-1) for p, m in zip(pair, more, strict=True))
     return high, low
+
+
+def _pair_extreme(high: Array, low: Array, sign: float) -> Pair:
+    """The largest (sign 1) or smallest (sign -1) along the last axis, kept, of numbers in pairs."""
+    most = (sign * high).max(axis=-1, keepdims=True)
+    rest = np.where(sign * high == most, sign * low, -np.inf).max(axis=-1, keepdims=True)
+    return sign * most, sign * rest
 
 
 # ---- exact rows ------------------------------------------------------------------------------------------------------
@@ -423,7 +448,7 @@ class _ExactRow:
     def __init__(self, rows: Rows, row: Index) -> None:
         self.rows, self.graph = rows, rows.graph
         self.columns = {
-            name: widen(v[row]).tolist() if isinstance(v, np.ndarray) else [float(v)] * rows.length
+            name: v[row] if isinstance(v, np.ndarray) else np.broadcast_to(np.float64(v), rows.length)
             for name, v in rows.operands.items()
         }
         self.parts: dict[str, list[float]] = {}  # stages that are exact sums of float64 numbers
@@ -444,7 +469,7 @@ class _ExactRow:
 
     def operands(self, column: int) -> dict[str, float]:
         """The operands of an element, and the parts of the stages."""
-        found = {name: values[column] for name, values in self.columns.items()}
+        found = {name: float(values[column]) for name, values in self.columns.items()}
         named = {f"{name} {k}": part for name, parts in self.parts.items() for k, part in enumerate(parts)}
         return {**found, **named, LENGTH: float(self.rows.length)}
 
@@ -452,6 +477,10 @@ class _ExactRow:
         """The stage's value as float64 numbers whose sum it is; None where it is not such a number."""
         if not is_rational(stage.terms) or not math.isfinite(self.plain[stage.name]):
             return None
+        if stage.kind == "sum" and (found := self._added_exactly(stage)) is not None:
+            return found
+        if stage.terms.op == "symbol":
+            return [self.plain[stage.name]]  # the largest, or the smallest, operand
         known = {name: sum(map(mpq, parts), mpq(0)) for name, parts in self.parts.items()}
         if any(name not in known and name not in self.columns and name != LENGTH for name in names_of(stage.terms)):
             return None
@@ -468,12 +497,23 @@ class _ExactRow:
             value -= mpq(parts[-1])
         return parts
 
+    def _added_exactly(self, stage: Stage) -> list[float] | None:
+        """The sum of terms that float64 computes without rounding; None where it rounds one."""
+        if any(name not in self.columns for name in names_of(stage.terms)):
+            return None
+        steps: list[float] = []
+        for start in range(0, self.rows.length, CHUNK):
+            some = {name: widen(v[start : start + CHUNK]) for name, v in self.columns.items()}
+            terms = fractions64.evaluate(stage.terms, some)
+            if np.any(terms.inexact) or np.any(terms.den != 1.0):
+                return None
+            steps = expanded([*steps, *np.broadcast_to(terms.num, next(iter(some.values())).shape).tolist()])
+        return steps
+
     def _rational_terms(self, stage: Stage, known: Mapping[str, mpq]) -> list[mpq]:
-        if stage.terms.op == "symbol":
-            return [mpq(v) for v in self.columns[str(stage.terms.value)]]
         names = [n for n in names_of(stage.terms) if n in self.columns]
         fixed = {**known, LENGTH: mpq(self.rows.length)}
-        columns = [[mpq(v) for v in self.columns[n]] for n in names]
+        columns = [[mpq(v) for v in widen(self.columns[n]).tolist()] for n in names]
         return [
             mpq(rational(stage.terms, {**fixed, **dict(zip(names, at, strict=True))}))
             for at in zip(*columns, strict=True)
