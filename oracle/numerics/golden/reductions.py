@@ -36,7 +36,7 @@ from ..orders.reducing import Graph, Level, Reducing
 from ..proof import double_double
 from ..proof.proof import Exact, ExactValue, Refine, U
 from ..proof.sink import Region, Sink
-from .rows import AGAIN, CHUNK, RUN, expanded, run_sum, tree_sum
+from .adding import AGAIN, CHUNK, RUN, expanded, run_sum, tree_sum
 
 Pair = tuple[Array, Array]  # an unevaluated sum
 EXACT_ROWS = (
@@ -91,13 +91,18 @@ def _loop_of(scheme: Reducing) -> tuple[str, str] | None:
     return None
 
 
+def _of_rows(g: Expression, y: Expression, total: Expression) -> Expression:
+    """The formula of the compiled loop."""
+    return g * y - total * y
+
+
 def _compiled(rows: Rows, sink: Sink, names: tuple[str, str]) -> None:
     """Fill a sink in one compiled pass; NumPy evaluates the rows that the pass leaves in doubt."""
     from ..compiled.rows import rowwise
 
     g, y = (np.asarray(rows.operands[name]) for name in names)
     region, length = sink.region((Ellipsis,)), rows.length
-    doubtful = rowwise(lambda g, y, total: g * y - total * y, region.target, g, y)
+    doubtful = rowwise(_of_rows, region.target, g, y)
     at_once = max(1, AGAIN // length)
     for start in range(0, doubtful.size, at_once):
         some = doubtful[start : start + at_once]

@@ -35,7 +35,7 @@ from ..orders.kernel_orders import Elementwise, Graphs, graphs_of, mean_loss
 from ..proof import double_double
 from ..proof.proof import U
 from ..proof.sink import Sink
-from .rows import expanded, tree_sum
+from .adding import expanded, tree_sum
 
 CHUNK = 1 << 16  # terms that are in memory at once
 PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, e^x included
