@@ -27,7 +27,7 @@ class Reducing:
 
     formula: Formula
     orders: Mapping[str, Formula] | None = None
-    over: str = "dim"
+    over: str = field(kw_only=True)
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
