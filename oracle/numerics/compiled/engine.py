@@ -15,7 +15,6 @@ from ..proof.sink import Sink
 
 ENGINES = ("auto", "numpy", "compiled")
 WORTH = 1 << 25  # elements of large calls after which a process is taken to evaluate many
-JUDGED = 16  # times as many where bounds are asked for: their loops are many, and one pays later
 LARGE = 1 << 18  # elements of a call
 
 _LOCK = threading.Lock()
@@ -34,21 +33,18 @@ def asked_for() -> str:
 
 
 def is_compiled(sink: Sink) -> bool:
-    """Whether a sink is filled by compiled loops; whoever asks loads them then."""
+    """Whether a sink is filled by compiled loops; whoever asks loads them then. No loop knows a verdict's bound."""
     global _done
     choice = asked_for()
-    if choice != "auto":
-        return choice == "compiled"
+    if sink.judged or choice == "numpy":
+        return False
+    if choice == "compiled":
+        return True
     if sink.out.size < LARGE or not installed():
         return False
     with _LOCK:
         _done += sink.out.size
-        return _done >= WORTH * (JUDGED if sink.judged else 1)
-
-
-def insisted() -> bool:
-    """Whether the compiled engine was asked for by name, whatever compiling costs."""
-    return ENGINE.text() == "compiled"
+        return _done >= WORTH
 
 
 @functools.cache

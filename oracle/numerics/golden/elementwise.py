@@ -77,7 +77,7 @@ def evaluate(
                 part.finish(region)
 
     size, each = region_size(), 4
-    if compiles and not sink.judged:
+    if compiles:
         arrays = [v for v in operands.values() if isinstance(v, np.ndarray)]
         copied = not (sink.is_in_place and all(array.flags.c_contiguous for array in arrays))
         size, each = piece_size(sink.out.size, copied=copied), 1
@@ -197,12 +197,7 @@ class _Work:
     # ---- the compiled engine ----
 
     def passed(self, region: Region) -> Array | None:
-        """Make a compiled pass over a region; return the flat indices of what it leaves, None where it does nothing,
-        for no such loop knows a bound."""
-        if region.sink.judged:
-            from ..compiled import judged as compiled_judged
-
-            return compiled_judged.evaluate(self.graphs, self.operands, self.device, self.mean, region)
+        """Make a compiled pass over a region; return the flat indices of what it leaves, None where there is no loop."""
         from ..compiled import loops
 
         return loops.elementwise(self.graphs, self.operands, region.target)
