@@ -197,7 +197,7 @@ class _Work:
     # ---- the compiled engine ----
 
     def passed(self, region: Region) -> Array | None:
-        """Make a compiled pass over a region; return the flat indices of what it leaves, None where there is no loop."""
+        """Make a compiled pass over a region; return the flat indices of what it leaves, None without a loop."""
         from ..compiled import loops
 
         return loops.elementwise(self.graphs, self.operands, region.target)
