@@ -12,7 +12,7 @@ from .model.platforms import Platform
 from .numerics.formula.expressions import (
     PI,
     Expression,
-    Formula,
+    Function,
     constant,
     equal,
     erf,
@@ -38,8 +38,7 @@ from .numerics.formula.expressions import (
     trace,
     where,
 )
-from .numerics.orders.kernel_orders import COUNT, Elementwise, Form
-from .numerics.orders.reducing import Reducing
+from .numerics.orders.kernel_orders import COUNT, Form, Formula
 from .operators.definition.checks import (
     MAX_RANK,
     Args,
@@ -140,16 +139,15 @@ __all__ = [
     "Aten",
     "Check",
     "Checks",
-    "Elementwise",
     "Expression",
     "Form",
     "Formula",
+    "Function",
     "KernelName",
     "MindSpore",
     "Operator",
     "Parameter",
     "Platform",
-    "Reducing",
     "Result",
     "Role",
     "Shape",

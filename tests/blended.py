@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oracle.catalogue.data.case import Case, TensorPlan
-from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.orders.kernel_orders import Formula
 from oracle.operators.definition.checks import broadcast_together, ends_if_empty, not_null
 from oracle.operators.definition.operator import KernelName, Operator
 from oracle.operators.definition.parameters import MAIN, MUTUAL, UNREAD, choice, flag, number, output, reduction, tensor
@@ -35,7 +35,7 @@ OPERATOR = Operator(
     documented=("ascend910b", "ascend950"),
     checks=checks,
     empty=("gradient", "input"),
-    computes=Elementwise(formula),
+    computes=Formula(formula),
     kernel=KernelName(
         "blended_grad",
         ("input", "gradient"),

@@ -4,7 +4,7 @@ a scale and a shift per channel, and one slope for all elements."""
 from __future__ import annotations
 
 from oracle.numerics.formula.expressions import exp, ratio, where
-from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.orders.kernel_orders import Formula
 from oracle.operators import Operator, Result
 from oracle.operators.definition.checks import (
     check,
@@ -77,7 +77,7 @@ HUBER = Operator(
     documented=("ascend950", "ascend910b"),
     checks=loss_checks,
     empty=("self",),
-    computes=Elementwise(huber),
+    computes=Formula(huber),
     shape=reduced,
     terms=terms,
     kept=kept_of_loss,
@@ -122,10 +122,10 @@ SCALE_SHIFT = Operator(
     documented=("ascend950", "ascend910b"),
     checks=shift_checks,
     empty=("self",),
-    computes=Elementwise(lambda g, w: g * w),
+    computes=Formula(lambda g, w: g * w),
     further={
-        "gradWeight": Result(per_channel, Elementwise(lambda g, x: g * x), terms, kept_channels),
-        "gradBias": Result(per_channel, Elementwise(lambda g: g), terms, kept_channels),
+        "gradWeight": Result(per_channel, Formula(lambda g, x: g * x), terms, kept_channels),
+        "gradBias": Result(per_channel, Formula(lambda g: g), terms, kept_channels),
     },
 )
 
@@ -160,8 +160,8 @@ SWISH_BETA = Operator(
     documented=("ascend950", "ascend910b"),
     checks=swish_checks,
     empty=("self",),
-    computes=Elementwise(swish),
-    further={"gradBeta": Result(lambda a: (1,), Elementwise(swish_term), terms, kept_beside_all)},
+    computes=Formula(swish),
+    further={"gradBeta": Result(lambda a: (1,), Formula(swish_term), terms, kept_beside_all)},
 )
 
 HUBER_CASES = """\

@@ -13,7 +13,7 @@ from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
 from ..numerics.formula.expressions import Expression
 from ..numerics.formula.traversal import walk
-from ..numerics.orders.kernel_orders import COUNT, Elementwise
+from ..numerics.orders.kernel_orders import COUNT, Formula, is_elementwise
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import MAIN, Parameter
 
@@ -33,7 +33,7 @@ _CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "sqrt"}
 
 def source(op: Operator) -> str:
     """Return the C++ text of an elementwise operator of one output. Raises OracleError for any other."""
-    if not isinstance(op.computes, Elementwise) or op.further:
+    if not is_elementwise(op.computes) or op.further:
         raise OracleError(
             f"{op.name}: only an elementwise operator of one output gets a kernel in the emulated CANN by itself; "
             "write one in C++ and build it with oracle.emulator.build_custom"
@@ -154,7 +154,7 @@ def _count(op: Operator) -> str:
     return f"a_{reduction.name} == {mean} ? static_cast<float>(count_of(t_{main}.shape)) : 1.0f"
 
 
-def _form(op: Operator, scheme: Elementwise, kernel: str) -> str:
+def _form(op: Operator, scheme: Formula, kernel: str) -> str:
     """A public form as a C++ function of one element."""
     root = scheme.graphs(mean=op.reduction is not None).form(kernel)
     lines, words = [], {}

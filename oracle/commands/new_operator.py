@@ -73,7 +73,7 @@ from oracle.page import (
     MAIN,
     SAME,
     Aten,
-    Elementwise,
+    Formula,
     KernelName,
     Operator,
     dtype_in,
@@ -112,7 +112,7 @@ OPERATOR = Operator(
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
     checks=checks,
     empty=("self",),
-    computes=Elementwise(formula),
+    computes=Formula(formula),
     points={"x": (0.0,)},  # values near which the formula or a kernel changes its way
     kernel=KernelName("SLUG_kernel", ("gradOutput", "self")),  # for ATK and TTK files; None if it has none
     # PyTorch's own function; None, the default, if it has none. This one keeps e^self in float32, as a kernel does.

@@ -17,7 +17,7 @@ from ..defects.one_change.layouts import offset_of
 from ..model.call import Array
 from ..model.dtypes import FORMATS, find
 from ..numerics.floats.rounding import round_to
-from ..numerics.orders.kernel_orders import Elementwise
+from ..numerics.orders.kernel_orders import is_elementwise
 from ..operators import OPERATORS
 from .findings import NEAR, Findings, is_of_values, near
 from .misread import read_elsewhere
@@ -234,7 +234,7 @@ def _errors_below(found: Findings, limit: float) -> bool:
 
 def _clamp(found: Findings) -> Iterator[str]:
     """Some elements are wrong by one large factor and others by less, as where a divisor is kept from being small."""
-    if found.call is not None and not isinstance(OPERATORS[found.call.op].computes, Elementwise):
+    if found.call is not None and not is_elementwise(OPERATORS[found.call.op].computes):
         return  # nothing is divided by what an operand makes small
     g, a = found.golden[found.bad].astype(np.float64), found.actual[found.bad].astype(np.float64)
     if g.size < 4 or found.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():

@@ -15,7 +15,7 @@ from ..model.dtypes import DTYPES
 from ..numerics.evaluate.programs import simulate
 from ..numerics.formula.expressions import COMPARISONS, LOGIC, Expression, symbol
 from ..numerics.formula.traversal import names_of, substitute, walk
-from ..numerics.orders.kernel_orders import Elementwise
+from ..numerics.orders.kernel_orders import is_elementwise
 from ..operators import OPERATORS
 from .findings import Findings
 
@@ -32,7 +32,7 @@ def rounded_at_a_step(found: Findings, kind: str) -> Iterator[Array]:
         return
     op = OPERATORS[call.op].of(found.output) if found.output else OPERATORS[call.op]
     args, output = {**call.inputs, **call.attrs}, found.output or op.output
-    if not isinstance(op.computes, Elementwise) or op.terms_shape(args) != found.actual.shape:
+    if not is_elementwise(op.computes) or op.terms_shape(args) != found.actual.shape:
         return
     operands, narrow = operands_of(op, args), DTYPES[kind].numpy
     graphs = dict.fromkeys(traced(op, form).graph(operands) for form in (*orders(op).values(), None))

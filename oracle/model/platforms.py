@@ -36,7 +36,7 @@ class Platform:
 
     @property
     def form(self) -> str:
-        """The name of the kernel form under this version of CANN, as ``Elementwise.forms`` are looked up."""
+        """The name of the kernel form under this version of CANN, as ``Formula.orders`` are looked up."""
         return f"{self.kernel}@{self.cann}"
 
     def since(self, version: str) -> bool:

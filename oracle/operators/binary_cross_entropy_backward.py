@@ -27,8 +27,8 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -128,7 +128,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {"950": formula, "tbe": kernel_tbe, "weight_first": weight_first, "reciprocal": reciprocal},
         unspecified={"": infinite},

@@ -30,9 +30,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -166,7 +166,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {
             "950": kernel,

@@ -21,8 +21,8 @@ from ..page import (
     Arguments,
     Aten,
     Checks,
-    Elementwise,
     Expression,
+    Formula,
     KernelName,
     Operator,
     Platform,
@@ -99,7 +99,7 @@ OPERATOR = Operator(
     source="activation/elu_grad_v2/op_api/aclnn_elu_backward.cpp",
     checks=checks,
     empty=("gradOutput",),
-    computes=Elementwise(formula, {"950": formula, "tbe": formula, "gradient_last": gradient_last}),
+    computes=Formula(formula, {"950": formula, "tbe": formula, "gradient_last": gradient_last}),
     scalars=scalars,
     points={"x": (-1.0, 0.0)},
     kernel=KernelName(

@@ -20,9 +20,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -80,7 +80,7 @@ OPERATOR = Operator(
     source="activation/fast_gelu_grad/op_api/aclnn_fast_gelu_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
-    computes=Elementwise(
+    computes=Formula(
         formula, {"950": formula, "tbe": Form(formula, native=("float16",)), "gradient_first": gradient_first}
     ),
     points={"x": (-0.7511543, 0.0)},

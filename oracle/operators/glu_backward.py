@@ -32,10 +32,10 @@ from ..page import (
     Aten,
     Check,
     Checks,
-    Elementwise,
     Expression,
     Form,
     Formula,
+    Function,
     KernelName,
     Operator,
     Platform,
@@ -112,8 +112,8 @@ def even(shape: tuple[int, ...], dim: int) -> Check:
 class Glu:
     """The evaluation: two elementwise formulas, each on its half of the output."""
 
-    values = Elementwise(of_values, {"950": of_values, "950@9.1": CHAINED[0], "tbe": CHAINED[0]})
-    gates = Elementwise(
+    values = Formula(of_values, {"950": of_values, "950@9.1": CHAINED[0], "tbe": CHAINED[0]})
+    gates = Formula(
         of_gates,
         {
             "950": gates_950,
@@ -123,9 +123,9 @@ class Glu:
             "document": gates_document,
         },
     )
-    formulas: ClassVar[tuple[Formula, ...]] = (of_values, of_gates)
+    formulas: ClassVar[tuple[Function, ...]] = (of_values, of_gates)
 
-    def halves(self, a: Arguments) -> list[tuple[Elementwise, tuple[Any, ...], dict[str, Array]]]:
+    def halves(self, a: Arguments) -> list[tuple[Formula, tuple[Any, ...], dict[str, Array]]]:
         """Return for each half of the output its formula, its place, and its operands by symbol."""
         whole, dim = a["self"], a["dim"] % a["self"].ndim
         half = whole.shape[dim] // 2

@@ -19,9 +19,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -87,7 +87,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Elementwise(
+    computes=Formula(
         formula, {"950": Form(formula, native=("float16",)), "tbe": Form(kernel_tbe, native=("float16",))}
     ),
     kernel_type=promoted_type(*INPUTS),

@@ -20,9 +20,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -86,7 +86,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {"950": Form(kernel_950, departs=True), "tbe": Form(formula, native=("float16",))},
         unspecified={"950": edge},

@@ -21,9 +21,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -90,7 +90,7 @@ OPERATOR = Operator(
     source="activation/hard_swish_grad/op_host/op_api/aclnn_hardswish_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {"950": formula, "950@9.0": Form(edges_outside, departs=True), "tbe": formula, "quotient": quotient},
         unspecified={"tbe": nowhere_told, "": middle},

@@ -30,9 +30,9 @@ from ..page import (
     Aten,
     Check,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     Operator,
     Platform,
@@ -146,7 +146,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {"950": formula, "tbe": Form(formula, native=("float16",)), "quotient": quotient, "factor_first": factor_first},
     ),

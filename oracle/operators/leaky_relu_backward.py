@@ -21,9 +21,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -92,7 +92,7 @@ OPERATOR = Operator(
     source="activation/leaky_relu_grad/op_api/aclnn_leaky_relu_backward.cpp",
     checks=checks,
     empty=("self",),
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {
             "950": formula,

@@ -20,8 +20,8 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -107,7 +107,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("gradOutput", "self"),
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {
             "950": kernel_950,

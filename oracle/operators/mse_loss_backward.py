@@ -20,8 +20,8 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -98,7 +98,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {
             "950": formula,

@@ -28,9 +28,9 @@ from ..page import (
     Aten,
     Check,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     Operator,
     Platform,
     Result,
@@ -172,7 +172,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {
             "950": formula,
@@ -184,7 +184,7 @@ OPERATOR = Operator(
     further={
         "gradWeight": Result(
             gradient_shape,
-            Elementwise(
+            Formula(
                 term,
                 {
                     "950": term,

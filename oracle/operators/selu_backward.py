@@ -23,9 +23,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
@@ -90,7 +90,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=("gradOutput", "result"),
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {
             "950": formula,

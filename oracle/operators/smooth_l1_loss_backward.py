@@ -23,9 +23,9 @@ from ..page import (
     Args,
     Aten,
     Checks,
-    Elementwise,
     Expression,
     Form,
+    Formula,
     KernelName,
     Operator,
     Platform,
@@ -116,7 +116,7 @@ OPERATOR = Operator(
     source="loss/smooth_l1_loss_grad_v2/op_api/aclnn_smooth_l1_loss_backward.cpp",
     checks=checks,
     empty=INPUTS,
-    computes=Elementwise(
+    computes=Formula(
         formula,
         {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first},
         unspecified={"950": small, "": nothing},

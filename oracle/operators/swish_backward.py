@@ -19,8 +19,8 @@ from ..page import (
     SAME,
     Args,
     Checks,
-    Elementwise,
     Expression,
+    Formula,
     KernelName,
     Operator,
     Platform,
@@ -90,7 +90,7 @@ OPERATOR = Operator(
     source="activation/swish_grad/op_api/aclnn_swish_backward.cpp",
     checks=checks,
     empty=("gradOutput", "self"),
-    computes=Elementwise(formula, {"950": kernel_950, "tbe": formula, "gradient_first": gradient_first}),
+    computes=Formula(formula, {"950": kernel_950, "tbe": formula, "gradient_first": gradient_first}),
     points={"x": (-1.2784645, 0.0)},
     kernel=KernelName("swish_grad", ("gradOutput", "self"), {"scale": ("betaOptional", 1.0)}),
 )

@@ -21,7 +21,7 @@ from ..model.platforms import platform
 from ..numerics.exact import enclosures
 from ..numerics.exact.rationals import Undefined
 from ..numerics.floats.rounding import round_rational
-from ..numerics.orders.kernel_orders import Elementwise, graphs_of
+from ..numerics.orders.kernel_orders import graphs_of, is_elementwise
 from ..numerics.proof.proof import round_enclosures
 from ..operators import OPERATORS
 from ..operators.definition.attributes import attribute_text
@@ -78,7 +78,7 @@ class Pairs:
     @cached_property
     def _grid(self) -> Grid:
         scheme = self.operator.computes
-        assert isinstance(scheme, Elementwise)
+        assert is_elementwise(scheme)
         call = self.call(np.zeros(1, np.int64))
         given = self.operator.formula_operands({**call.inputs, **call.attrs})
         numbers = {name: value for name, value in given.items() if not isinstance(value, np.ndarray)}
@@ -119,7 +119,7 @@ class Pairs:
 def varying(op: Operator) -> tuple[Parameter, Parameter]:
     """Return the two operands that a sweep varies, by row and by column: the main one is the columns'. OracleError."""
     scheme = op.computes
-    if not isinstance(scheme, Elementwise):
+    if not is_elementwise(scheme):
         raise OracleError(f"{op.name} is not elementwise: one element of its result takes more than two numbers")
     found = [p for p in op.operands if p.symbol in scheme.symbols and not p.optional]
     if len(found) > 2:

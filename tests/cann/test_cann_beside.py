@@ -9,7 +9,7 @@ from oracle.backends import load
 from oracle.emulator import add_custom, build_custom
 from oracle.model.call import Call
 from oracle.model.errors import DeviceFault
-from oracle.numerics.golden.elementwise import Elementwise
+from oracle.numerics.golden.elementwise import Formula
 from oracle.operators import OPERATORS, Operator
 from oracle.operators.definition.parameters import MAIN, Parameter
 
@@ -68,7 +68,7 @@ EMU_C aclnnStatus aclnnMyDoubleGetWorkspaceSize(const aclTensor* self, int64_t k
 EMU_SECOND_PHASE(aclnnMyDouble)
 """
 PARAMETERS = (Parameter("self", "input", MAIN), Parameter("kind", "attr"), Parameter("out", "output"))
-DOUBLE = Operator(NAME, PARAMETERS, (), lambda a, platform: iter(()), ("self",), Elementwise(lambda x: x))
+DOUBLE = Operator(NAME, PARAMETERS, (), lambda a, platform: iter(()), ("self",), Formula(lambda x: x))
 NONE, PLAN, COUNT, SCRATCH, NO_WAIT = range(5)
 
 

@@ -16,7 +16,7 @@ from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS, compute, operator
 
 PAGE = """
-from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.orders.kernel_orders import Formula
 from oracle.numerics.formula.expressions import equal, maximum, minimum, ratio, sign, where
 from oracle.operators import Operator
 from oracle.operators.definition.checks import dtype_in, ends_if_empty, float_types, not_null, promotes
@@ -53,7 +53,7 @@ OPERATOR = Operator(
     documented=("ascend950",),
     checks=checks,
     empty=("self",),
-    computes=Elementwise(formula, {"950": formula, "tbe": other_order}),
+    computes=Formula(formula, {"950": formula, "tbe": other_order}),
 )
 """
 

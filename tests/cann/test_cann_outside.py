@@ -13,7 +13,7 @@ from oracle.emulator import add_custom, build_custom
 from oracle.model.call import Call, TensorSpec
 from oracle.model.errors import OracleError
 from oracle.model.status import SUCCESS, Status
-from oracle.numerics.golden.elementwise import Elementwise
+from oracle.numerics.golden.elementwise import Formula
 from oracle.operators import OPERATORS, Operator
 from oracle.operators.definition.parameters import MAIN, Parameter
 
@@ -73,7 +73,7 @@ PARAMETERS = (
 )
 
 
-DIFFERENCE = Operator(NAME, PARAMETERS, (), lambda a, platform: iter(()), ("self",), Elementwise(lambda x: x))
+DIFFERENCE = Operator(NAME, PARAMETERS, (), lambda a, platform: iter(()), ("self",), Formula(lambda x: x))
 
 
 class Checks:

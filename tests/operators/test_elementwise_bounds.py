@@ -12,7 +12,7 @@ from truth import TYPES
 from oracle import Call
 from oracle.model.platforms import PLATFORMS
 from oracle.numerics.orders import device
-from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.orders.kernel_orders import is_elementwise
 from oracle.operators.answers.api import compute, operator, reference, validate
 from oracle.operators.answers.registry import OPERATORS
 
@@ -68,12 +68,12 @@ def test_declared_orders_stay_within_the_bound(slug: str, soc: str, special: boo
                 continue
             judged = reference(given)
             op = operator(given.op)
-            assert isinstance(op.computes, Elementwise)
+            assert is_elementwise(op.computes)
             own = compute(given)
             wrong = violations(judged, own, saturates=PLATFORMS[soc].saturates)
             assert not wrong.size, f"{dtype}, the SoC's own: {told(judged, given, own, wrong)}"
             operands = op.formula_operands({**given.inputs, **given.attrs})
-            for name, form in (op.computes.forms or {}).items():
+            for name, form in (op.computes.orders or {}).items():
                 if name in ("tbe_a2", "tbe_910", "tbe") or getattr(form, "departs", False):
                     continue  # what another SoC's kernel does
                 for flushing in dict.fromkeys((frozenset[str](), PLATFORMS[soc].flushes)):

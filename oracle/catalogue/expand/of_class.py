@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...model.errors import OracleError, unknown
-from ...numerics.orders.kernel_orders import Elementwise
+from ...numerics.orders.kernel_orders import is_elementwise
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, MUTUAL, Parameter
 from ..data.case import HUGE
@@ -29,7 +29,7 @@ FOLDER = Path(__file__).with_name("classes")
 _ROLE = re.compile(r"<([a-z ]+)(:name)?>")
 CLASSES: Mapping[str, Callable[[Operator], bool]] = {
     "every operator": lambda op: True,
-    "elementwise": lambda op: isinstance(op.computes, Elementwise),
+    "elementwise": lambda op: is_elementwise(op.computes),
     "broadcasting": lambda op: any(p.role.freedom == "broadcast" for p in op.inputs()),  # type: ignore[union-attr]
     "rows": lambda op: op.attribute("axis") is not None,
     "class indices": lambda op: bool(op.inputs(CLASS_INDEX)),

@@ -6,6 +6,7 @@ Flags and choices are constants of a formula: it has a graph for each of their v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import product
 from typing import Any
@@ -15,10 +16,9 @@ import numpy as np
 from ...model.call import Array
 from ...model.platforms import Platform
 from ...numerics.evaluate.programs import simulate
-from ...numerics.formula.expressions import ONE, Expression, symbol
-from ...numerics.formula.expressions import Formula as Function
+from ...numerics.formula.expressions import ONE, Expression, Function, symbol
 from ...numerics.formula.traversal import names_of, substitute
-from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form
+from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from .asking import accepted_values
@@ -31,7 +31,7 @@ Change = Callable[[Expression], Expression]
 
 def fits(op: Operator) -> bool:
     """Whether an operator is elementwise."""
-    return isinstance(op.computes, Elementwise)
+    return is_elementwise(op.computes)
 
 
 class Formula:
@@ -40,9 +40,9 @@ class Formula:
     def __init__(
         self, op: Operator, form: Form | Function | None = None, replaced: Mapping[Expression, Expression] | None = None
     ) -> None:
-        assert isinstance(op.computes, Elementwise)
+        assert is_elementwise(op.computes)
         own = op.computes.formula if form is None else form
-        self.scheme = Elementwise(op.computes.formula, {"": own}, op.computes.gradient)
+        self.scheme = replace(op.computes, orders={"": own}, unspecified={}, specials=None)
         self.switches = frozenset(p.symbol for p in switches(op))
         self.replaced = replaced or {}
 
@@ -113,8 +113,8 @@ def traced(
 
 def orders(op: Operator) -> Mapping[str, Form]:
     """Return the orders that right kernels take anywhere, by name: not those that depart from the formula."""
-    assert isinstance(op.computes, Elementwise)
-    forms = {n: f if isinstance(f, Form) else Form(f) for n, f in (op.computes.forms or {}).items()}
+    assert is_elementwise(op.computes)
+    forms = {n: f if isinstance(f, Form) else Form(f) for n, f in (op.computes.orders or {}).items()}
     return {name: form for name, form in forms.items() if not form.departs}
 
 

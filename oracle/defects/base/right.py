@@ -22,7 +22,7 @@ from ...numerics.evaluate.programs import simulate
 from ...numerics.exact.enclosures import round_constant
 from ...numerics.formula.expressions import Expression, operation, symbol, symbols_of, trace
 from ...numerics.formula.traversal import names_of, substitute, walk
-from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form, is_public, named
+from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise, is_public, named
 from ...operators.definition.operator import Operator, float32
 from ...operators.definition.parameters import CLASS_INDEX, ONE_VALUE
 from . import elementwise, rows, samples
@@ -70,7 +70,7 @@ def flushing(op: Operator) -> tuple[Right, ...]:
 
 def departs(op: Operator, kernel: str) -> bool:
     """Whether a SoC's kernel computes something else, which is right there alone."""
-    forms = op.computes.forms or {} if isinstance(op.computes, Elementwise) else {}
+    forms = op.computes.orders or {} if is_elementwise(op.computes) else {}
     form = named(forms, kernel)
     return isinstance(form, Form) and form.departs
 
@@ -89,7 +89,7 @@ def _elementwise(op: Operator) -> Found:
     if op.kept is not None:
         for name, total in (("sequential", sequential), ("backwards", backwards)):
             yield name, f"the terms summed {name} in tiles of {TILE}", _in_order(op, right, total)
-    if op.attribute("reduction") is not None and isinstance(op.computes, Elementwise):
+    if op.attribute("reduction") is not None and is_elementwise(op.computes):
         first = Form(op.computes.formula if form is None else form.formula, mean="first")
         yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
         if _factor_last(op):
@@ -144,7 +144,7 @@ def _divided(op: Operator, formula: elementwise.Formula, by: Callable[[Arguments
 def _factor_last(op: Operator) -> bool:
     """Whether a right kernel may multiply by a mean's factor at the end: where the page leaves its place open, or an
     order has it there."""
-    assert isinstance(op.computes, Elementwise)
+    assert is_elementwise(op.computes)
     if COUNT not in symbols_of(op.computes.formula):
         return True
     roots = [root for form in elementwise.orders(op).values() for _, _, root in elementwise.roots(op, form)]

@@ -18,7 +18,8 @@ from ...model.platforms import Platform
 from ...numerics.evaluate.programs import simulate
 from ...numerics.formula.expressions import Expression, symbol
 from ...numerics.formula.traversal import substitute
-from ...numerics.orders.reducing import Reducing
+from ...numerics.orders.kernel_orders import Formula as PageFormula
+from ...numerics.orders.reducing import reduces, reducing
 from ...operators.definition.operator import Operator
 from .pieces import Arguments, F, Kernel, Where, row_sum, shaped, single, spread
 
@@ -38,19 +39,20 @@ class Parts(NamedTuple):
 
 def fits(op: Operator) -> bool:
     """Whether an operator's formula has one sum along an axis, and every order sums the same terms."""
-    return isinstance(op.computes, Reducing) and _parts(op.computes) is not None
+    return reduces(op.computes) and _parts(op.computes) is not None
 
 
 def declared(op: Operator) -> Parts:
     """Return the parts of an operator that :func:`fits`."""
-    assert isinstance(op.computes, Reducing)
+    assert reduces(op.computes)
     found = _parts(op.computes)
     assert found is not None
     return found
 
 
 @lru_cache(maxsize=64)
-def _parts(scheme: Reducing) -> Parts | None:
+def _parts(page: PageFormula) -> Parts | None:
+    scheme = reducing(page)
     graphs = [scheme.value, *scheme.forms.values()]
     kinds = {tuple((stage.kind, stage.terms) for stage in graph.stages) for graph in graphs}
     if len(kinds) != 1 or [kind for kind, _ in next(iter(kinds))] != ["sum"]:

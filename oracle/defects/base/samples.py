@@ -16,8 +16,7 @@ import numpy as np
 from ...model.call import Array
 from ...model.platforms import Platform
 from ...numerics.evaluate.programs import simulate
-from ...numerics.formula.expressions import ONE, Expression, symbol, trace
-from ...numerics.formula.expressions import Formula as Function
+from ...numerics.formula.expressions import ONE, Expression, Function, symbol, trace
 from ...numerics.formula.traversal import substitute
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, MEAN, ONE_VALUE, PER_CLASS, Parameter

@@ -15,7 +15,7 @@ from ...model.call import Array
 from ...model.platforms import Platform
 from ...numerics.formula.expressions import ONE, Expression, symbol
 from ...numerics.formula.traversal import substitute, walk
-from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form, is_public
+from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise, is_public
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS
 from ..base import elementwise, rows, samples
@@ -74,7 +74,7 @@ def _replacements(
 
 def orders_of(op: Operator) -> dict[str, Form]:
     """Return the page's formula, and the first public order of it that differs, by the name of its kernel."""
-    assert isinstance(op.computes, Elementwise)
+    assert is_elementwise(op.computes)
     own = elementwise.value_of(op)
     found = {"": Form(op.computes.formula)}
     for name, form in elementwise.orders(op).items():

@@ -10,7 +10,7 @@ import numpy as np
 from ...model.call import Array, Call
 from ...model.dtypes import FLOATS, FORMATS, dtype_of
 from ...model.platforms import Platform, platform
-from ...numerics.orders.kernel_orders import Elementwise, Form, named
+from ...numerics.orders.kernel_orders import Form, is_elementwise, named
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import ONE_VALUE
 from ..base import elementwise, rows, samples
@@ -65,7 +65,7 @@ SO_COMPUTED = "every public kernel computes inputs of this type in it"
 
 def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
     """The SoCs whose kernel does not compute inputs of a type in it."""
-    forms = (op.computes.forms or {}) if isinstance(op.computes, Elementwise) else {}
+    forms = (op.computes.orders or {}) if is_elementwise(op.computes) else {}
     found = {soc: named(forms, platform(soc).form) for soc in socs_of(op, kind)}
     return tuple(soc for soc, form in found.items() if not (isinstance(form, Form) and kind in form.native))
 

@@ -31,7 +31,7 @@ from ...model.errors import OracleError
 from .numpy_names import KNOWN, instead_of
 
 Operand = Union["Expression", int, float, Fraction]
-Formula = Callable[..., "Expression"]
+Function = Callable[..., "Expression"]
 
 ARITHMETIC = ("+", "-", "*", "/")
 FUNCTIONS = ("neg", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sign")
@@ -360,12 +360,12 @@ def mean_over(x: Operand) -> Expression:
 
 
 @lru_cache(maxsize=1024)
-def symbols_of(formula: Formula) -> tuple[str, ...]:
+def symbols_of(formula: Function) -> tuple[str, ...]:
     """Return the names of a formula's operands."""
     return tuple(inspect.signature(formula).parameters)
 
 
-def trace(formula: Formula, known: Mapping[str, Operand] | None = None) -> Expression:
+def trace(formula: Function, known: Mapping[str, Operand] | None = None) -> Expression:
     """Return a formula's graph. ``known``: operands that are numbers or graphs already, by name. Raises OracleError,
     with the formula's place, where it calls what knows no symbols."""
     given = known or {}
@@ -375,7 +375,7 @@ def trace(formula: Formula, known: Mapping[str, Operand] | None = None) -> Expre
         raise OracleError(f"{place_of(formula)}: {error}") from None
 
 
-def place_of(formula: Formula) -> str:
+def place_of(formula: Function) -> str:
     """Return where a formula is written, and its name."""
     name, code = getattr(formula, "__name__", "a formula"), getattr(formula, "__code__", None)
     return name if code is None else f"{Path(code.co_filename).name}:{code.co_firstlineno} ({name})"

@@ -29,7 +29,7 @@ from ..floats.extremes import highest, lowest
 from ..floats.rounding import widen
 from ..formula.expressions import ZERO, Expression
 from ..formula.traversal import is_rational
-from ..orders.kernel_orders import Elementwise, Graphs, graphs_of, mean_loss
+from ..orders.kernel_orders import Formula, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
 from ..proof import double_double, outward
 from ..proof.proof import ExactValue, settle
@@ -44,7 +44,7 @@ ALONE = 16  # so few are settled exactly at once: a second look costs a millisec
 
 
 def evaluate(
-    scheme: Elementwise,
+    scheme: Formula,
     operands: Operands,
     sink: Sink,
     *,

@@ -32,7 +32,8 @@ from ..floats.rounding import quantize, widen
 from ..formula.expressions import LENGTH, ZERO, Expression, constant, symbol
 from ..formula.stages import Stage
 from ..formula.traversal import is_rational, names_of
-from ..orders.reducing import Graph, Level, Reducing
+from ..orders.kernel_orders import Formula
+from ..orders.reducing import Graph, Level, Reducing, reducing
 from ..proof import double_double
 from ..proof.proof import Exact, ExactValue, Refine, U
 from ..proof.sink import Region, Sink
@@ -46,9 +47,10 @@ NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and an
 
 
 def evaluate(
-    scheme: Reducing, operands: Operands, axis: int, sink: Sink, flushes: frozenset[str] = frozenset()
+    formula: Formula, operands: Operands, axis: int, sink: Sink, flushes: frozenset[str] = frozenset()
 ) -> None:
     """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol."""
+    scheme = reducing(formula)
     moved = {name: axis_last(v, axis) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
     sink = sink.moved(axis)
     shape = next(v.shape for v in moved.values() if isinstance(v, np.ndarray))
@@ -577,11 +579,11 @@ def _sum_of(name: str, parts: int) -> Expression:
 
 
 def kernel(
-    scheme: Reducing, operands: Operands, axis: int, form: str, compute: Any, flushing: frozenset[str] = frozenset()
+    formula: Formula, operands: Operands, axis: int, form: str, compute: Any, flushing: frozenset[str] = frozenset()
 ) -> Array:
     """Return what a SoC's public kernel computes, every intermediate in ``compute``; a sum is a binary tree, as on the
     device."""
-    graph = scheme.form(form)
+    graph = reducing(formula).form(form)
     moved = {name: axis_last(v, axis) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
     shape = next(v.shape for v in moved.values() if isinstance(v, np.ndarray))
     result = np.empty(next(v.shape for v in operands.values() if isinstance(v, np.ndarray)), compute)

@@ -31,7 +31,7 @@ from ..floats.float32 import LARGEST, UNIT, classes_differ, half_ulp
 from ..floats.rounding import quantize, widen
 from ..formula.expressions import ZERO
 from ..formula.traversal import is_rational
-from ..orders.kernel_orders import Elementwise, Graphs, graphs_of, mean_loss
+from ..orders.kernel_orders import Formula, Graphs, graphs_of, mean_loss
 from ..proof import double_double
 from ..proof.proof import U
 from ..proof.sink import Sink
@@ -43,9 +43,7 @@ PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, 
 Shape = tuple[int, ...]
 
 
-def evaluate(
-    scheme: Elementwise, operands: Operands, shapes: tuple[Shape, Shape], sink: Sink, *, soc: str = ""
-) -> None:
+def evaluate(scheme: Formula, operands: Operands, shapes: tuple[Shape, Shape], sink: Sink, *, soc: str = "") -> None:
     """Fill the sink. ``shapes``: of the terms, and of the output in their axes, 1 along those that are summed."""
     graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
     rows, (count, length) = _by_element(operands, *shapes)
@@ -70,7 +68,7 @@ def _fill(rows: _Rows, table: Sink) -> None:
 
 
 def kernel(
-    scheme: Elementwise,
+    scheme: Formula,
     operands: Operands,
     shapes: tuple[Shape, Shape],
     form: str,

@@ -13,11 +13,11 @@ from ..evaluate import tables
 from ..evaluate.operands import Operands, cast, pick
 from ..evaluate.programs import simulate
 from ..floats.blocks import block_size, blocks
-from .kernel_orders import Elementwise, graphs_of
+from .kernel_orders import Formula, graphs_of
 
 
 def kernel(
-    scheme: Elementwise,
+    scheme: Formula,
     operands: Operands,
     form: str,
     compute: Any,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from ..evaluate.programs import simulate
 from ..floats.arithmetic import FLOAT32, FLOAT64, NARROW, UNDERFLOWING, Arithmetic
 from ..formula.expressions import (
     COMPARISONS,
+    LENGTH,
     ONE,
     ZERO,
     Expression,
-    Formula,
+    Function,
     maximum,
     place_of,
     symbol,
@@ -54,45 +55,47 @@ class Form:
     more than others: what it loses, and its distance from the formula, are allowed on its own SoCs alone.
     """
 
-    formula: Formula
+    formula: Function
     mean: str = "last"
     native: tuple[str, ...] = ()
     departs: bool = False
 
 
 @dataclass(frozen=True)
-class Elementwise:
+class Formula:
     """A formula and the orders in which public kernels compute it.
 
-    ``forms``: by the name of the SoCs' kernel (``950``, ``tbe_a2``, ``tbe_910``, or ``tbe`` for the last two); any
-    other name is an order that no public kernel has and a right one may. Without forms, the formula's own order.
+    ``orders``: by the name of the SoCs' kernel (``950``, ``tbe_a2``, ``tbe_910``, or ``tbe`` for the last two); any
+    other name is an order that no public kernel has and a right one may. Without them, the formula's own order.
+    ``over``: what the formula's reductions run along (:mod:`.reducing`); an elementwise formula has none.
     ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
-    ``unspecified``: by kernel as ``forms``, or ``""`` for all others, where its answer is not known (a condition of
+    ``unspecified``: by kernel as ``orders``, or ``""`` for all others, where its answer is not known (a condition of
     some operands), of what is stored in one dtype alone (``tbe_a2 bfloat16``) or in any; where a kernel's order departs
     by more than a rounding, that follows from the order.
     ``specials``: the formula whose IEEE float64 evaluation answers where an operand is not finite, if it is another
     one: a formula that clamps an operand, so that nothing underflows, hides inf * 0.
     """
 
-    formula: Formula
-    forms: Mapping[str, Form | Formula] | None = None
+    formula: Function
+    orders: Mapping[str, Form | Function] | None = None
+    over: str = ""
     gradient: str = "g"
-    unspecified: Mapping[str, Formula] = field(default_factory=dict)
-    specials: Formula | None = None
+    unspecified: Mapping[str, Function] = field(default_factory=dict)
+    specials: Function | None = None
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The operands that the formula names, the mean's divisor not among them."""
-        return tuple(name for name in symbols_of(self.formula) if name != COUNT)
+        return tuple(name for name in symbols_of(self.formula) if name not in (COUNT, LENGTH))
 
     @property
-    def formulas(self) -> dict[str, Formula]:
+    def formulas(self) -> dict[str, Function]:
         """Every formula of an operator, by where its page has it."""
-        forms = {f"forms[{k!r}]": f.formula if isinstance(f, Form) else f for k, f in (self.forms or {}).items()}
+        orders = {f"orders[{k!r}]": f.formula if isinstance(f, Form) else f for k, f in (self.orders or {}).items()}
         conditions = {f"unspecified[{k!r}]": c for k, c in self.unspecified.items()}
         return {
             "formula": self.formula,
-            **forms,
+            **orders,
             **conditions,
             **({"specials": self.specials} if self.specials else {}),
         }
@@ -105,6 +108,11 @@ class Elementwise:
         return id(self)
 
 
+def is_elementwise(computes: object) -> TypeGuard[Formula]:
+    """Whether a page's formula gives each element from the operands at its place, or sums such values."""
+    return isinstance(computes, Formula) and not computes.over
+
+
 class Graphs:
     """An operator's graphs for one kind of call.
 
@@ -114,7 +122,7 @@ class Graphs:
 
     def __init__(
         self,
-        scheme: Elementwise,
+        scheme: Formula,
         constants: frozenset[tuple[str, int]],
         numbers: frozenset[str],
         mean: bool,
@@ -131,7 +139,7 @@ class Graphs:
             told = f"{self.value!r} is a condition and no number: write where({self.value!r}, 1, 0)"
             raise OracleError(f"{place_of(scheme.formula)}: {told}")
         self.specials = None if scheme.specials is None else self._graph(scheme.specials)
-        written = scheme.forms or {"": Form(scheme.formula)}
+        written = scheme.orders or {"": Form(scheme.formula)}
         forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
         self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}
         own = named(forms, soc)
@@ -148,11 +156,11 @@ class Graphs:
             told = "where an answer is unspecified is a condition, as x > 3 or equal(x, 3); this is a number"
             raise OracleError(f"{place_of(scheme.formula)}: unspecified: {self.unspecified!r}: {told}")
 
-    def _graph(self, formula: Formula) -> Expression:
+    def _graph(self, formula: Function) -> Expression:
         result = trace(formula, self._of(formula))
         return result if COUNT in symbols_of(formula) else result / self.count
 
-    def _of(self, formula: Formula) -> dict[str, Any]:
+    def _of(self, formula: Function) -> dict[str, Any]:
         """What is known of a formula's operands."""
         names = symbols_of(formula)
         return {k: v for k, v in {**self._known, COUNT: self.count}.items() if k in names}
@@ -337,7 +345,7 @@ def _curved(node: Expression) -> bool:
     return any(n.op == "*" and all(names_of(a) for a in n.args) for n in walk(node))
 
 
-def _of_type(conditions: Mapping[str, Formula], dtype: str) -> dict[str, Formula]:
+def _of_type(conditions: Mapping[str, Function], dtype: str) -> dict[str, Function]:
     """Return the conditions of one dtype by the names of their kernels."""
     split = {name.rpartition(" "): condition for name, condition in conditions.items()}
     return {kernel: condition for (kernel, apart, kind), condition in split.items() if apart and kind == dtype}
@@ -364,7 +372,7 @@ def named(forms: Mapping[str, T], kernel: str) -> T | None:
 _graphs = lru_cache(maxsize=KEPT)(Graphs)
 
 
-def graphs_of(scheme: Elementwise, operands: Operands, soc: str = "", dtype: str = "") -> Graphs:
+def graphs_of(scheme: Formula, operands: Operands, soc: str = "", dtype: str = "") -> Graphs:
     """Return the graphs for the operands that are given: absent ones are 1, and integers (flags) constants too."""
     given = {name: operands.get(name, 1) for name in scheme.symbols}
     known = frozenset((name, value) for name, value in given.items() if isinstance(value, int))

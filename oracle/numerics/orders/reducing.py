@@ -5,52 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import TypeGuard
 
 from ..bounds.losses import Loss, losses
 from ..bounds.signs_and_digits import Facts
 from ..floats.arithmetic import Arithmetic
-from ..formula.expressions import LENGTH, ZERO, Expression, Formula, symbol, symbols_of, trace
+from ..formula.expressions import LENGTH, ZERO, Expression, symbol, trace
 from ..formula.stages import Stage, staged
 from ..formula.traversal import substitute
-from .kernel_orders import named
+from .kernel_orders import Form, Formula, named
 
 ANY = 1 << 30  # significant bits of a stage's value: as many as it takes
 
 
-@dataclass(frozen=True)
 class Reducing:
-    """A formula that reduces along an axis, and the orders in which public kernels compute it.
+    """The graphs of a formula with reductions, and of the orders in which public kernels compute it."""
 
-    ``over``: the attribute that names the axis. ``orders``: by the name of the SoCs' kernel as for an elementwise
-    formula; without them the formula's own order.
-    """
-
-    formula: Formula
-    orders: Mapping[str, Formula] | None = None
-    over: str = field(kw_only=True)
-
-    @cached_property
-    def symbols(self) -> tuple[str, ...]:
-        """The operands that the formula names."""
-        return tuple(name for name in symbols_of(self.formula) if name != LENGTH)
-
-    @cached_property
-    def value(self) -> Graph:
-        """The formula."""
-        return Graph(trace(self.formula))
-
-    @cached_property
-    def forms(self) -> dict[str, Graph]:
-        """The orders, by the name of their kernel."""
-        return {name: Graph(trace(order)) for name, order in (self.orders or {"": self.formula}).items()}
+    def __init__(self, scheme: Formula) -> None:
+        self.symbols = scheme.symbols
+        self.value = Graph(trace(scheme.formula))
+        orders = scheme.orders or {"": scheme.formula}
+        self.forms = {
+            name: Graph(trace(order.formula if isinstance(order, Form) else order)) for name, order in orders.items()
+        }
 
     def form(self, kernel: str) -> Graph:
         """The order of a SoC's kernel."""
         found = named(self.forms, kernel)
         return next(iter(self.forms.values())) if found is None else found
 
-    def __hash__(self) -> int:
-        return id(self)
+
+def reduces(computes: object) -> TypeGuard[Formula]:
+    """Whether a page's formula reduces along axes."""
+    return isinstance(computes, Formula) and bool(computes.over)
+
+
+@lru_cache(maxsize=1024)
+def reducing(scheme: Formula) -> Reducing:
+    """Return the graphs of a formula with reductions."""
+    return Reducing(scheme)
 
 
 @dataclass(frozen=True)

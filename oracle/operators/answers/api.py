@@ -19,8 +19,8 @@ from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.extremes import some
 from ...numerics.golden import elementwise, reductions, sums
 from ...numerics.orders import device
-from ...numerics.orders.kernel_orders import Elementwise
-from ...numerics.orders.reducing import Reducing
+from ...numerics.orders.kernel_orders import Formula, is_elementwise
+from ...numerics.orders.reducing import reduces
 from ...numerics.proof.sink import Sink
 from ..definition.checks import Asked, Check
 from ..definition.operator import Arguments, Operator
@@ -247,15 +247,15 @@ def writes(call: Call) -> bool:
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
     ready = _ready(op, args)
-    term_by_term = isinstance(op.computes, Elementwise) and op.terms_shape(ready) == op.output_shape(ready)
+    term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == op.output_shape(ready)
     sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
     part = sink.at((None,)) if out.ndim == 0 else sink
     with scratch_apart():
-        if isinstance(op.computes, Reducing):
+        if reduces(op.computes):
             operands, axis = op.formula_operands(ready), int(ready[op.computes.over])
             reductions.evaluate(op.computes, operands, axis, part, target.flushes)
             return sink
-        if not isinstance(op.computes, Elementwise):
+        if not isinstance(op.computes, Formula):
             op.computes.evaluate(ready, target, part)
             return sink
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
@@ -349,14 +349,14 @@ def device_kernel(
 ) -> Array:
     """Return what a SoC's public kernel computes of arrays, every intermediate in a type; before any store.
     ``flushing``: operations whose subnormal float32 results become 0."""
-    if isinstance(op.computes, Elementwise):
+    if is_elementwise(op.computes):
         operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, _platform_of(form))
         if shape != out:
             shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
             return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return device.kernel(op.computes, operands, form, compute, flushing, stored)
-    if isinstance(op.computes, Reducing):
+    if isinstance(op.computes, Formula):
         operands, axis = op.formula_operands(args), int(args[op.computes.over])
         return reductions.kernel(op.computes, operands, axis, form, compute, flushing)
     return op.computes.kernel(args, form, compute, flushing)

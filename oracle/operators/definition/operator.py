@@ -14,8 +14,7 @@ from ...model.call import Array
 from ...model.dtypes import dtype_of
 from ...model.platforms import Platform
 from ...numerics.formula.traversal import names_of
-from ...numerics.orders.kernel_orders import Elementwise
-from ...numerics.orders.reducing import Reducing
+from ...numerics.orders.kernel_orders import Formula, is_elementwise
 from ...numerics.proof.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .elsewhere import Aten, KernelName, MindSpore
@@ -51,7 +50,7 @@ class Result:
     """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first."""
 
     shape: Callable[[Arguments], Shape]
-    computes: Elementwise | Reducing | Evaluation
+    computes: Formula | Evaluation
     terms: Callable[[Arguments], Shape] | None = None
     kept: Callable[[Arguments], Shape] | None = None
 
@@ -74,7 +73,7 @@ class Operator:
     #: The inputs whose emptiness ends a call that passed the checks, nothing written.
     empty: tuple[str, ...]
     #: The first output's formula with its kernels' orders; or an :class:`Evaluation`.
-    computes: Elementwise | Reducing | Evaluation
+    computes: Formula | Evaluation
 
     # Further rules of the host.
 
@@ -202,7 +201,7 @@ class Operator:
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
         found = tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
-        if self.whole is None or not isinstance(self.computes, Elementwise):
+        if self.whole is None or not is_elementwise(self.computes):
             return found
         entering = names_of(self.computes.graphs().value)  # one output may need fewer
         return tuple(p for p in found if p.symbol in entering)
@@ -210,7 +209,7 @@ class Operator:
     @cached_property
     def gradient(self) -> str | None:
         """The input that holds the gradient that comes in, if there is one."""
-        symbol = self.computes.gradient if isinstance(self.computes, Elementwise) else "g"
+        symbol = self.computes.gradient if is_elementwise(self.computes) else "g"
         return next((p.name for p in self.inputs() if p.symbol == symbol), None)
 
     @cached_property
@@ -315,7 +314,7 @@ class Operator:
 
     def formula_operands(self, a: Arguments) -> dict[str, Any]:
         """Return a formula's operands by symbol: arrays in its values' shape, numbers, the mean's divisor."""
-        assert isinstance(self.computes, (Elementwise, Reducing))
+        assert isinstance(self.computes, Formula)
         shape = self.terms_shape(a)
         found: dict[str, Any] = {}
         for parameter in self.parameters:

@@ -15,10 +15,9 @@ from typing import Any
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError, meant
 from ...model.platforms import CANN, PLATFORMS
-from ...numerics.formula.expressions import Formula, place_of, symbols_of, trace
+from ...numerics.formula.expressions import Function, place_of, symbols_of, trace
 from ...numerics.formula.traversal import names_of
-from ...numerics.orders.kernel_orders import COUNT, Elementwise, Form, is_public
-from ...numerics.orders.reducing import Reducing
+from ...numerics.orders.kernel_orders import COUNT, Form, Formula, is_public
 from .elsewhere import Aten, KernelName, MindSpore
 from .operator import Operator, Result
 from .page_functions import guarded, try_out
@@ -121,12 +120,12 @@ def _mapping(words: str, each: Rule) -> Rule:
 
 
 def _computes(field: str, value: Any) -> Iterator[str]:
-    if isinstance(value, (Elementwise, Reducing)):
+    if isinstance(value, Formula):
         yield from _record(f"{field}.", value)
     elif inspect.isfunction(value):
-        yield f"{field} is {_shown(value)}; write Elementwise({value.__name__})"
+        yield f"{field} is {_shown(value)}; write Formula({value.__name__})"
     elif not (callable(getattr(value, "evaluate", None)) and callable(getattr(value, "kernel", None))):
-        yield f"{field} is {_shown(value)}; it must be an Elementwise, a Reducing, or have evaluate and kernel"
+        yield f"{field} is {_shown(value)}; it must be a Formula, or have evaluate and kernel"
 
 
 def _kernel_attribute(field: str, value: Any) -> Iterator[str]:
@@ -163,17 +162,13 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "mindspore": _optional(_a("a MindSpore", MindSpore)),
         "published": _optional(_function()),
     },
-    Elementwise: {
+    Formula: {
         "formula": _formula,
-        "forms": _optional(_mapping("orders by the name of a SoC's kernel", _form)),
+        "orders": _optional(_mapping("orders by the name of a SoC's kernel", _form)),
+        "over": _TEXT,
         "gradient": _TEXT,
         "unspecified": _mapping("conditions by the name of a SoC's kernel", _formula),
         "specials": _optional(_formula),
-    },
-    Reducing: {
-        "formula": _formula,
-        "orders": _optional(_mapping("orders by the name of a SoC's kernel", _formula)),
-        "over": _TEXT,
     },
     Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL},
     Result: {**_SUMMED, "shape": _function("a")},
@@ -264,10 +259,10 @@ def _unknown(field: str, names: Iterable[str], known: Iterable[str], what: str) 
 
 def _form_problems(op: Operator) -> Iterator[str]:
     """Yield the names of orders and conditions that belong to no kernel, though they look as if they did."""
-    if not isinstance(op.computes, Elementwise):
+    if not isinstance(op.computes, Formula):
         return
     known = tuple(dict.fromkeys(name for p in PLATFORMS.values() for name in _families(p.kernel)))
-    places = [(f"forms[{name!r}]", name) for name in op.computes.forms or {} if _MEANT_FOR_A_SOC.match(name)]
+    places = [(f"orders[{name!r}]", name) for name in op.computes.orders or {} if _MEANT_FOR_A_SOC.match(name)]
     for whole in op.computes.unspecified:
         name, apart, dtype = whole.rpartition(" ")
         places += [(f"unspecified[{whole!r}]", name if apart else whole)] if whole else []
@@ -300,7 +295,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
     known = {p.symbol for p in op.parameters if p.symbol} | {COUNT} | made
     told = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
     each = op.each if op.outputs else (op,)
-    schemes = [one.computes for one in each if isinstance(one.computes, Elementwise)]
+    schemes = [one.computes for one in each if isinstance(one.computes, Formula)]
     taken: set[str] = set()
     used: set[str] = set()
     for place, formula in (pair for scheme in schemes for pair in scheme.formulas.items()):
@@ -322,7 +317,7 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
 
-def _used(formula: Formula, *, condition: bool) -> tuple[tuple[str, ...], str]:
+def _used(formula: Function, *, condition: bool) -> tuple[tuple[str, ...], str]:
     """The operands that a formula's value depends on; all, and the problem, where it cannot be done with symbols. What
     is wrong too: a condition where a number is wanted, and a number where a ``condition`` is."""
     try:

@@ -13,7 +13,7 @@ from oracle.numerics.evaluate.programs import program, simulate
 from oracle.numerics.floats.arithmetic import Arithmetic
 from oracle.numerics.formula.expressions import Expression, constant, exp, maximum, symbol
 from oracle.numerics.formula.traversal import names_of, walk
-from oracle.numerics.orders.kernel_orders import Elementwise, graphs_of
+from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
 from oracle.operators import OPERATORS
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
@@ -22,7 +22,7 @@ NUMBERS = ("beta", "threshold", "scale", "i", "c", "s", "slope", "limit", "low",
 FORMULAS = {
     name: graphs_of(op.computes, {symbol: np.ones(1) for symbol in op.computes.symbols}, "", "bfloat16")
     for name, op in OPERATORS.items()
-    if isinstance(op.computes, Elementwise)
+    if is_elementwise(op.computes)
 }
 
 

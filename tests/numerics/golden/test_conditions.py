@@ -9,7 +9,7 @@ import pytest
 
 from oracle.numerics.formula.expressions import equal, exp, log, maximum, minimum, sign, where
 from oracle.numerics.golden.elementwise import evaluate
-from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.orders.kernel_orders import Formula, is_elementwise
 from oracle.numerics.proof.sink import Sink
 from oracle.operators import OPERATORS
 
@@ -17,7 +17,7 @@ from oracle.operators import OPERATORS
 def value(formula, dtype, **operands):
     given = {name: np.array([number], dtype) for name, number in operands.items()}
     sink = Sink(np.empty(1, dtype), dtype, judged=True, filled=True)
-    evaluate(Elementwise(formula), given, sink)
+    evaluate(Formula(formula), given, sink)
     return float(sink.out[0]), bool(sink.unspecified[0])
 
 
@@ -57,7 +57,7 @@ def test_where_a_kernel_may_not_find_the_way_around_an_overflow_it_may_answer_na
 def test_no_formula_of_this_package_may_lose_what_underflows_in_float64():
     for operator in OPERATORS.values():
         for each in operator.each:
-            if isinstance(each.computes, Elementwise):
+            if is_elementwise(each.computes):
                 assert not any(each.computes.graphs(mean=mean).is_fragile for mean in (False, True)), each.name
 
 
@@ -76,7 +76,7 @@ def test_no_formula_of_this_package_may_lose_what_underflows_in_float64():
     ],
 )
 def test_what_underflows_is_seen_in_the_formula(formula, is_fragile):
-    assert Elementwise(formula).graphs().is_fragile is is_fragile
+    assert Formula(formula).graphs().is_fragile is is_fragile
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_underflows_is_seen_in_the_formula(formula, is_fragile):
 def test_a_sum_that_underflows_float64_is_a_zero_of_the_exact_sign(formula, x, below, dtype):
     for judged in (False, True):
         sink = Sink(np.empty(3, dtype), dtype, judged=judged)
-        evaluate(Elementwise(formula), {"g": np.array([2, -2, 0], dtype), "x": np.full(3, x, dtype)}, sink)
+        evaluate(Formula(formula), {"g": np.array([2, -2, 0], dtype), "x": np.full(3, x, dtype)}, sink)
         assert not sink.out.any()
         assert np.signbit(sink.out).tolist()[:2] == [below, not below]
 
@@ -108,4 +108,4 @@ def test_a_sum_that_underflows_float64_is_a_zero_of_the_exact_sign(formula, x, b
     ],
 )
 def test_a_sum_may_lose_its_sign_where_a_term_underflows_and_neither_is_far_from_zero(formula, loses_signs):
-    assert Elementwise(formula).graphs().loses_signs is loses_signs
+    assert Formula(formula).graphs().loses_signs is loses_signs

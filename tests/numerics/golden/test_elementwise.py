@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.numerics.formula.expressions import exp
-from oracle.numerics.golden.elementwise import Elementwise, evaluate
+from oracle.numerics.golden.elementwise import Formula, evaluate
 from oracle.numerics.proof.sink import Sink
 
 
@@ -14,7 +14,7 @@ def test_an_overflow_of_float64_from_finite_operands_is_settled_exactly():
     g = np.float32([1, -1, 2, 1, 1, 1])
     for judged in (False, True):
         sink = Sink(np.empty(x.shape, np.float32), "float32", judged=judged)
-        evaluate(Elementwise(lambda g, x: g * exp(x)), {"g": g, "x": x}, sink)
+        evaluate(Formula(lambda g, x: g * exp(x)), {"g": g, "x": x}, sink)
         np.testing.assert_array_equal(sink.out[[0, 1, 2, 3, 5]], np.float32([np.inf, -np.inf, np.inf, 0, np.inf]))
     np.testing.assert_array_equal(np.isinf(sink.value), [True, True, False, False, False, True])
 
@@ -24,7 +24,7 @@ def test_the_bound_of_an_element_does_not_depend_on_its_neighbours():
 
     def bound(g, x):
         sink = Sink(np.empty(g.shape, np.float32), "float32", judged=True)
-        evaluate(Elementwise(lambda g, x: g * exp(x) / (1 + exp(x))), {"g": g, "x": x}, sink)
+        evaluate(Formula(lambda g, x: g * exp(x) / (1 + exp(x))), {"g": g, "x": x}, sink)
         return sink.bound
 
     g, x = np.linspace(1, 2, 200, dtype=np.float32), np.linspace(-3, 3, 200, dtype=np.float32)

@@ -9,7 +9,7 @@ import pytest
 
 from oracle.numerics.formula.expressions import exp, log, where
 from oracle.numerics.golden import sums
-from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.orders.kernel_orders import Formula
 from oracle.numerics.proof.sink import Sink
 
 
@@ -17,7 +17,7 @@ def summed(formula: Any, g: list[float], x: list[float]) -> float:
     """The golden of one sum in float16."""
     operands = {"g": np.array([g], np.float32), "x": np.array([x], np.float32)}
     out = np.zeros(1, np.float16)
-    sums.evaluate(Elementwise(formula), operands, ((1, len(g)), (1, 1)), Sink(out, "float16", judged=True))
+    sums.evaluate(Formula(formula), operands, ((1, len(g)), (1, 1)), Sink(out, "float16", judged=True))
     return float(out[0])
 
 

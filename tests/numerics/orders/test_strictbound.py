@@ -9,7 +9,7 @@ from oracle.model.call import Call
 from oracle.model.dtypes import FORMATS
 from oracle.numerics.evaluate.programs import program
 from oracle.numerics.floats.arithmetic import FLOAT32
-from oracle.numerics.orders.kernel_orders import Elementwise, graphs_of
+from oracle.numerics.orders.kernel_orders import graphs_of, is_elementwise
 from oracle.numerics.orders.strict import StrictBound
 from oracle.operators import OPERATORS, reference
 
@@ -34,7 +34,7 @@ def cross_entropy_by_hand(g, x, y, w, v, count, rank):
 def derived(op, operands, value):
     """The package's own bound, before the final roundings."""
     computes = OPERATORS[op].computes
-    assert isinstance(computes, Elementwise)
+    assert is_elementwise(computes)
     mean = (4 + 2 * value.ndim) * UNIT if "n" in operands else 0.0
     strict = StrictBound(graphs_of(computes, operands), operands, {}, FLOAT32, mean)
     with np.errstate(all="ignore"):

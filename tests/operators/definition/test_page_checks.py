@@ -9,7 +9,7 @@ import pytest
 
 from oracle.model.errors import OracleError
 from oracle.numerics.formula.expressions import exp
-from oracle.numerics.orders.kernel_orders import Elementwise, Form
+from oracle.numerics.orders.kernel_orders import Form, Formula
 from oracle.operators import OPERATORS, Aten, KernelName
 from oracle.operators.definition.operator import Result
 from oracle.operators.definition.page_checks import accepted
@@ -20,7 +20,7 @@ PAGE = replace(
     OPERATORS["aclnnSiluBackward"],
     name="aclnnOutsideBackward",
     parameters=PARAMETERS,
-    computes=Elementwise(lambda g, x: g * exp(x)),
+    computes=Formula(lambda g, x: g * exp(x)),
     empty=("self",),
     points={"x": (0.0,)},
     aten=None,
@@ -56,18 +56,18 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"scalars": lambda b, c: {}}, "(<lambda>), takes (b, c); it is called as scalars(a)"),
         ({"checks": lambda a: iter(())}, "(<lambda>), takes (a); it is called as checks(a, platform)"),
         ({"kernel_type": lambda a: "float32"}, "takes (a); it is called as kernel_type(a, platform)"),
-        ({"computes": formula}, "(formula); write Elementwise(formula)"),
-        ({"computes": 3}, "computes is 3; it must be an Elementwise, a Reducing, or have evaluate and kernel"),
-        ({"computes": Elementwise(3)}, "computes.formula is 3; it must be a function of symbols"),
+        ({"computes": formula}, "(formula); write Formula(formula)"),
+        ({"computes": 3}, "computes is 3; it must be a Formula, or have evaluate and kernel"),
+        ({"computes": Formula(3)}, "computes.formula is 3; it must be a function of symbols"),
         (
-            {"computes": Elementwise(formula, unspecified=lambda x: x < 0)},
+            {"computes": Formula(formula, unspecified=lambda x: x < 0)},
             "it must be a mapping of conditions by the name of a SoC's kernel",
         ),
-        ({"computes": Elementwise(formula, {"950": 3})}, "computes.forms['950'] is 3; it must be a function of"),
-        ({"computes": Elementwise(formula, (formula,))}, "computes.forms is (<function"),
+        ({"computes": Formula(formula, {"950": 3})}, "computes.orders['950'] is 3; it must be a function of"),
+        ({"computes": Formula(formula, (formula,))}, "computes.orders is (<function"),
         ({"further": {"gradWeight": 3}}, "further['gradWeight'] is 3; it must be a Result"),
         (
-            {"further": {"gradWeight": Result(lambda: (), Elementwise(formula))}},
+            {"further": {"gradWeight": Result(lambda: (), Formula(formula))}},
             "further['gradWeight'].shape, test_page_checks.py:",
         ),
         ({"documented": "ascend910b"}, "documented is 'ascend910b'; it must be a tuple of SoCs, as ('ascend910b',)"),
@@ -100,30 +100,30 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, told):
         ({"parameters": (tensor("gradOutput", "g", MUTUAL), *PARAMETERS[2:])}, "no input has the role MAIN"),
         ({"empty": ("other",)}, "empty names other, which is no input"),
         (
-            {"computes": Elementwise(lambda g, y: g * exp(y))},
+            {"computes": Formula(lambda g, y: g * exp(y))},
             "its formula reads y, the symbol of no parameter; the symbols",
         ),
-        ({"computes": Elementwise(lambda g, y: g * exp(y))}, "are g, x, and n is a mean's divisor"),
-        ({"computes": Elementwise(lambda g, y: g * exp(y))}, "no formula reads x, the symbol of self"),
-        ({"computes": Elementwise(lambda g, x: g * x, {"950": Form(lambda g, z: g * z)})}, "its forms['950'] reads z"),
+        ({"computes": Formula(lambda g, y: g * exp(y))}, "are g, x, and n is a mean's divisor"),
+        ({"computes": Formula(lambda g, y: g * exp(y))}, "no formula reads x, the symbol of self"),
+        ({"computes": Formula(lambda g, x: g * x, {"950": Form(lambda g, z: g * z)})}, "its orders['950'] reads z"),
         (
-            {"computes": Elementwise(lambda g, x: g * x, unspecified={"tbe": lambda z: z < 0})},
+            {"computes": Formula(lambda g, x: g * x, unspecified={"tbe": lambda z: z < 0})},
             "its unspecified['tbe'] reads z",
         ),
-        ({"computes": Elementwise(lambda g: g)}, "no formula reads x, the symbol of self"),
-        ({"computes": Elementwise(lambda g, x: (x > 0) & (g > 0))}, "is a condition and no number: write where("),
-        ({"computes": Elementwise(lambda g, x: g * (x > 0))}, "(0 < x) is a condition and no number"),
+        ({"computes": Formula(lambda g: g)}, "no formula reads x, the symbol of self"),
+        ({"computes": Formula(lambda g, x: (x > 0) & (g > 0))}, "is a condition and no number: write where("),
+        ({"computes": Formula(lambda g, x: g * (x > 0))}, "(0 < x) is a condition and no number"),
         (
-            {"computes": Elementwise(lambda g, x: g * x, unspecified={"": lambda x: abs(x)})},
+            {"computes": Formula(lambda g, x: g * x, unspecified={"": lambda x: abs(x)})},
             "its unspecified['']: abs(x) is a number and no condition, as x > 3",
         ),
         ({"points": {"z": (0.0,)}}, "points names z, the symbol of no parameter"),
         (
-            {"computes": Elementwise(lambda g, x: g * np.exp(x))},
+            {"computes": Formula(lambda g, x: g * np.exp(x))},
             "(<lambda>): NumPy's exp does not take the symbols of a formula; use exp of oracle.page",
         ),
-        ({"computes": Elementwise(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)})}, "NumPy's sinh does not"),
-        ({"computes": Elementwise(lambda g, x: g * x**2)}, "(<lambda>): fails on symbols: TypeError: unsupported"),
+        ({"computes": Formula(lambda g, x: g * x, {"950": lambda g, x: g * np.sinh(x)})}, "NumPy's sinh does not"),
+        ({"computes": Formula(lambda g, x: g * x**2)}, "(<lambda>): fails on symbols: TypeError: unsupported"),
         (
             {"parameters": (tensor("gradOutput", "g", MAIN), *PARAMETERS[1:])},
             "gradOutput and self have the role MAIN; one input has it",
@@ -141,29 +141,29 @@ def test_a_field_of_a_wrong_kind_is_told_with_what_it_must_be(changes, told):
         ),
         ({"mean": lambda a: 3}, "it has a mean and no attribute reduction(...)"),
         (
-            {"further": {"gradWeight": Result(lambda a: a["self"].shape, Elementwise(formula))}},
+            {"further": {"gradWeight": Result(lambda a: a["self"].shape, Formula(formula))}},
             "further names gradWeight, which is no output beside the first; there are: none",
         ),
         ({"parameters": (*PARAMETERS, output("gradWeight", SAME))}, "its output gradWeight has no Result in further"),
-        ({"computes": Elementwise(formula, {"951": formula})}, "forms['951']: no SoC's kernel has the name '951' (did"),
+        ({"computes": Formula(formula, {"951": formula})}, "orders['951']: no SoC's kernel has the name '951' (did"),
         (
-            {"computes": Elementwise(formula, {"tbe_a5": formula})},
+            {"computes": Formula(formula, {"tbe_a5": formula})},
             "no SoC's kernel has the name 'tbe_a5' (did you mean",
         ),
-        ({"computes": Elementwise(formula, {"950@9.3": formula})}, "forms['950@9.3']: '9.3' is no version of CANN"),
+        ({"computes": Formula(formula, {"950@9.3": formula})}, "orders['950@9.3']: '9.3' is no version of CANN"),
         (
-            {"computes": Elementwise(formula, unspecified={"970": lambda x: x < 0})},
+            {"computes": Formula(formula, unspecified={"970": lambda x: x < 0})},
             "unspecified['970']: no SoC's kernel has the name '970' (did you mean '950'?)",
         ),
         (
-            {"computes": Elementwise(formula, unspecified={"tbe flaot16": lambda x: x < 0})},
+            {"computes": Formula(formula, unspecified={"tbe flaot16": lambda x: x < 0})},
             "unspecified['tbe flaot16']: 'flaot16' is no dtype (did you mean 'float16'?)",
         ),
         ({"scalars": lambda a: {"c": 2.0}}, "scalars makes c, which no formula reads"),
         (
             {
                 "parameters": (*PARAMETERS, number("alpha", "alpha")),
-                "computes": Elementwise(lambda g, x, alpha: g * exp(x)),
+                "computes": Formula(lambda g, x, alpha: g * exp(x)),
             },
             "its formula takes alpha and never uses it",
         ),
@@ -182,7 +182,7 @@ def test_every_problem_is_told_at_once():
 
 
 def test_an_order_of_another_name_is_one_that_a_right_kernel_may_have():
-    accepted(replace(PAGE, computes=Elementwise(formula, {"950": formula, "gradient_first": Form(formula)})))
+    accepted(replace(PAGE, computes=Formula(formula, {"950": formula, "gradient_first": Form(formula)})))
 
 
 def test_a_mean_beside_a_reduction_is_taken():

@@ -14,7 +14,7 @@ from oracle.model.call import TensorSpec
 from oracle.model.errors import OracleError
 from oracle.model.platforms import platform
 from oracle.numerics.formula.expressions import exp
-from oracle.numerics.orders.kernel_orders import Elementwise
+from oracle.numerics.orders.kernel_orders import Formula
 from oracle.operators import OPERATORS
 from oracle.operators.definition.checks import dtype_in, not_null, promotes, same_dtype, scalar_in
 from oracle.operators.definition.operator import Result
@@ -41,7 +41,7 @@ PAGE = replace(
         reduction("reduction"),
         output("gradInput"),
     ),
-    computes=Elementwise(lambda g, x, w, c: g * exp(x) * w * c),
+    computes=Formula(lambda g, x, w, c: g * exp(x) * w * c),
     scalars=lambda a: {"c": a["alpha"] * 2},
     checks=checks,
     demands=None,
