@@ -177,11 +177,11 @@ def enclose(root: Expression, operands: Mapping[str, float], precision: int, mor
     return value(root)
 
 
-def holds(condition: Expression, operands: Mapping[str, float]) -> bool:
+def holds(condition: Expression, operands: Mapping[str, float], more: Intervals | None = None) -> bool:
     """Return whether a comparison of numbers holds at finite operands, decided with as many bits as it takes."""
-    if is_rational(condition):
+    if is_rational(condition) and more is None:
         return bool(rational(condition, numbers(operands)))
-    return _compared(condition, operands, FIRST, [enclose(a, operands, FIRST) for a in condition.args])
+    return _compared(condition, operands, FIRST, [enclose(a, operands, FIRST, more) for a in condition.args], more)
 
 
 def reduced(kind: str, each: list[Interval], precision: int) -> Interval:

@@ -16,8 +16,8 @@ import gmpy2
 from gmpy2 import mpfr
 
 from ..formula.expressions import COMPARISONS, ONE, ZERO, Expression, constant, operation
-from ..formula.traversal import walk
-from .enclosures import constant_interval, exact, holds
+from ..formula.traversal import names_of, walk
+from .enclosures import Intervals, constant_interval, exact, holds
 
 Special = float  # inf, -inf or NaN
 _COMPARED: dict[str, Callable[[float, float], bool]] = {
@@ -42,8 +42,9 @@ _LIMITS: dict[str, tuple[Expression | Special, Expression | Special]] = {
 }
 
 
-def finite_part(root: Expression, operands: Mapping[str, float]) -> Expression | Special:
+def finite_part(root: Expression, operands: Mapping[str, float], more: Intervals | None = None) -> Expression | Special:
     """Return the graph of finite operands that has the value of ``root``, or the special value where there is none.
+    ``more``: finite operands that are known as enclosures.
 
     Raises Undefined where a finite part has no value (a division by zero), OracleError where its sign is not decided.
     """
@@ -58,7 +59,7 @@ def finite_part(root: Expression, operands: Mapping[str, float]) -> Expression |
         if node.is_constant:
             return node
         if node.op == "symbol":
-            given = operands[str(node.value)]
+            given = operands.get(str(node.value), 0.0)  # those that are enclosed are finite
             return node if math.isfinite(given) else given
         if node.op == "where":
             return value(node.args[1] if decided(node.args[0]) else node.args[2])
@@ -87,10 +88,13 @@ def finite_part(root: Expression, operands: Mapping[str, float]) -> Expression |
         return operations[op](a, b)
 
     def sign(node: Expression) -> float:
-        answer = exact(node, operands)
+        answer = exact(node, operands, more if enclosed(node) else None)
         if isinstance(answer, gmpy2.mpq):
             return float((answer > 0) - (answer < 0))
         return next(1.0 if ends.low >= 0 else -1.0 for ends in answer if ends.low >= 0 or ends.high <= 0)
+
+    def enclosed(node: Expression) -> bool:
+        return any(name not in operands for name in names_of(node))
 
     def decided(condition: Expression) -> bool:
         if condition.op not in COMPARISONS:
@@ -100,7 +104,8 @@ def finite_part(root: Expression, operands: Mapping[str, float]) -> Expression |
             return decided(one) and decided(*rest) if condition.op == "and" else decided(one) or decided(*rest)
         sides = [value(a) for a in condition.args]
         if all(isinstance(a, Expression) for a in sides):
-            return holds(operation(condition.op, *(a for a in sides if isinstance(a, Expression))), operands)
+            finite = operation(condition.op, *(a for a in sides if isinstance(a, Expression)))
+            return holds(finite, operands, more if enclosed(finite) else None)
         return _COMPARED[condition.op](*(a if isinstance(a, float) else 0.0 for a in sides))
 
     return value(root)

@@ -343,7 +343,11 @@ class Rows:
         plain = np.abs(high - quantize(high, fmt.with_ties)) > around
         told = double_double.beside(high, low, slack, fmt, np.inf)
         ends = high, high - around, high + around
-        value, least, most = (np.where(plain, e, t) for e, t in zip(ends, told, strict=True))
+        known = np.isfinite(high) & np.isfinite(around)  # pairs know nothing of an infinite operand in the row
+        value, least, most = (
+            np.where(known, np.where(plain, e, t), nothing)
+            for e, t, nothing in zip(ends, told, (0.0, -np.inf, np.inf), strict=True)
+        )
         return value, least, most
 
     def _pair_losses(self) -> list[Any]:
@@ -549,7 +553,7 @@ class _ExactRow:
         graph: Expression | float = self.outer
         try:
             if not plainly:
-                graph = extended.finite_part(self.outer, {**given, **special})
+                graph = extended.finite_part(self.outer, {**given, **special}, self.ends)
             if isinstance(graph, float):
                 return self._plain(given)
             left = [s for s in self.enclosed if s.name in names_of(graph)]

@@ -26,7 +26,7 @@ from ..definition.operator import Operator
 
 GROUP = "aclnn_oracle.operators"
 _PAGES = __name__.rpartition(".answers")[0]  # the package of the pages
-_PAGE = re.compile(r".*_backward(_v\d+)?\Z")
+_SHARED = frozenset({"negative_log_likelihood"})  # modules beside the pages that are none
 
 
 class Registry(Mapping[str, Operator]):
@@ -183,7 +183,8 @@ def _letters(name: str) -> str:
 @cache
 def pages() -> tuple[str, ...]:
     """Return the modules of this package that are an operator's page, in alphabetical order."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if _PAGE.match(m.name)))
+    found = (m.name for m in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if not m.ispkg)
+    return tuple(sorted(name for name in found if name not in _SHARED))
 
 
 def _folder(module: object) -> Path:

@@ -16,10 +16,13 @@ std::vector<Real> values_of(const View& view) {
     return read_floats(view);
 }
 
-// Sums in float64; everything else in the type of the computation.
+// Sums in float64; everything else in the type of the computation. Softmax rounds to self's type before the cast to
+// out's; LogSoftmax gets self cast to out's type.
 template <class Real>
-void compute(const View& from, const View& to, const Rows& rows, bool logarithm) {
+void compute(const View& from, const View& to, const Rows& rows, bool logarithm, aclDataType self, aclDataType out) {
   std::vector<Real> xs = values_of<Real>(from);
+  if constexpr (std::is_same_v<Real, float>)
+    for (Real& x : xs) x = logarithm && self != out ? round_to(out, x) : x;
   rows.each([&](size_t start, size_t step) {
     size_t end = start + static_cast<size_t>(rows.length) * step;
     Real largest = xs[start];
@@ -32,6 +35,8 @@ void compute(const View& from, const View& to, const Rows& rows, bool logarithm)
       xs[at] = logarithm ? shifted - log_sum : static_cast<Real>(std::exp(static_cast<double>(shifted)) / sum);
     }
   });
+  if constexpr (std::is_same_v<Real, float>)
+    for (Real& x : xs) x = logarithm ? x : round_to(self, x);
   write(to, xs);
 }
 
@@ -39,8 +44,9 @@ void softmax(Op& op, const Tensor& x, const Tensor& out, int64_t dim, bool logar
   Rows rows(x.shape, dim);
   op.workspace({x, out});
   op.kernel([=](Run& run) {
-    auto with = x.type == ACL_DOUBLE ? compute<double> : compute<float>;
-    with(run.open(x), run.open(out), rows, logarithm);
+    bool wide = (logarithm ? out.type : x.type) == ACL_DOUBLE;
+    auto with = wide ? compute<double> : compute<float>;
+    with(run.open(x), run.open(out), rows, logarithm, x.type, out.type);
   });
 }
 
@@ -77,8 +83,11 @@ EMU_C aclnnStatus aclnnLogSoftmaxGetWorkspaceSize(const aclTensor* self, int64_t
     op.attribute("dim", dim);
     Tensor y = op.output("out", out);
     op.require_present({x, y});
-    check_supported_float(x);
     check_dim(dim, x.rank());
+    check_listed(x);
+    check_listed(y);
+    check_rank(x, 8);
+    check_rank(y, 8);
     check_same_shape(y, x);
     if (x.empty()) return;
     softmax(op, x, y, dim, true);

@@ -1,0 +1,85 @@
+"""aclnnLogSoftmax: out = self - m - log(sum(e^(self - m), dim)) with m = max(self, dim).
+
+Sources: document aclnnLogSoftmax; activation/log_softmax_v2/op_api/aclnn_log_softmax.cpp (checks); the ascend950
+kernels; public copies of the built-in TBE kernels (CANN 8.1.RC1); official golden. They agree in the order.
+
+Document and source differ, and the source wins: ``dim`` is checked before dtypes; rank 0 is accepted; ``out`` may have
+another dtype of the list. The host casts ``self`` to out's dtype first, and the kernel computes in that.
+
+Special values follow the formula in IEEE float64: NaN, +inf, or a row of nothing but -inf gives a row of NaN; -inf next
+to finite numbers gives -inf there.
+"""
+
+from __future__ import annotations
+
+from ..page import (
+    MAIN,
+    Args,
+    Arguments,
+    Aten,
+    Checks,
+    Expression,
+    Formula,
+    KernelName,
+    Operator,
+    Platform,
+    axis,
+    bfloat16_where_supported,
+    dtype_in,
+    dtype_of,
+    ends_if_empty,
+    exp,
+    in_range,
+    log,
+    max_over,
+    max_rank,
+    not_null,
+    output,
+    same_shape,
+    sum_over,
+    tensor,
+)
+
+TYPES = ("float32", "float16", "float64", "bfloat16")
+
+
+def formula(x: Expression) -> Expression:
+    """The document's formula."""
+    d = x - max_over(x)
+    return d - log(sum_over(exp(d)))
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "self", "out")
+    rank = max(1, a["self"].rank)
+    yield in_range(a, "dim", -rank, rank - 1)
+    for name in ("self", "out"):
+        yield bfloat16_where_supported(a, name, platform)
+    for name in ("self", "out"):
+        yield dtype_in(a, name, TYPES)
+    for name in ("self", "out"):
+        yield max_rank(a, name)
+    yield same_shape(a, "out", "self")
+    yield ends_if_empty(a, "self")
+
+
+def undefined(a: Arguments) -> str | None:
+    """The host casts self to out's dtype first: what that cast loses is not served."""
+    given, wanted = dtype_of(a["self"].dtype).name, a["out"].dtype_name
+    return None if given == wanted else f"self of {given} is cast to out's {wanted} before the kernel"
+
+
+OPERATOR = Operator(
+    name="aclnnLogSoftmax",
+    parameters=(tensor("self", "x", MAIN), axis("dim"), output("out")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/log_softmax_v2/op_api/aclnn_log_softmax.cpp",
+    checks=checks,
+    undefined=undefined,
+    empty=("self",),
+    computes=Formula(formula, {"950": formula, "tbe": formula}, over="dim"),
+    points={"x": (-87.34, -103.97, 88.72)},
+    kernel=KernelName("log_softmax_v2", ("self",), {"axes": ("dim", -1)}),
+    aten=Aten(lambda aten, t: aten._log_softmax(t["self"], t["dim"], False)),
+)
