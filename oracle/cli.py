@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from .commands import COMMANDS
-from .guest import watch
 from .model.errors import OracleError, OracleWarning
 
 # take --operator as run and replay do
@@ -51,21 +50,9 @@ def parser(command: str = "") -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status. Without ``argv`` it is the program, and watched if a device runs."""
+    """Run a command, the program's own without ``argv``, and return its exit status."""
     _open_streams()
-    if argv is not None:
-        return _main(list(argv))
-    if watch.names_a_device(sys.argv[1:]):
-        watch.watch()
-    status = None
-    try:
-        status = _main(sys.argv[1:])
-    finally:
-        watch.ended(status)
-    return status
-
-
-def _main(words: list[str]) -> int:
+    words = sys.argv[1:] if argv is None else list(argv)
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, warnings.showwarning)
         return _status_of(words)

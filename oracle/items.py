@@ -55,13 +55,9 @@ def usage_errors() -> Iterator[None]:
 
 
 def collector(parent: pytest.Collector, path: Path) -> pytest.Collector:
-    """Return a file's collector, by a node id that a process with workers finds the file by.
-
-    Outside rootdir pytest's own loses the folder; on another host a worker begins where xdist copied its folders to.
-    """
+    """Return a file's collector, by a node id that a process with workers finds the file by: outside rootdir pytest's
+    own loses the folder."""
     nodeid = None if path.is_relative_to(parent.config.rootpath) else path.as_posix()
-    if getattr(parent.config, "workerinput", {}).get(PROPERTY, {}).get("elsewhere"):
-        nodeid = path.relative_to(Path.cwd()).as_posix()
     return CatalogueFile.from_parent(parent, path=path, nodeid=nodeid)
 
 
@@ -146,11 +142,14 @@ class CaseItem(pytest.Item):
     def __init__(self, *, case: Case, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.case = case
+        self.then: Case | None = None  # that runs after it in this process
 
     def runtest(self) -> None:
         run = run_of(self.config)
         ignored = bool(self.config.getoption("runxfail", False))
-        record = run.run_case(self.case, self.path.parent, ignore_expectations=ignored)
+        record = run.run_case(self.case, self.path.parent, self.then, ignore_expectations=ignored)
+        if run.lost:
+            self.session.shouldstop = run.lost
         others = [pair for pair in self.user_properties if pair[0] != PROPERTY]  # of a run before, when rerun
         self.user_properties = [*others, (PROPERTY, text_of(record))]
         _raise_for(record)
@@ -201,13 +200,12 @@ def text_of(record: CaseRecord) -> str:
 def cases_among(config: pytest.Config, ids: list[str]) -> Iterator[tuple[Path, str]]:
     """Pick the (file, case id) pairs of this project out of all node ids."""
     ours: dict[str, Path | None] = {}
-    hosts = config.stash[RUN].hosts if RUN in config.stash else None
     for nodeid in ids:
         file, separator, name = nodeid.partition("::")
         if not separator or not file.endswith(SUFFIXES + FOREIGN):
             continue
         if file not in ours:
-            path = config.rootpath / file if hosts is None else hosts.file(config.rootpath, file)
+            path = config.rootpath / file
             ours[file] = path if (is_foreign if file.endswith(FOREIGN) else is_ours)(path) else None
         if (found := ours[file]) is not None:
             yield found, name

@@ -11,6 +11,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
@@ -23,17 +24,18 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from .model.errors import OracleError
+from .model.errors import OracleError, OracleWarning
 from .system.cache import code_digest
 from .system.memory import keep_freed
 
 A = TypeVar("A")
 R = TypeVar("R")
 AHEAD = 4  # pieces of work per worker that are under way or done and not yet taken
-WAIT_S = 60  # for the first worker of a cluster
+WAIT_S = 10  # for a scheduler, for its first worker, and between looks at whether they are still there
+NAMED = 5  # workers in a message
 
 
 class Lost(OracleError):
@@ -60,7 +62,8 @@ class Workers:
     count: int
     where: str = "this process"
     prepare: Callable[[], None] | None = None
-    code: str = ""  # the digest that the code of a worker elsewhere must have
+    alive: Callable[[], bool] | None = None  # of a cluster: whether it still has workers for this work
+    told: str = ""  # which workers of a cluster get no work, and why
 
     @property
     def is_here(self) -> bool:
@@ -71,7 +74,7 @@ class Workers:
     ) -> Iterator[R]:
         """Yield the result of every piece in the order of the work; few are under way at a time.
 
-        ``lost`` gives the result of a piece that ended every worker that had it; without it that is an OracleError.
+        ``lost`` gives the result of a piece whose workers are gone; without it that is an OracleError.
         """
         under_way: deque[tuple[A, Future[R]]] = deque()
         try:
@@ -100,7 +103,9 @@ class Workers:
         pending = {self._submit(function, argument) for argument in work}
         try:
             while pending:
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                done, pending = wait(pending, self._patience, return_when=FIRST_COMPLETED)
+                if not done:
+                    self._require_alive()
                 for future in done:
                     yield self._result(future)
         finally:
@@ -108,11 +113,22 @@ class Workers:
 
     def _submit(self, function: Callable[[A], R], argument: A) -> Future[R]:
         try:
-            return self.executor.submit(_do, self.code, self.prepare, function, argument)
+            return self.executor.submit(_do, self.prepare, function, argument)
         except Exception as error:  # the pool is broken, or the scheduler is gone
             raise self._lost(error) from error
 
+    @property
+    def _patience(self) -> float | None:
+        return None if self.alive is None else WAIT_S
+
+    def _require_alive(self) -> None:
+        """Raise Lost where a cluster has no worker left that could do the work: its future would never be done."""
+        if self.alive is not None and not self.alive():
+            raise Lost(f"{self.where}: the work was lost: the scheduler, or every worker that could do it, is gone")
+
     def _result(self, future: Future[R]) -> R:
+        while not wait([future], self._patience).done:
+            self._require_alive()
         try:
             return future.result()
         except (CancelledError, BrokenExecutor) as error:
@@ -130,10 +146,8 @@ class Workers:
 HERE = Workers(_Here(), 1)  # this process does the work itself
 
 
-def _do(code: str, prepare: Callable[[], None] | None, function: Callable[[A], R], argument: A) -> R:
+def _do(prepare: Callable[[], None] | None, function: Callable[[A], R], argument: A) -> R:
     """One piece of work, in the worker's process."""
-    if code and code != code_digest():
-        raise OracleError(f"a worker of the cluster ({os.uname().nodename}) has another version of aclnn-oracle")
     if prepare is not None:
         prepare()
     return function(argument)
@@ -153,8 +167,10 @@ def workers(
     Raises OracleError where the cluster cannot be reached. On the way out work that has not begun is given up.
     """
     if cluster is not None:
-        with _dask(cluster) as (executor, count):
-            yield Workers(executor, count, f"--cluster {cluster}", prepare, code_digest())
+        with _dask(cluster) as found:
+            if found.told:
+                warnings.warn(found.told, OracleWarning, stacklevel=3)
+            yield replace(found, prepare=prepare)
     elif jobs <= 1:
         yield Workers(_Here(), 1, prepare=prepare)
     else:
@@ -185,22 +201,41 @@ def alone() -> None:
 
 
 @contextmanager
-def _dask(address: str) -> Iterator[tuple[Executor, int]]:
+def _dask(address: str) -> Iterator[Workers]:
+    """Give the workers of a cluster that have this version. Raises OracleError after one try."""
+    where = f"--cluster {address}"
     try:
         from distributed import Client
     except ImportError:
-        told = "needs Dask: pip install 'aclnn-oracle[cluster]'"
-        raise OracleError(f"--cluster {address}: {told}") from None
+        raise OracleError(f"{where}: needs Dask: pip install 'aclnn-oracle[cluster]'") from None
     try:
         client = Client(address, timeout=WAIT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise OracleError(f"{where}: no scheduler answers there within {WAIT_S} s: {error}") from None
+    try:
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=WAIT_S)
-    except (OSError, ValueError, TypeError) as error:
-        raise OracleError(f"--cluster {address}: no scheduler answers there: {error}") from None
-    try:
-        count = sum(client.nthreads().values())
-        if not count:
-            raise OracleError(f"--cluster {address}: the scheduler had no worker within {WAIT_S} s")
-        yield client.get_executor(pure=False), count
+        threads: dict[str, int] = client.nthreads()
+        if not threads:
+            raise OracleError(f"{where}: the scheduler had no worker within {WAIT_S} s")
+        right, others = _versions(client, threads)
+        if not right:
+            raise OracleError(f"{where}: no worker can do the work: {others}")
+
+        def alive() -> bool:
+            return client.status == "running" and any(name in right for name in client.scheduler_info()["workers"])
+
+        executor = client.get_executor(pure=False, workers=right)
+        told = f"{where}: {others}; they get no work" if others else ""
+        yield Workers(executor, sum(threads[name] for name in right), where, alive=alive, told=told)
     finally:
         client.close()
+
+
+def _versions(client: Any, workers: Iterable[str]) -> tuple[list[str], str]:
+    """Return the workers of a cluster that have this version of the package, and what is said of the others."""
+    found = client.run(code_digest, on_error="return")
+    right = [name for name in workers if found.get(name) == code_digest()]
+    wrong = sorted(name for name in workers if name not in right)
+    named = ", ".join(wrong[:NAMED]) + (f" and {len(wrong) - NAMED} more" if len(wrong) > NAMED else "")
+    return right, f"another version of aclnn-oracle, or none, is on {named}" if wrong else ""

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from .guest import watch
 from .items import (
     FOREIGN,
     RUN,
@@ -68,23 +67,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options at once where any was given: a wrong one is refused before anything runs."""
     if any(_given(config, option.dest) for option in OPTIONS):
         run_of(config)
-        from .run.hosts import limit_restarts
-
-        limit_restarts(config)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
-    """Where this process is pytest's own and a device will run in it, let a second process watch how it ends."""
-    device = config.option.oracle_backend or config.option.oracle_third_party or ""
-    if device and not config.option.collectonly and watch.is_program("pytest", config.invocation_params.args):
-        watch.watch(device.partition(":")[0])
-    status = None
-    try:
-        status = yield
-    finally:
-        watch.ended(status)
-    return status
 
 
 def _given(config: pytest.Config, dest: str) -> bool:
@@ -121,13 +103,14 @@ _TELLS_ENDS: pytest.StashKey[bool] = pytest.StashKey()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a case in one phase: it has no fixtures, and three reports per case would cost more than most cases do.
 
     Where another plug-in takes part in the phases (reruns, timeouts, random seeds ...) pytest's own protocol is used.
     """
     if not isinstance(item, CaseItem) or _three_phases(item.config):
         return None
+    item.then = nextitem.case if isinstance(nextitem, CaseItem) else None
     ihook, tells_ends = item.ihook, _tells_ends(item.config)
     if tells_ends:
         ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -171,17 +154,12 @@ def _is_worker(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, object]:
-    """As xdist's controller, load the backend once before the workers do: a wrong one is refused once, and so is a host
-    that does not answer."""
+    """As xdist's controller, load the backend once before the workers do: a wrong one is refused once."""
     config = session.config
-    if RUN not in config.stash or _is_worker(config) or not config.pluginmanager.hasplugin("dsession"):
-        return (yield)
-    from .run.hosts import all_elsewhere, unreachable
-
-    with usage_errors():
-        run_of(config).try_backend(required=not all_elsewhere(config.option.tx or ()))
-        with unreachable():
-            return (yield)
+    if RUN in config.stash and not _is_worker(config) and config.pluginmanager.hasplugin("dsession"):
+        with usage_errors():
+            run_of(config).try_backend()
+    return (yield)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -189,7 +167,7 @@ def pytest_configure_node(node: Any) -> None:
     """Tell the workers what the controller knows of the run."""
     if RUN in node.config.stash:
         tells_ends = node.config.option.verbose > 0 or _others_take_part(node.config, _ENDS)
-        node.workerinput[PROPERTY] = {**node.config.stash[RUN].for_worker(node), "tells_ends": tells_ends}
+        node.workerinput[PROPERTY] = {**node.config.stash[RUN].for_worker(), "tells_ends": tells_ends}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -209,9 +187,12 @@ def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any])
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let the garbage collector rest while a run's cases are collected: they all last."""
-    if RUN not in session.config.stash:
+    """While a run's cases are collected, let its backend load, and the garbage collector rest: they all last."""
+    config = session.config
+    if RUN not in config.stash:
         return (yield)
+    if not config.option.collectonly and not config.pluginmanager.hasplugin("dsession"):
+        run_of(config).bench.begin()
     from .system.memory import collector_paused
 
     with collector_paused():
@@ -267,12 +248,9 @@ def pytest_handlecrashitem(crashitem: str, report: Any) -> None:
     """A worker died in a case: give its report a record."""
     config = report.node.config
     for path, case_id in cases_among(config, [crashitem]):
-        worker, ignored = report.node.gateway.id, bool(config.getoption("runxfail", False))
-        record = run_of(config).crashed(path, case_id, worker, ignore_expectations=ignored)
+        record = run_of(config).worker_lost(path, case_id, report.node.gateway.id)
         report.user_properties = [(PROPERTY, text_of(record))]
         report.longrepr = record.reason
-        if record.status == "xfail":
-            report.outcome, report.wasxfail = "skipped", record.reason
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -292,8 +270,6 @@ def pytest_testnodedown(node: Any) -> None:
     problem = getattr(node, "workeroutput", {}).get(PROPERTY)
     if problem:
         run_of(node.config).problems.append(f"{node.gateway.id}: {problem}")
-    if RUN in node.config.stash:
-        node.config.stash[RUN].hosts.leave(node)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -299,3 +300,51 @@ class DiesAtTheEnd(Device):
 class CannotBeMade:
     def __init__(self) -> None:
         raise OSError("no device")
+
+
+class Cheats(Device):
+    """Looks for the golden instead of computing: in frames, among all objects, in memory that was freed, in all of its
+    own memory. It has the right to import ours, and does not."""
+
+    def run(self, call: Call) -> Status | None:
+        (out,) = call.outputs.values()
+        out[...] = 0
+        way = call.case_id.partition("/")[2].partition("[")[0]
+        found = getattr(self, f"_{way}")(out)
+        if found is not None:
+            out[...] = found
+        return None
+
+    def _frames(self, out: Any) -> Any:
+        frame: Any = sys._getframe()
+        while frame is not None:
+            for value in frame.f_locals.values():
+                for reference in dict(getattr(value, "references", None) or {}).values():
+                    return reference.golden
+            frame = frame.f_back
+        return None
+
+    def _gc(self, out: Any) -> Any:
+        for each in gc.get_objects():
+            if type(each).__name__ == "Reference" and each.golden.shape == out.shape:
+                return each.golden
+        return None
+
+    def _freed(self, out: Any) -> Any:
+        return np.empty(out.shape, np.float64)
+
+    def _memory(self, out: Any) -> Any:
+        folder = Path(os.environ["CHEATS_WITH"])
+        wanted = {path.name: path.read_bytes() for path in folder.iterdir()}
+        found: set[str] = set()
+        with Path("/proc/self/maps").open() as maps, Path("/proc/self/mem").open("rb") as memory:
+            for line in maps:
+                place, rights = line.split()[:2]
+                first, last = (int(number, 16) for number in place.split("-"))
+                if not rights.startswith("r") or "[v" in line:
+                    continue
+                memory.seek(first)
+                held = np.frombuffer(memory.read(last - first), np.uint8) ^ 0xFF
+                found.update(name for name, needle in wanted.items() if needle in held.tobytes())
+        (folder / "found").write_text(" ".join(sorted(found)))
+        return None

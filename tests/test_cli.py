@@ -15,9 +15,11 @@ from synthetic import case, write
 
 from oracle import cli
 from oracle.catalogue import default_dir, load_all
+from oracle.commands.run import _free_name, _link
 from oracle.model.platforms import PLATFORMS
+from oracle.settings.settings import Settings
 
-RUNNER = str(Path(__file__).parent)
+RUNNER = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
 CASE = "log_sigmoid_backward/first_look[float32-6x35-buffer]"
 
 
@@ -25,7 +27,7 @@ CASE = "log_sigmoid_backward/first_look[float32-6x35-buffer]"
 def here(tmp_path, monkeypatch):
     """An empty folder to run in; the misbehaving devices are importable."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(RUNNER)
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
     return tmp_path
 
 
@@ -48,7 +50,7 @@ def test_run_leaves_a_report_and_a_record_where_it_runs(tmp_path):
     assert "warning" not in done.stdout.lower()
     written = {p.name for p in (tmp_path / "reports").iterdir()} - {"latest.html", "latest.jsonl"}
     (report,) = (name for name in written if name.endswith(".html"))
-    assert re.fullmatch(r"\d{8}-\d{6}-cpu-ascend910b\.html", report)
+    assert re.fullmatch(r"\d{8}-\d{6}-\d{6}-cpu-ascend910b\.html", report)
     assert written == {report, report.replace(".html", ".jsonl")}
     assert (tmp_path / "reports/latest.html").resolve().name == report
     header = (tmp_path / "reports/latest.jsonl").read_text().partition("\n")[0]
@@ -69,6 +71,26 @@ def test_latest_leads_to_what_the_last_run_wrote_wherever_that_is_and_a_refused_
     assert "not the same run" in refused.stderr
     assert (reports / "latest.html").resolve() == second
     assert (reports / "latest.jsonl").resolve() == tmp_path / "other/second.jsonl"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_latest_never_writes_into_what_it_led_to(links, tmp_path, monkeypatch):
+    """Another run's latest.jsonl may be a link at any moment: a new one takes its place in one step."""
+    if not links:
+        monkeypatch.setattr(Path, "symlink_to", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
+    for name in ("theirs.jsonl", "ours.jsonl"):
+        (tmp_path / name).write_text(name)
+    os.symlink("theirs.jsonl", tmp_path / "latest.jsonl")  # noqa: PTH211  Path.symlink_to may be replaced here
+    _link(tmp_path, {"latest.jsonl": tmp_path / "ours.jsonl"})
+    assert (tmp_path / "theirs.jsonl").read_text() == "theirs.jsonl"
+    assert (tmp_path / "latest.jsonl").read_text() == "ours.jsonl"
+    assert (tmp_path / "latest.jsonl").is_symlink() == links
+    assert {path.name for path in tmp_path.iterdir()} == {"theirs.jsonl", "ours.jsonl", "latest.jsonl"}
+
+
+def test_runs_that_begin_in_the_same_second_have_names_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert len({_free_name(Settings()) for _ in range(50)}) == 50
 
 
 def test_a_record_among_the_paths_is_told_what_it_is(here, capsys):

@@ -9,6 +9,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from small import HEAD
@@ -18,9 +19,10 @@ from oracle.catalogue import load
 from oracle.cli import main
 from oracle.fixtures import files as fixtures
 from oracle.model.errors import OracleError
-from oracle.parallel import workers
+from oracle.parallel import _versions, workers
 from oracle.power.measure import Plan, measure
 from oracle.record.reader import read
+from oracle.system.cache import code_digest
 
 pytest.importorskip("distributed", reason="no Dask here: pip install 'aclnn-oracle[cluster]'")
 
@@ -116,13 +118,19 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_worker_of_another_version_is_refused(cluster, monkeypatch):
-    monkeypatch.setattr("oracle.parallel.code_digest", lambda: "another")
-    with (
-        workers(cluster=cluster.address) as pool,
-        pytest.raises(OracleError, match="another version of aclnn-oracle"),
-    ):
-        list(pool.in_order(abs, [-1]))
+def test_workers_of_another_version_are_named_and_get_no_work(cluster, monkeypatch):
+    monkeypatch.setattr("oracle.parallel.code_digest", own)
+    told = "no worker can do the work: another version of aclnn-oracle, or none, is on"
+    with pytest.raises(OracleError, match=told), workers(cluster=cluster.address):
+        pass
+    monkeypatch.undo()
+    found = dict.fromkeys(["tcp://right", "tcp://wrong"], code_digest()) | {"tcp://wrong": ImportError("oracle")}
+    right, told = _versions(SimpleNamespace(run=lambda *_, **__: found), ["tcp://wrong", "tcp://right"])
+    assert (right, told) == (["tcp://right"], "another version of aclnn-oracle, or none, is on tcp://wrong")
+
+
+def own() -> str:
+    return str(os.getpid())  # another one on every worker
 
 
 KILLS = """\
@@ -148,6 +156,45 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_run_loses_nothing(cluster, c
     assert [case.id for case in record.cases] == [case.id for case in load(catalogue)]
     assert (record.counts["pass"], record.notes) == (36, ())
     assert all(case.worker.endswith(tuple(f"-{worker.pid}" for worker in cluster.workers)) for case in record.cases)
+
+
+ENDS = """\
+import os, signal
+seen = []
+def pytest_runtest_logreport(report):
+    seen.append(report)
+    if len(seen) == 5:
+        for pid in {pids}:
+            os.kill(pid, signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("whose", ["scheduler", "workers"])
+def test_what_a_lost_cluster_leaves_is_not_run_and_resumed_as_if_nothing_had_been(
+    whose, catalogue, pytester, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("oracle.parallel.WAIT_S", 2)
+    monkeypatch.setattr(oracle.place.cluster, "PART_CASES", 2)
+    cluster = Cluster(tmp_path)
+    try:
+        lost = cluster.processes[:1] if whose == "scheduler" else cluster.workers
+        pytester.makeconftest(ENDS.format(pids=[process.pid for process in lost]))
+        catalogue = catalogue.rename(pytester.path / catalogue.name)
+        started = time.monotonic()
+        result = pytester.runpytest(str(catalogue), "--cluster", cluster.address, "--record", "r.jsonl")
+        assert time.monotonic() - started < 40
+        assert result.ret == 1
+        record = read(pytester.path / "r.jsonl")
+        assert record.complete
+        assert {status for status, count in record.counts.items() if count} == {"pass", "notrun"}
+    finally:
+        cluster.close()
+    pytester.makeconftest("")
+    assert pytester.runpytest(str(catalogue), "--record", "whole.jsonl").ret == 0
+    assert pytester.runpytest(str(catalogue), "--resume", "r.jsonl").ret == 0
+    whole, resumed = (read(pytester.path / name) for name in ("whole.jsonl", "r.jsonl"))
+    assert {case.id: case.status for case in resumed.cases} == {case.id: case.status for case in whole.cases}
+    assert resumed.counts["pass"] == 36
 
 
 def test_a_cluster_that_is_not_there_and_what_it_cannot_do_are_told(pytester, catalogue, monkeypatch):

@@ -124,7 +124,7 @@ def owners() -> dict[str, set[str]]:
 def test_commands_and_their_options_exist(page: Path) -> None:
     made = parser()
     subparsers = next(a for a in made._actions if getattr(a, "choices", None)).choices
-    passed_on = {o.flag for o in OPTIONS} | {o.prefixed for o in OPTIONS} | {"--dist", "--tx", "--rsyncdir"}  # xdist's
+    passed_on = {o.flag for o in OPTIONS} | {o.prefixed for o in OPTIONS} | {"--dist"}  # xdist's
     for words in commands(page):
         if not words or not re.fullmatch(r"[a-z][a-z-]*", words[0]):
             continue

@@ -3,8 +3,9 @@
 A backend is any object with a ``name`` and ``run(call) -> Status | None`` that writes ``call.outputs`` in place (None:
 ACLNN_SUCCESS). Optional: ``close()``, ``unsupported(call) -> str | None`` (why a call is skipped), ``devices() -> int``
 (how many there are), ``use_device(number)`` (this process's own), ``device`` (a name for the record), ``soc``
-(the ``--soc`` name of the device), ``versions`` (a mapping of names to versions for the record) and ``broken`` (a fault
-has made the device useless for this process: with ``--isolate`` the next case gets a new one).
+(the ``--soc`` name of the device), ``versions`` (a mapping of names to versions for the record), ``answers_status``
+(True: the backend answers calls that must be refused, and calls that ask for their status alone; no other backend gets
+such a call) and ``broken`` (a fault has made the device useless for this process: the next call gets a new one).
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ class Backend:
     """The device under test behind libopapi. One session (context, stream, workspace) per thread."""
 
     name = "aclnn"
+    answers_status = True
 
     def __init__(
         self, *, device: str = "0", timeout: str = "300", deterministic: str = "0", together: str = "0"

@@ -19,6 +19,7 @@ class Backend:
     """The CPU oracle."""
 
     name = "cpu"
+    answers_status = True
     device = "cpu"
 
     def __init__(self, *, numerics: str = "kernel") -> None:

@@ -40,6 +40,7 @@ class Backend:
     """MindSpore on a CPU (``device=CPU``, default) or an NPU (``device=Ascend[:N]``)."""
 
     name = "mindspore"
+    answers_status = True
 
     def __init__(self, *, device: str = "CPU") -> None:
         self._kind, _, number = device.partition(":")

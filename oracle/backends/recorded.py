@@ -41,18 +41,17 @@ class RecordedOutputs:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, Exception):
             return  # Ctrl-C: the device did not answer
-        cause = None if error is None else error.__cause__ or error
         line = {
             "id": self.call.case_id,
             "soc": self.call.soc,
             "inputs": self.inputs,
             "status": self.status.code,
             "reason": self.status.reason,
-            "error": "" if cause is None else f"{type(cause).__name__}: {cause}",
+            "error": "" if error is None else getattr(error, "reason", f"{type(error).__name__}: {error}"),
         }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            line["outputs"] = self._outputs() if self.status.ok and cause is None else {}
+            line["outputs"] = self._outputs() if self.status.ok and error is None else {}
             with (self.folder / f"index-{self.worker}.jsonl").open("a", encoding="utf-8") as index:
                 index.write(json.dumps(line, ensure_ascii=False) + "\n")
         except OSError as problem:

@@ -34,6 +34,7 @@ class Backend:
     """PyTorch on ``device=cpu`` (default) or ``cuda[:n]``, with ``threads`` intra-op threads (1)."""
 
     name = "torch"
+    answers_status = True
 
     def __init__(self, *, device: str = "cpu", threads: str = "1") -> None:
         kind = device.partition(":")[0]

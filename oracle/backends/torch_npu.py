@@ -6,8 +6,9 @@ jit_compile=0   torch_npu calls aclnn; 1: the older aclop, compiled when called 
 
 As ``torch`` does, with these differences: an absent tensor is None and torch_npu makes what aclnn needs of it; an
 operator may be called in another way than on a CPU (``Aten.npu``); class indices may be int32; float64 is skipped,
-because torch_npu turns it into float32. After a fault torch_npu cannot be used again in this process: every later call
-is an error that says so, and ``--isolate`` gives it a new process. ``--emulate`` runs it on the emulated CANN.
+because torch_npu turns it into float32. After a fault torch_npu cannot be used again in its process: the next call
+gets a new one, and under --no-isolate every later call is an error that says so. ``--emulate`` runs it on the
+emulated CANN.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Backend(on_cpu.Backend):
         """Call aten. Raises DeviceFault with torch_npu's words."""
         if self.broken:
             raise DeviceFault(
-                f"not run: torch_npu is out of order since {self.broken}; --isolate gives it a new process"
+                f"not run: torch_npu is out of order since {self.broken}; without --no-isolate it has a new process"
             )
         with self._faults(call):
             return super().run(call)

@@ -44,7 +44,7 @@ DEVICES = Path("/dev")
 _MEMORY = (
     "the device has no free memory: `npu-smi info` lists who holds it; end them, or take another device (--devices)"
 )
-_FAULT = "the kernel broke the device's context: run with --isolate, so that the next case gets a new process"
+_FAULT = "the kernel broke the device's context: the next call gets a new process, unless --no-isolate"
 REMEDIES: dict[int, str] = {
     107001: "there is no such device here: `npu-smi info` lists them, ASCEND_RT_VISIBLE_DEVICES and the container's "
     "/dev/davinci* decide which of them this process sees",

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..backends import BUILTIN, Backend, load, shorthand
+from ..backends import BUILTIN, Backend, shorthand
 from ..backends.recorded import RecordedOutputs
-from ..guest.custody import DeviceError, guarded, readable
+from ..guest.apart import Apart
+from ..guest.faults import DeviceError, guarded, readable
+from ..guest.opening import load_backend
+from ..guest.serve import status_of
 from ..model.call import Array, Call
 from ..model.errors import OracleError
-from ..model.status import SUCCESS, Status
+from ..model.status import Status
 from ..numerics.floats.extremes import some
+from ..settings.settings import DEVICE_BACKENDS, Settings
 from ..verdict import Judgement
 from .invariance import differences, is_repeated
 from .memory import OTHER, Memory
 from .prepare import Prepared
-
-Device = Callable[[], AbstractContextManager[None]]  # around every call into a backend
 
 
 class Stopwatch:
@@ -42,7 +42,12 @@ class Stopwatch:
         self._started = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
-        self.seconds[self._name] = self.seconds.get(self._name, 0.0) + time.perf_counter() - self._started
+        self._last = time.perf_counter() - self._started
+        self.seconds[self._name] = self.seconds.get(self._name, 0.0) + self._last
+
+    def instead(self, name: str, seconds: float) -> None:
+        """Count so many seconds instead of those just spent, where they are fewer."""
+        self.seconds[name] -= max(0.0, self._last - max(0.0, seconds))
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,11 @@ class Execution:
     third: Mapping[str, Array] = field(default_factory=dict)
 
 
-def execute(prepared: Prepared, backend: Backend, watch: Stopwatch, device: Device = guarded) -> Execution:
-    """Run a case, each run of the device inside ``device()``. Raises DeviceError where the backend does, OracleError
-    where the third party fails."""
+def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution:
+    """Run a case. Raises DeviceError where the backend does, OracleError where the third party fails."""
 
     def run(memory: Memory) -> Status:
-        with watch("backend_s"):
-            return answer(backend, memory.call, device)
+        return answer(backend, memory.call, watch)
 
     memory, folder = prepared.memory, prepared.settings.record_outputs
     if folder is None:
@@ -103,28 +106,26 @@ def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, 
     return actual
 
 
-def unsupported(backend: Backend, call: Call, device: Device = guarded) -> str:
+def unsupported(backend: Backend, call: Call) -> str:
     """Return why a backend does not take a call ("" if it does)."""
     asked = getattr(backend, "unsupported", None)
     if asked is None:
         return ""
-    with device():
+    with guarded():
         answer = asked(call)
     return readable(answer) if answer else ""
 
 
-def answer(backend: Backend, call: Call, device: Device) -> Status:
-    """Run a call once and return the status that the backend answers. Raises DeviceError where it is none."""
-    with device():
-        found = backend.run(call)
-    if found is None:
-        return SUCCESS
-    if not isinstance(found, Status):
-        told = f"run() returned {type(found).__name__}; it must return an oracle.Status, or None for success"
-        with suppress(Exception):  # its repr is the device's too
-            told = told.replace(type(found).__name__, readable(repr(found)), 1)
-        raise DeviceError from TypeError(told)
-    return found
+def answer(backend: Backend, call: Call, watch: Stopwatch) -> Status:
+    """Run a call once and return the status that the backend answers. Raises DeviceError where it is none.
+
+    The time of a backend elsewhere is what it says itself: we do something else meanwhile.
+    """
+    with watch("backend_s"), guarded():
+        status = status_of(backend.run(call))
+    if isinstance(backend, Apart):
+        watch.instead("backend_s", backend.seconds)
+    return status
 
 
 def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memory], Status]) -> dict[str, Array]:
@@ -147,21 +148,30 @@ def third_party_output(prepared: Prepared) -> dict[str, Array]:
     text = prepared.settings.third_party
     if text is None or "standard" not in prepared.settings.layers:
         return {}
-    benchmark = _third_party(text)
+    benchmark = _third_party(text, prepared.settings)
     memory = prepared.memory.again()
-    asked: Any = getattr(benchmark, "unsupported", None)
-    if reason := asked and asked(memory.call):
-        raise OracleError(f"third party {text}: {reason}")
-    answer = copy_context().run(benchmark.run, memory.call)  # what it sets of NumPy's error state is its own
-    if answer is not None and not answer.ok:
-        raise OracleError(f"third party {text} answered {answer.name}: {answer.reason}")
+    try:
+        if reason := unsupported(benchmark, memory.call):
+            raise OracleError(f"third party {text}: {reason}")
+        status = copy_context().run(answer, benchmark, memory.call, Stopwatch())
+    except DeviceError as error:
+        raise OracleError(f"third party {text}: {error.reason}") from None
+    if not status.ok:
+        raise OracleError(f"third party {text} answered {status.name}: {status.reason}")
     return {name: np.asarray(memory.call.outputs[name]) for name in memory.outputs}
 
 
-@lru_cache(maxsize=4)
-def _third_party(text: str) -> Backend:
+def _third_party(text: str, settings: Settings) -> Backend:
     """Load a third party: a backend, or ``name:value`` with the value of the built-in's main option."""
     name, colon, value = text.partition(":")
-    if colon and name in BUILTIN:
-        return load(name, {shorthand(name): value})
-    return load(text, {})
+    options = ((shorthand(name), value),) if colon and name in BUILTIN else ()
+    name = name if options else text
+    isolate, emulate = None if settings.isolate else settings.isolate, settings.emulate and name in DEVICE_BACKENDS
+    own = Settings(name, options, settings.operators, soc=settings.soc, cann=settings.cann, isolate=isolate,
+                   backend_timeout=settings.backend_timeout, emulate=emulate)  # fmt: skip
+    return _loaded(own)
+
+
+@lru_cache(maxsize=4)
+def _loaded(settings: Settings) -> Backend:
+    return Apart(settings) if settings.apart else load_backend(settings)

@@ -16,13 +16,14 @@ from .. import verdict
 from ..backends import Backend
 from ..catalogue.data.case import Case
 from ..explain import broken_rules
+from ..guest.apart import Apart
 from ..model.limits import free_memory
 from ..model.status import Status
 from ..operators import Reference, references
 from ..record.types import Detail
 from ..settings.settings import Settings
 from ..verdict import Judgement
-from .execute import Device, Stopwatch, answer, unsupported
+from .execute import Stopwatch, answer, unsupported
 from .huge_memory import HugeMemory, bytes_of
 from .huge_verdict import Judged, judge_output
 from .outcome import Outcome, first_failed, outside_the_gate
@@ -30,23 +31,22 @@ from .outcome import Outcome, first_failed, outside_the_gate
 _GIB = 1 << 30
 
 
-def steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch, hold: Device) -> Outcome:
+def steps(case: Case, backend: Backend, settings: Settings, watch: Stopwatch) -> Outcome:
     """Prepare, execute and judge a case; one at a time on this machine. A skip where the memory does not suffice.
     Raises OracleError for a case that cannot be judged by blocks."""
     with _alone():
-        if reason := too_large(case, settings):
+        if reason := too_large(case, settings, times=2 if isinstance(backend, Apart) else 1):
             return Outcome("skip", reason)
         with watch("golden_s"):
             memory = HugeMemory.make(case, soc=settings.soc, seed=settings.seed, under=settings.under)
-        if reason := unsupported(backend, memory.call, hold):
+        if reason := unsupported(backend, memory.call):
             return Outcome("skip", reason)
         with watch("golden_s"):
             expected = references(memory.block)
         reasons = {name: verdict.uninformative(reference) for name, reference in expected.items()}
         if all(reasons.values()) and not case.uninformative:
             return Outcome("error", f"the case proves nothing: {'; '.join(reasons.values())}; change its data")
-        with watch("backend_s"):
-            status = answer(backend, memory.call, hold)
+        status = answer(backend, memory.call, watch)
         return outcome_of_answer(memory, status, expected, settings)
 
 
@@ -61,9 +61,10 @@ def outcome_of_answer(
     return _outcome(memory, settings, problems, judged)
 
 
-def too_large(case: Case, settings: Settings) -> str:
-    """Say that a case needs more memory than --max-memory, or without it than is free here ("" if it does not)."""
-    needed = bytes_of(case)
+def too_large(case: Case, settings: Settings, times: int = 1) -> str:
+    """Say that a case needs more memory than --max-memory, or without it than is free here ("" if it does not).
+    ``times``: 2 where the tensors lie in the memory shared with the device's process too."""
+    needed = times * bytes_of(case)
     most = settings.max_memory or free_memory()
     told = "--max-memory allows" if settings.max_memory else "free here are"
     if most is None or needed <= most:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,18 +14,16 @@ from ..catalogue.plan.asked import authority_of
 from ..explain import broken_rules, ulps
 from ..explain import detail as failure
 from ..explain.diagnosis import KEPT
-from ..guest.custody import Left, readable, reason_of
+from ..guest.faults import DeviceError, Gone, readable, reason_of, trace_of
+from ..guest.stderr import cause_of_death
 from ..model.authority import PROJECT, told
 from ..model.call import Array
-from ..model.errors import DeviceFault, OracleError
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..settings.settings import Settings
 from ..verdict import Judgement
 from .judge import Judged
 from .prepare import Prepared
-
-LONGEST_TRACEBACK = 4000  # characters, from its end
 
 
 @dataclass(frozen=True)
@@ -128,18 +125,16 @@ def outcome_of_layers(layers: Mapping[str, Judgement]) -> Outcome:
     return Outcome("fail" if reasons else "pass", "; ".join(reasons), layers)
 
 
-def outcome_of_error(error: BaseException, where: str = "") -> Outcome:
-    """Return the outcome of a case in which something raised, with the traceback where that helps."""
-    reason = f"{where}{reason_of(error)}"
-    if isinstance(error, Left):
-        return Outcome("crash", str(error))
-    if isinstance(error, (DeviceFault, OracleError)):
-        return Outcome("error", reason)
-    try:
-        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    except Exception:  # an exception whose own text raises
-        trace = "".join(traceback.format_tb(error.__traceback__)) + reason
-    return Outcome("error", reason, detail=Detail(traceback=readable(trace)[-LONGEST_TRACEBACK:]))
+def outcome_of_device(error: DeviceError) -> Outcome:
+    """Return the outcome of a case in which the device raised, or did not come back."""
+    if isinstance(error, Gone):
+        return Outcome(error.status, error.reason, detail=Detail(cause=cause_of_death(error.words)))
+    return Outcome("error", error.reason, detail=Detail(traceback=error.trace))
+
+
+def outcome_of_bug(error: Exception) -> Outcome:
+    """Return the outcome of a case in which this package itself failed: it says so, and the case is not lost."""
+    return Outcome("error", f"oracle failed: {reason_of(error)}", detail=Detail(traceback=trace_of(error)))
 
 
 def _authority(case: Case, settings: Settings, outcome: Outcome) -> str:

@@ -18,10 +18,10 @@ import numpy as np
 from ..backends import Backend
 from ..explain.broken_rules import NOT_WRITTEN, WRITTEN
 from ..explain.diagnosis import KEPT, family_of
-from ..guest.custody import DeviceError
+from ..guest.faults import DeviceError
 from ..model.call import Array
 from ..record.types import CaseRecord
-from .execute import Device, Execution, Stopwatch, execute
+from .execute import Execution, Stopwatch, execute
 from .judge import judge
 from .memory import ZERO
 from .outcome import Outcome, outcome_of, outcome_of_layers
@@ -35,7 +35,7 @@ STALE = "elements that are to be 0 are not written: what the output held before 
 MOST = 3  # failures of a run that are tried in a process of their own: each may cost a device's start
 
 
-def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend, hold: Device) -> Outcome:
+def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend) -> Outcome:
     """Return a failure with the cause that its reruns tell, where they tell another. A recording answers the same
     whatever it is given: what only a rerun could tell is not claimed of it."""
     cause = outcome.detail.cause
@@ -46,7 +46,7 @@ def told_of_a_rerun(outcome: Outcome, prepared: Prepared, backend: Backend, hold
         return outcome
     if getattr(backend, "recorded", False):
         return _claiming(outcome, "") if cause == KEPT and not np.isfinite(held).all() else outcome
-    rerun = partial(_rerun, prepared, backend, hold)
+    rerun = partial(_rerun, prepared, backend)
     try:
         if not cause and _passes(*rerun()):
             return _claiming(outcome, AGAIN)
@@ -73,11 +73,11 @@ def _beside_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> Outcome
     return _claiming(outcome, STALE) if of_zeros else outcome
 
 
-def _rerun(prepared: Prepared, backend: Backend, hold: Device, poison: str | None = None) -> tuple[Prepared, Execution]:
+def _rerun(prepared: Prepared, backend: Backend, poison: str | None = None) -> tuple[Prepared, Execution]:
     """Run the same call once more, beside another poison where one is given."""
     once = replace(prepared.settings, record_outputs=None, determinism=1, invariance=False)
     again = replace(prepared.again(poison), settings=once)
-    return again, execute(again, backend, Stopwatch(), hold)
+    return again, execute(again, backend, Stopwatch())
 
 
 def _passes(prepared: Prepared, execution: Execution) -> bool:

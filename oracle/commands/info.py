@@ -13,7 +13,6 @@ from ..backends import BUILTIN, installed, load
 from ..cann.describe import describe
 from ..catalogue import TIERS, default_dir, digest, files, load_all
 from ..catalogue import load as load_catalogue
-from ..guest.kill import COOKIE
 from ..model.errors import OracleError, meant
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..numerics.compiled.engine import asked_for
@@ -110,7 +109,7 @@ def _variables() -> Iterator[str]:
     known = [variable.name.removeprefix(_PREFIX) for variable in counting]
     for name in sorted(os.environ):
         word = name.removeprefix(_PREFIX)
-        if word != name != COOKIE and word not in known:
+        if word != name and word not in known:
             yield f"{name:<22}is set, and nothing reads it{meant(word, known)}"
 
 

@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,6 @@ _TAKE_VALUE = (
     "--tb",
     "--maxfail",
     "--tx",
-    "--rsyncdir",
     "--rootdir",
     "--junitxml",
     "--dist",
@@ -100,7 +99,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--shrink",
         action="store_true",
         help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend, "
-        "once it was run and failed. In a child process, unless --no-isolate",
+        "once it was run and failed. In a process of its own, unless --no-isolate",
     )
     processes = ("isolate", "no-isolate", "timeout-per-case", "timeout-backend", "max-memory")
     wanted = [option for option in OPTIONS if option.verdict or option.name in processes]
@@ -165,7 +164,8 @@ def _free_name(settings: Settings) -> Path:
     """A report's name in reports/ that no run has had: the time, the backend with its options, the SoC."""
     words = [settings.backend, *(value for _key, value in settings.backend_options), settings.soc]
     words += [f"shard{settings.shard.number}of{settings.shard.count}"] if settings.shard else []
-    stem = "-".join([time.strftime("%Y%m%d-%H%M%S"), *(re.sub(r"[^A-Za-z0-9_.]", "_", word) for word in words)])
+    now = datetime.now().strftime("%Y%m%d-%H%M%S-%f")  # runs that begin in the same second have names of their own
+    stem = "-".join([now, *(re.sub(r"[^A-Za-z0-9_.]", "_", word) for word in words)])
     path, number = Path("reports", f"{stem}.html"), 1
     while path.exists() or path.with_suffix(".jsonl").exists():
         number += 1
@@ -187,12 +187,12 @@ def _link(folder: Path, latest: Mapping[str, Path]) -> None:
     for name, path in latest.items():
         if path.name == name:  # a copy's own run was resumed
             continue
-        link = folder / name
-        link.unlink(missing_ok=True)
+        made = folder / f".{name}.{os.getpid()}"  # and moved there in one step: another run may do the same now
         try:
-            link.symlink_to(os.path.relpath(path, folder))
+            made.symlink_to(os.path.relpath(path, folder))
         except OSError:  # a file system or a user without links
-            shutil.copyfile(path, link)
+            shutil.copyfile(path, made)
+        made.replace(folder / name)
 
 
 def _load_plugin() -> list[str]:
@@ -225,8 +225,6 @@ def _default_catalogue(rest: Sequence[str]) -> list[str]:
 
     folder = default_dir()
     outside = not folder.is_relative_to(Path.cwd())
-    if any(word.startswith("--tx") or "ssh=" in word for word in rest):  # xdist copies it to the other hosts
-        return [str(folder), *([] if any(word.startswith("--rsyncdir") for word in rest) else [f"--rsyncdir={folder}"])]
     own_root = any(word.startswith(("--rootdir", "-c")) for word in rest)
     return [str(folder), *(["--rootdir", str(Path.cwd())] if outside and not own_root else [])]
 
@@ -236,7 +234,7 @@ def replay_case(args: argparse.Namespace) -> int:
     from ..catalogue.data.case import HUGE
     from ..explain.detail import full_text
     from ..place.bench import Bench
-    from ..reduce.handover import in_child
+    from ..reduce.handover import in_a_process
     from ..settings.settings import settings_of
 
     settings = settings_of(vars(args))
@@ -248,7 +246,7 @@ def replay_case(args: argparse.Namespace) -> int:
     if case.soc and settings.soc not in case.soc:
         raise OracleError(f"{case.id} is planned on {', '.join(case.soc)} only, not on {settings.soc}: give --soc")
     if args.shrink:
-        return _shrink(case, in_child(settings, bool(args.oracle_no_isolate)))
+        return _shrink(case, in_a_process(settings))
     bench = Bench(settings)
     try:
         bench.open()

@@ -20,7 +20,7 @@ LIMIT = 120.0  # seconds per call: kernels are loaded at the first
 def calls(backend: str, soc: str, *, emulate: bool, ops: tuple[str, ...] = ()) -> Iterator[Finding]:
     """Yield the verdict on each operator's first right call, and on one that must be refused (``ops``: all)."""
     options = (("jit_compile", "0"),) if backend == "torch_npu" else ()
-    settings = Settings(backend=backend, backend_options=options, soc=soc, isolate=True, timeout=LIMIT, emulate=emulate)
+    settings = Settings(backend=backend, backend_options=options, soc=soc, timeout=LIMIT, emulate=emulate)
     bench = Bench(settings)
     try:
         bench.open()

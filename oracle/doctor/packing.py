@@ -69,7 +69,7 @@ def _smoke(backend: str, soc: str, *, emulate: bool) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "smoke.jsonl"
         command = [sys.executable, "-m", "oracle.cli", "run", "--backend", backend, "--soc", soc, "--tier", "smoke"]
-        command += ["--isolate", "--timeout-per-case", "120", "--record", str(record), "-q", "--no-header"]
+        command += ["--timeout-per-case", "120", "--record", str(record), "-q", "--no-header"]
         command += ["--emulate"] if emulate else []
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         try:

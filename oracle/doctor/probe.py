@@ -207,7 +207,7 @@ def _reset(cann: Cann) -> Iterator[Finding]:
     stream = c_void_p()
     cann.call("aclrtCreateStream", byref(stream))
     if not cann.has("aclrtResetDeviceForce"):
-        yield warning("device reset", "this CANN has no aclrtResetDeviceForce", "run with --isolate")
+        yield warning("device reset", "this CANN has no aclrtResetDeviceForce", "leave out --no-isolate")
         cann.call("aclrtResetDevice", 0)
         return
     cann.call("aclrtResetDeviceForce", 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..model.errors import OracleError
 from ..system.cache import user_cache
-from .toolkit import FLAGS, INCLUDES, STAMP, build, compile, find_compiler, link, locked
+from .toolkit import FLAGS, INCLUDES, STAMP, build, compile, find_compiler, link, locked, make_ours, require_trusted
 
 LIBRARY = Path("op_api") / "lib" / "libcust_opapi.so"
 
@@ -31,13 +31,17 @@ def build_custom(name: str, sources: Mapping[str, str], *, toolkit: Path | None 
     compiler = find_compiler()
     digest = _digest(toolkit, compiler, sources)
     target = user_cache() / f"custom-{name}-{digest[:16]}"
-    if (target / LIBRARY).is_file():
-        return target
     try:
+        require_trusted(target)
+        if (target / LIBRARY).is_file():
+            return target
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_trusted(target)
         (target / LIBRARY).parent.mkdir(parents=True, exist_ok=True)
         with locked(target):
             if not (target / LIBRARY).is_file():
                 _compile(target, compiler, name, sources, toolkit)
+                make_ours(target)
     except OSError as error:
         raise OracleError(
             f"the custom operators {name!r} cannot be built in {target}: {error.strerror or error}. Name another cache "

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..model.errors import OracleError
-from ..system.cache import user_cache
+from ..system.cache import is_trusted, user_cache
 
 SOURCES = Path(__file__).parent
 STAMP, LOCK = "emulator.stamp", "emulator.lock"
@@ -68,15 +68,18 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
     target = Path(directory) if directory is not None else user_cache() / f"emulator-{digest[:16]}"
     stamp = target / STAMP
     try:
+        require_trusted(target)
         if _is_finished(stamp, digest):
             return target
         if target.is_dir() and any(target.iterdir()) and not (target / LOCK).exists():
             raise OracleError(f"{target} is not empty and holds no emulated CANN: name a new folder or one of build's")
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_trusted(target)
         with locked(target):
             if not _is_finished(stamp, digest):
                 stamp.unlink(missing_ok=True)
                 _compile_tree(target, compiler, sanitize)
+                make_ours(target)
                 stamp.write_text(digest)
     except OSError as error:
         raise OracleError(
@@ -84,6 +87,24 @@ def build(directory: Path | None = None, *, sanitize: str | None = None) -> Path
             "another cache by the environment variable XDG_CACHE_HOME"
         ) from None
     return target
+
+
+def require_trusted(target: Path) -> None:
+    """Raise OracleError where another user could have put a library into a built tree, or could now."""
+    for path in (target, *target.rglob("*")):
+        if path.exists() and not is_trusted(path):
+            raise OracleError(
+                f"{path}: belongs to another user, or others can write it or a folder above it, and its libraries "
+                "would run with your rights; `chmod -R go-w` it if it is yours, or name another cache by the "
+                "environment variable XDG_CACHE_HOME"
+            )
+
+
+def make_ours(target: Path) -> None:
+    """Let nobody else write what was built, whatever the umask says."""
+    for path in (target, *target.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~0o022)
 
 
 def _is_finished(stamp: Path, digest: str) -> bool:

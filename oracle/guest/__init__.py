@@ -1,1 +1,1 @@
-"""The process of a device: what it may do there, and how it ends."""
+"""The process of a device: how it is started, asked and ended, and how it tells what went wrong there."""

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ..backends import Backend, load
 from ..model.errors import OracleError
 from ..operators.answers.registry import register
 from ..settings.settings import Settings
-from .custody import DeviceError, loading, reason_of
+from .faults import DeviceError, guarded
 
 
-def load_backend(settings: Settings, changed: list[str] | None = None) -> Backend:
-    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises.
-
-    ``changed`` gets what loading it did to the process, in words; its arithmetic stays so for the device.
-    """
+def load_backend(settings: Settings) -> Backend:
+    """Return the backend a run asks for, on this process's device. Raises OracleError, whatever the backend raises."""
     register(settings.operators)  # a child process knows no operator from outside yet
+    with _told(f"backend {settings.backend} could not be opened"):
+        return _load(settings)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Let a backend be loaded or closed. Raises OracleError for whatever it raises, except Ctrl-C."""
     try:
-        with loading([] if changed is None else changed):
-            return _load(settings)
+        with guarded():
+            yield
     except DeviceError as error:
-        if isinstance(error.raised, OracleError):
-            raise error.raised from None
-        told = f"backend {settings.backend} could not be opened: {reason_of(error.raised)}"
-        raise OracleError(told) from error.raised
+        if isinstance(error.__cause__, OracleError):
+            raise error.__cause__ from None
+        raise OracleError(f"{what}: {error.reason}") from error.__cause__
 
 
 def _load(settings: Settings) -> Backend:
@@ -68,13 +74,9 @@ def _emulate_outside(settings: Settings) -> None:
 def release(backend: Backend) -> None:
     """Close a backend that can be closed. Raises OracleError, whatever the backend raises."""
     close = getattr(backend, "close", None)
-    if close is None:
-        return
-    try:
-        with loading([]):
+    if close is not None:
+        with _told(f"backend {backend.name} could not be closed"):
             close()
-    except DeviceError as error:
-        raise OracleError(f"backend {backend.name} could not be closed: {reason_of(error.raised)}") from error.raised
 
 
 def _check_devices(backend: Backend, settings: Settings) -> None:

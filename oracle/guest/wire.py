@@ -1,14 +1,15 @@
-"""The pipe between a run and the process its cases run in, as far as a device in that process can be told from ours.
+"""The pipe between a run and the process of its device, as far as a device there can be told from our code.
 
-Every message is a frame: a secret of the connection, its number, its length, its content. A device may write to any
-descriptor it finds, fork, or leave children behind that keep the pipe open: what is no frame, or answers another
-question, is told as such instead of being believed; and nothing is waited for beyond its time or kept beyond its size.
-The secret is no defence against a device that looks for it: SECURITY.md says what is code.
+Every message is a frame: a secret of the connection, its number, its length, its content. We ask by pickles, and hand a
+memory over with them; the answer is JSON: nothing that a device could have written is ever unpickled. A device may
+write to any descriptor that it finds, fork, or leave children behind that keep the pipe open. What is no frame, or
+answers another question, is reported as such instead of being believed; nothing is waited for beyond its time or kept
+beyond its size. The secret is no defence against a device that looks for it: SECURITY.md says what is code.
 """
 
 from __future__ import annotations
 
-import os
+import json
 import pickle
 import secrets
 import select
@@ -17,9 +18,14 @@ import struct
 import time
 from typing import Any
 
-LONGEST = 256 << 20  # bytes of a message; a record has a few thousand
+from ..model.errors import OracleError
+from ..system import strictjson
+
+LONGEST = 16 << 20  # bytes of an answer; it has a few hundred, or a traceback
 _HEAD = struct.Struct("!16sQQ")
 _CHUNK = 1 << 16
+_DUMPED = json.JSONEncoder(separators=(",", ":")).encode  # kept: a device may replace what json has
+_PICKLED, _UNPICKLED = pickle.dumps, pickle.loads
 
 
 class Garbled(Exception):
@@ -27,61 +33,82 @@ class Garbled(Exception):
 
 
 class Wire:
-    """One end of the pipe. The parent asks, the child answers; both count."""
+    """One end of the pipe. We ask, the device's process answers; both count."""
 
     def __init__(self, end: socket.socket, secret: bytes) -> None:
         self._end, self._secret, self._number = end, secret, 0
+        self._come = b""  # and not read yet
 
     @classmethod
     def inherited(cls, descriptor: int) -> Wire:
-        """Return the child's end, from the descriptor it was started with; its first bytes are the secret."""
-        os.set_inheritable(descriptor, False)
+        """Return the other process's end, from the descriptor it was started with; its first bytes are the secret."""
         wire = cls(socket.socket(fileno=descriptor), b"")
+        wire._end.set_inheritable(False)
         wire._secret = wire._read(16, None)
         return wire
 
-    # the parent's side
+    # our side
 
-    def ask(self, question: Any, deadline: float) -> None:
-        """Send a question. Raises TimeoutError where the child does not take it in time, EOFError where it is gone."""
+    def ask(self, question: Any, deadline: float, memory: int = -1) -> None:
+        """Send a question, and the descriptor of a memory with it. Raises TimeoutError where it is not taken in time,
+        OSError where the other process is gone."""
         self._number += 1
-        self._send(question, deadline)
+        self._send(_PICKLED(question, 5), deadline, memory)
 
     def poll(self, seconds: float) -> bool:
         """Whether something has come, or the other end is closed."""
+        if self._come:
+            return True
         if hasattr(select, "poll"):  # select() refuses descriptors from 1024 on
             poll = select.poll()
             poll.register(self._end, select.POLLIN)
             return bool(poll.poll(seconds * 1000))
         return bool(select.select([self._end], [], [], seconds)[0])
 
-    def answered(self, deadline: float) -> Any:
-        """Return the answer to the last question. Raises Garbled, TimeoutError, EOFError."""
-        return self._take(deadline)
+    def answered(self, deadline: float) -> dict[str, Any]:
+        """Return an answer to the last question. Raises Garbled, TimeoutError, EOFError."""
+        content = self._take(deadline)
+        try:
+            answer = strictjson.loads(content, "its answer")
+        except OracleError as error:
+            raise Garbled(str(error)) from None
+        if not isinstance(answer, dict):
+            raise Garbled("its answer is no object")
+        return answer
 
-    # the child's side
+    # the other process's side
 
-    def receive(self) -> Any:
-        """Wait for a question and return it. Raises EOFError when there are no more."""
+    def receive(self) -> tuple[Any, int]:
+        """Wait for a question; return it, and the descriptor of the memory that came with it, else -1. Raises EOFError
+        when there are no more."""
         self._number += 1
-        return self._take(None)
+        head, descriptors, _, _ = socket.recv_fds(self._end, _HEAD.size, 1)
+        if not head:
+            raise EOFError
+        secret, number, length = _HEAD.unpack(head + self._read(_HEAD.size - len(head), None))
+        content = self._read(length, None)
+        if (secret, number) != (self._secret, self._number):
+            raise EOFError
+        return _UNPICKLED(content), descriptors[0] if descriptors else -1
 
-    def answer(self, value: Any) -> None:
-        self._send(value, None)
+    def answer(self, answer: dict[str, Any]) -> None:
+        self._send(_DUMPED(answer).encode(errors="backslashreplace"), None)
 
     def close(self) -> None:
         self._end.close()
 
     # frames
 
-    def _send(self, value: Any, deadline: float | None) -> None:
-        content = pickle.dumps(value)
+    def _send(self, content: bytes, deadline: float | None, memory: int = -1) -> None:
         data = memoryview(_HEAD.pack(self._secret, self._number, len(content)) + content)
+        self._limit(deadline)
+        if memory >= 0:
+            data = data[socket.send_fds(self._end, [data[:_CHUNK]], [memory]) :]
         while data:
             self._limit(deadline)
             data = data[self._end.send(data[:_CHUNK]) :]
 
-    def _take(self, deadline: float | None) -> Any:
+    def _take(self, deadline: float | None) -> bytes:
         secret, number, length = _HEAD.unpack(self._read(_HEAD.size, deadline))
         if secret != self._secret:
             raise Garbled("something else than the answer was written into its pipe")
@@ -89,21 +116,18 @@ class Wire:
             raise Garbled(f"it answered question {number}, asked was {self._number}")
         if length > LONGEST:
             raise Garbled(f"its answer has {length >> 20:,} MiB; at most {LONGEST >> 20} are taken")
-        content = self._read(length, deadline)
-        try:
-            return pickle.loads(content)
-        except Exception as error:  # unpickling raises whatever the bytes make it do
-            raise Garbled(f"its answer cannot be read: {type(error).__name__}: {error}") from None
+        return self._read(length, deadline)
 
     def _read(self, count: int, deadline: float | None) -> bytes:
-        parts, left = [], count
+        parts, left = [self._come[:count]], count - len(self._come[:count])
+        self._come = self._come[count:]
         while left:
             self._limit(deadline)
-            part = self._end.recv(min(left, _CHUNK))
+            part = self._end.recv(_CHUNK if deadline is not None else min(left, _CHUNK))
             if not part:
                 raise EOFError
-            parts.append(part)
-            left -= len(part)
+            parts.append(part[:left])
+            self._come, left = part[left:], left - len(parts[-1])
         return b"".join(parts)
 
     def _limit(self, deadline: float | None) -> None:
@@ -115,7 +139,7 @@ class Wire:
 
 
 def pair() -> tuple[Wire, int]:
-    """Return the parent's end and the descriptor of the child's, which the caller hands over and closes."""
+    """Return our end and the descriptor of the other, which the caller hands over and closes."""
     ours, theirs = socket.socketpair()
     secret = secrets.token_bytes(16)
     ours.sendall(secret)

@@ -39,6 +39,7 @@ class GoldenFile:
     """The goldens of one file. ``form``: kernel or aclnn, where a file has both (default: kernel first)."""
 
     name = "golden_py"
+    answers_status = True
 
     def __init__(self, *, file: str, form: str = "") -> None:
         if form not in ("", *FORMS):

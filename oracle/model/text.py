@@ -30,6 +30,16 @@ def bounded(text: str, longest: int = LONGEST) -> str:
     return "".join(shown) + (f" ... ({rest:,} more characters)" if rest else "")
 
 
+def fit(text: str) -> str:
+    """Return a text with control characters spelt out, so that a terminal, a table and a page show it as text."""
+    return _UNFIT.sub(_spelt, text)
+
+
+def is_fit(text: str) -> bool:
+    """Whether a text holds nothing that :func:`fit` would spell out."""
+    return _UNFIT.search(text) is None
+
+
 def _spelt(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"

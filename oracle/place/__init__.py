@@ -1,1 +1,1 @@
-"""The place where a case runs: this process, a child process, a cluster."""
+"""The place where a case runs: this process, with the device in one of its own, or a cluster."""

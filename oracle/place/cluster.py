@@ -1,6 +1,6 @@
 """The cases of a run on the workers of a cluster: handed out in parts of about equal cost, taken back in their order.
 
-For backends that are only arithmetic (``cpu``): a device is where it is, and its cases go there by shards or ssh.
+For backends that are only arithmetic (``cpu``): a device is where it is, and its cases go there by shards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..guest.opening import load_backend
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import register
-from ..parallel import workers
+from ..parallel import Lost, workers
 from ..record.types import CaseRecord
 from ..settings.settings import Settings
 
@@ -27,31 +27,39 @@ PART_S, PART_CASES = 1.0, 200  # what one part may cost, and hold
 
 
 class Spread:
-    """Runs cases elsewhere. They must be asked for in the order in which they are given here."""
+    """Runs cases elsewhere. They must be asked for in the order in which they are given here.
+
+    ``told``: which workers get no cases; ``lost``: why no further case can be run.
+    """
 
     def __init__(self, settings: Settings, cases: Sequence[Case]) -> None:
-        self.settings, self.cases = settings, cases
+        """Reach the cluster. Raises OracleError where that is not possible."""
+        self.settings, self.lost = settings, ""
         self._open = ExitStack()
-        self._coming: Iterator[list[CaseRecord]] | None = None
+        prepare = partial(register, OPERATORS.added)
+        self._pool = self._open.enter_context(workers(cluster=settings.cluster, prepare=prepare))
+        self.told = self._pool.told
+        self._coming = self._pool.in_order(partial(run_part, settings), parts(cases), self._lost)
         self._there: dict[str, CaseRecord] = {}
 
     def run_case(self, case: Case) -> CaseRecord:
-        """Return the record of a case. Raises OracleError where the cluster is gone, or never was."""
-        if self._coming is None:
-            prepare = partial(register, OPERATORS.added)
-            pool = self._open.enter_context(workers(cluster=self.settings.cluster, prepare=prepare))
-            self._coming = pool.in_order(partial(run_part, self.settings), parts(self.cases), self._lost)
-        while case.id not in self._there:
-            found = next(self._coming, None)
-            if found is None:
-                raise OracleError(f"{case.id} was not handed out to the cluster")
-            self._there.update((record.id, record) for record in found)
+        """Return the record of a case; ``notrun`` where the cluster lost it."""
+        try:
+            while case.id not in self._there:
+                self._there.update((record.id, record) for record in next(self._coming))
+        except (Lost, StopIteration) as error:  # StopIteration: after the first loss there is nothing more
+            self.lost = self.lost or str(error) or "the cluster gave back less than it was given"
+            return self._notrun(case, self.lost)
         return self._there.pop(case.id)
 
     def _lost(self, part: Sequence[Case], error: OracleError) -> list[CaseRecord]:
-        """A part that ended every worker that had it: none of its cases is known to be right."""
-        why = f"{error}; {len(part)} cases were in that part"
-        return [record_of(case, self.settings, Outcome("crash", why)) for case in part]
+        """A part whose workers are gone: that says nothing of its cases."""
+        if self._pool.alive is not None and not self._pool.alive():
+            self.lost = str(error)
+        return [self._notrun(case, f"{error}; {len(part)} cases were in that part") for case in part]
+
+    def _notrun(self, case: Case, why: str) -> CaseRecord:
+        return record_of(case, self.settings, Outcome("notrun", f"{why}; --resume repeats it"))
 
     def close(self) -> None:
         self._open.close()

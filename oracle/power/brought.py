@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from ..backends import Backend
 from ..case.execute import unsupported
 from ..case.one_case import outcome_on
-from ..case.outcome import Outcome, outcome_of_error
+from ..case.outcome import Outcome, outcome_of_device
 from ..case.prepare import Prepared
 from ..catalogue.data.case import Case
-from ..guest.custody import DeviceError
+from ..guest.faults import DeviceError
 from ..model.errors import OracleError
 from ..model.platforms import platform
 from ..operators.answers.registry import operator_named
@@ -183,5 +183,5 @@ def _outcome(prepared: Prepared, backend: Backend) -> Outcome:
             if reason := unsupported(backend, prepared.again().memory.call):
                 return Outcome("skip", reason)
         except DeviceError as error:
-            return outcome_of_error(error.raised)
+            return outcome_of_device(error)
     return outcome_on(prepared, backend)

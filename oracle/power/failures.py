@@ -22,7 +22,7 @@ from ..case.rerun import told_of_a_rerun
 from ..catalogue.data.case import Case
 from ..defects.base.base import CLASSES, Defect
 from ..defects.registry import defects
-from ..guest.custody import DeviceError, guarded
+from ..guest.faults import DeviceError
 from ..model.errors import OracleError
 from ..reduce.handover import fails
 from ..reduce.script import script
@@ -103,7 +103,7 @@ def _failed(defect: Defect, plain: Plain) -> Outcome | None:
     prepared = plain.prepared.again()
     try:
         outcome = outcome_of(prepared, judge(prepared, execute(prepared, defect.device, Stopwatch())))
-        outcome = told_of_a_rerun(outcome, prepared, defect.device, guarded)
+        outcome = told_of_a_rerun(outcome, prepared, defect.device)
     except DeviceError:  # what it raises is told as it is; nothing is claimed of it
         return None
     return outcome if outcome.status == "fail" and plain.passes else None

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..catalogue.data.case import Case
-from ..guest.kill import how_ended
+from ..guest.keeper import how_ended
 from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import register

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,6 +67,24 @@ class Appending:
         except OSError:
             pass
         self._descriptor = self._open()
+
+    def whole(self) -> bool | None:
+        """Whether the path still leads to this file, and it holds what was written and nothing else; None where another
+        file lies there."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return False
+        if not stat.S_ISREG(found.st_mode):  # a pipe, a terminal: what it has taken is gone
+            return True
+        return found.st_size == self._size if (found.st_dev, found.st_ino) == self._identity else None
+
+    def give_up(self) -> None:
+        """Let others lock the file. It stays open, so that no other file can be taken for it."""
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
         with suppress(OSError):  # a device may have closed it

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.errors import OracleError
+from ..model.text import fit, is_fit
 from ..system import strictjson
 
 Number = int | float
@@ -20,17 +21,18 @@ def parse_object(text: str, where: str) -> Fields:
     value = strictjson.loads(text, where)
     if not isinstance(value, dict):
         raise OracleError(f"{where}: a record line must be a JSON object, not {_short(value)}")
-    return Fields(_without_surrogates(value) if "\\ud" in text.lower() else value, where)
+    return Fields(value if "\\u" not in text and is_fit(text) else _shown(value), where)
 
 
-def _without_surrogates(value: Any) -> Any:
-    """Write lone surrogates, which JSON can escape and no file can hold, as escapes."""
+def _shown(value: Any) -> Any:
+    """Write what no terminal, table or page shows as text, and halves of characters, as escapes: whoever reads a record
+    shows its texts."""
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return fit(value)
     if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
+        return [_shown(item) for item in value]
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        return {_shown(key): _shown(item) for key, item in value.items()}
     return value
 
 

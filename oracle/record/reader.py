@@ -156,6 +156,13 @@ class Lines:
             self.reruns[self.cases.pop(case.id).status] += 1
         self.cases[case.id] = case
 
+    def all(self) -> Iterator[RunHeader | CaseRecord | RunEnd]:
+        """Yield what every line says; of two lines of one id the later one."""
+        yield self.header
+        yield from self.cases.values()
+        if self.end is not None:
+            yield self.end
+
     @property
     def changes(self) -> Mapping[str, Sequence[str]]:
         """What a device changed in its process, with the cases."""

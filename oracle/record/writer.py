@@ -14,6 +14,7 @@ from typing import Any
 
 from ..model.errors import OracleError
 from ..system.strictjson import finite
+from ..system.writing import replace as replace_file
 from .appending import Appending, require_unlocked
 from .codec import from_json
 from .fields import parse_object
@@ -66,6 +67,7 @@ class RecordWriter:
         self.trouble = ""  # why the file took a line late, or not at all
         self.unwritten: list[str] = []  # lines that it has not taken to the end
         self._file: Appending | None = None
+        self._ended: Appending | None = None  # the same, once its last line was written
 
     def begin(self, planned: int, header: RunHeader) -> None:
         """Write the run line, with the time and what is planned. A record that is there already is kept beside it.
@@ -162,8 +164,35 @@ class RecordWriter:
         self._said.end = RunEnd(self.counts(), round(time.monotonic() - self.started, 3))
         self._write(dumps(self._said.end))
         self.unwritten, self.trouble = self._file.held, self._file.trouble
-        self._file.close()
-        self._file = None
+        self._file.give_up()
+        self._ended, self._file = self._file, None
+
+    def make_sure(self) -> str:
+        """See whether the file is there and whole once the record has ended; where it is gone or changed, write it
+        again from memory. Return what there is to say. Raises OracleError where the record is not at its path."""
+        ended, self._ended = self._ended, None
+        if ended is None:
+            return ""
+        whole = ended.whole()
+        ended.close()
+        if whole or self.unwritten:
+            return ""
+        text = "".join(f"{line}\n" for line in map(dumps, self._said.all()))
+        target = ended.path
+        while whole is None and target.exists():  # not ours to write over
+            target = target.with_name(f"{target.stem}.again{target.suffix}")
+        try:
+            replace_file(target, text)
+            if target.stat().st_size != len(text.encode(errors="backslashreplace")):
+                raise OSError("it does not hold what was written")
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise OracleError(
+                f"--record {ended.path}: is gone or changed, and cannot be written again: {why}"
+            ) from None
+        if target != ended.path:
+            raise OracleError(f"--record {ended.path}: another file lies there now; the record was written to {target}")
+        return f"--record {target}: was removed or changed while the run went on; it was written again from memory"
 
     def _write(self, line: str) -> None:
         if self._file is not None:

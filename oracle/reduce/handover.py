@@ -109,6 +109,6 @@ def output_kept_free() -> Iterator[None]:
         os.close(saved)
 
 
-def in_child(settings: Settings, asked_not_to: bool) -> Settings:
-    """Return settings whose cases run in a child process, unless that was asked not to be."""
-    return settings if asked_not_to else replace(settings, isolate=True)
+def in_a_process(settings: Settings) -> Settings:
+    """Return settings whose device has a process of its own, unless --no-isolate."""
+    return settings if settings.isolate is False else replace(settings, isolate=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ..model.text import fit
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
 from .cells import Cell
@@ -20,14 +21,14 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", " ".join(fit(text).split()))
 
 
 def code(text: str) -> str:
     """A code span that may stand in a table cell, whatever the text holds."""
     if not text:
         return NONE
-    line = " ".join(text.split())
+    line = " ".join(fit(text).split())
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}".replace("|", "\\|")

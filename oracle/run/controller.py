@@ -63,9 +63,11 @@ class ControllerHooks:
         except (OracleError, OSError) as error:
             self.run.problems.append(str(error))
         self.summary += [*self.run.finish(), *written]
+        if written and self.report is not None and not self.report.exists():
+            self.run.problems.append(f"{self.report}: the report was removed while the run ended")
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # there are cases, and none is left to do here
             session.exitstatus = pytest.ExitCode.OK
-        if self.run.failed and session.exitstatus == pytest.ExitCode.OK:
+        if self.run.lost or (self.run.failed and session.exitstatus == pytest.ExitCode.OK):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self.quiet is not None:
             gc.freeze()  # pytest collects five times at its end, and there is nobody's garbage to be found but ours

@@ -15,7 +15,7 @@ from ..catalogue.loader import default_dir, files, is_kept, load, operator_of
 from ..model.errors import OracleError
 from ..parallel import Lost, workers
 from ..settings.settings import Settings
-from ..system.cache import make_private, user_cache
+from ..system.cache import is_trusted, make_private, user_cache
 
 MOST = 8  # processes, of 100 MiB each
 FEW = 4  # files, which one process expands while others start
@@ -28,6 +28,8 @@ def expand_ahead(settings: Settings, tell: Callable[[str], None]) -> None:
         return  # smoke takes a second, and cases by rule are not kept
     try:
         make_private(user_cache())
+        if not is_trusted(user_cache()):
+            return
         read = [file for file in files(default_dir()) if not settings.only or operator_of(file) in settings.only]
         missing = [file for file in read if not is_kept(file, settings.tier)]
     except (OSError, OracleError):

@@ -33,10 +33,9 @@ from ..place.cluster import Spread
 from ..record.types import SCHEMA, CaseRecord, RunHeader, told_of_changes
 from ..record.writer import RecordWriter
 from ..reporting.language.translate import ENGLISH, Language
-from ..settings.settings import Settings
-from ..system.cache import code_digest
+from ..settings.settings import OURS, Settings
+from ..system.cache import untrusted
 from .earlier import Earlier
-from .hosts import Hosts, host_of
 from .terminal import by_layer, summary
 
 if TYPE_CHECKING:
@@ -54,17 +53,14 @@ class Run:
     backend_name: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     chosen_by: Sequence[str] = ()  # pytest's own options that choose cases
-    refusal: str = ""  # why a worker on another host runs nothing
     earlier: Earlier | None = None  # the run that this one resumes, or whose failed cases it repeats
     problems: list[str] = field(default_factory=list)  # of a device that could not be given back
-    changed: tuple[str, ...] = ()  # of the process, when the backend was loaded
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
         self.recorder = RecordWriter(self.record)
         self._active = False
-        self._given = self.settings.devices  # by --devices
-        self.hosts = Hosts()
+        self.lost = ""  # why no further case can be run
         self.told: list[str] = []  # at the end, of an earlier run
         self._cases: dict[tuple[Path, str | None], list[Case]] = {}
         self._foreign: dict[Path, Loaded] = {}
@@ -98,24 +94,20 @@ class Run:
         """Load the backend, learn its name and which devices the workers share. Raises OracleError."""
         self.bench.open()
         about = self.bench.about
-        self.backend_name, self.versions, self.changed = about.name, about.versions, about.changed
+        self.backend_name, self.versions = about.name, about.versions
         self.settings = replace(self.settings, devices=self.bench.shares)
 
-    def try_backend(self, *, required: bool) -> None:
-        """Load the backend before workers do. Raises OracleError where it cannot be and is ``required``: this machine
-        may have no device where all workers are on others."""
-        try:
-            self.open()
-            self.bench.close()
-        except OracleError as error:
-            if required:
-                raise
-            self.told.append(f"this machine hands out only: {error}")
+    def try_backend(self) -> None:
+        """Load the backend before workers do. Raises OracleError where it cannot be."""
+        self.open()
+        self.bench.close()
 
     def spread(self, cases: Sequence[Case]) -> None:
-        """Have these cases, in this order, run on the cluster where there is one."""
+        """Have these cases, in this order, run on the cluster where there is one. Raises OracleError where it does not
+        answer."""
         if self.settings.cluster is not None:
             self.bench.elsewhere = Spread(self.settings, cases)
+            self.told += [self.bench.elsewhere.told] if self.bench.elsewhere.told else []
 
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""
@@ -160,37 +152,33 @@ class Run:
     def _failed(self) -> frozenset[str] | None:
         return None if self.earlier is None else self.earlier.failed
 
-    def for_worker(self, node: Any) -> dict[str, Any]:
+    def for_worker(self) -> dict[str, Any]:
         """Return what a worker of xdist must know: the backend's own name, by which expectations go, the devices that
-        it shares with others and its place among them, and what an earlier run leaves to do.
-
-        On another host the devices are those given, else those that are visible there."""
-        earlier, elsewhere = self.earlier or Earlier(), bool(host_of(node.gateway.spec))
+        it shares with others, and what an earlier run leaves to do."""
+        earlier = self.earlier or Earlier()
         return {
             "backend": self.backend_name,
-            "devices": list(self._given if elsewhere else self.settings.devices),
-            "place": self.hosts.join(node),
-            "elsewhere": elsewhere,
-            "code": code_digest() if elsewhere else "",
+            "devices": list(self.settings.devices),
             "ended": sorted(earlier.ended),
             "failed": None if earlier.failed is None else sorted(earlier.failed),
         }
 
     # running ---------------------------------------------------------------------------------------------------------
 
-    def run_case(self, case: Case, folder: Path, *, ignore_expectations: bool = False) -> CaseRecord:
-        """Run one case and return its record."""
-        if self.refusal:
-            return record_of(case, self.settings, Outcome("error", self.refusal))
-        return self.bench.run_case(case, None if ignore_expectations else self._expected(case, folder))
+    def run_case(
+        self, case: Case, folder: Path, then: Case | None = None, *, ignore_expectations: bool = False
+    ) -> CaseRecord:
+        """Run one case and return its record. ``then``: the case that this process runs next, where that is known."""
+        record = self.bench.run_case(case, None if ignore_expectations else self._expected(case, folder), then)
+        if self.bench.elsewhere is not None:
+            self.lost = self.bench.elsewhere.lost
+        return record
 
-    def crashed(self, file: Path, case_id: str, worker: str, *, ignore_expectations: bool = False) -> CaseRecord:
-        """Return the record of a case whose worker died."""
+    def worker_lost(self, file: Path, case_id: str, worker: str) -> CaseRecord:
+        """Return the record of a case whose worker ended: that says nothing of the device, which lives elsewhere."""
         case = next(case for case in self.cases(file, every_tier=True) if case.id == case_id)
-        settings = self.settings.for_worker(worker, self.hosts.places.get(worker))
-        record = record_of(case, settings, Outcome("crash", f"the worker {worker} died while running it"))
-        expected = None if ignore_expectations else self._expected(case, file.parent)
-        return record if expected is None else expected.counted(record)
+        told = f"the worker {worker} ended while it had this case; --resume repeats it"
+        return record_of(case, self.settings.for_worker(worker), Outcome("notrun", told))
 
     def _expected(self, case: Case, folder: Path) -> Expectation | None:
         found = self.expectations(folder)
@@ -260,7 +248,6 @@ class Run:
             versions={**versions(), **self.versions},
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
-            changed=self.changed,
             shard=str(settings.shard or ""),
             chosen=shlex.join([*self._chosen, *([] if self.earlier is None else self.earlier.chosen)]),
         )
@@ -281,6 +268,10 @@ class Run:
             self.bench.close()
         except OracleError as error:
             self.problems.append(str(error))
+        try:
+            self.told += filter(None, [self.recorder.make_sure()])  # last: until here it could be removed
+        except OracleError as error:
+            self.problems.append(str(error))
         lines = summary(self.recorder.counts(), self.language)
         lines += by_layer(self.recorder.layers(), self.language)
         if self.record is not None:
@@ -294,7 +285,12 @@ class Run:
         """What the terminal should say above the totals: a device that was not given back, what was not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
         lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
-        lines += [f"WARNING: {sentence}" for sentence in told_of_changes(self.changed, self.recorder.changes)]
+        lines += [f"WARNING: {sentence}" for sentence in told_of_changes((), self.recorder.changes)]
+        lines += [f"WARNING: {sentence}" for sentence in untrusted()]
+        if self.settings.isolate is False and self.settings.backend not in OURS:
+            lines.append(
+                "WARNING: --no-isolate: the device ran in the process of the run; nothing is promised of this run"
+            )
         return lines + self.recorder.unrun()
 
     @property

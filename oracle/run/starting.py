@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from ..reporting.formats import format_of, require_other
 from ..reporting.language.translate import LANGUAGES, Language
 from ..settings.options import PROPERTY, Invocation
 from ..settings.settings import settings_of
-from ..system.cache import code_digest
 from ..system.memory import keep_freed
 from .choosing import chosen_by
 from .earlier import Earlier
@@ -33,6 +31,11 @@ def start(config: pytest.Config) -> Run:
     language, path = _language(given), report_path(config)
     if path is not None:
         format_of(path)
+    texts = getattr(config.option, "tx", None) or ()
+    if any(kind in text for text in texts for kind in ("ssh=", "socket=", "via=")):
+        raise OracleError(
+            f"--tx {' '.join(texts)}: workers on other hosts are not supported; share a run out with --shard"
+        )
     if settings.cluster is not None and getattr(config.option, "dist", "no") != "no":
         raise OracleError("--cluster and -n: give one of them; the cluster has its own workers")
     if told is None:
@@ -45,14 +48,11 @@ def start(config: pytest.Config) -> Run:
         return Run(alone, record, command(config), language, chosen_by=chosen_by(config), earlier=earlier)
     worker: Any = config
     settings = replace(settings, devices=settings.devices or tuple(told["devices"]))
-    settings = settings.for_worker(str(worker.workerinput["workerid"]), told["place"])
+    name = str(worker.workerinput["workerid"])
+    settings = settings.for_worker(name, int("".join(filter(str.isdigit, name)) or 0))
     failed = None if told["failed"] is None else frozenset(told["failed"])
-    run = Run(
-        settings, backend_name=told["backend"], language=language, earlier=Earlier(frozenset(told["ended"]), failed)
-    )
-    if told["code"] and told["code"] != code_digest():
-        run.refusal = f"{os.uname().nodename} has another version of aclnn-oracle than the machine that hands out"
-    return run
+    earlier = Earlier(frozenset(told["ended"]), failed)
+    return Run(settings, backend_name=told["backend"], language=language, earlier=earlier)
 
 
 def report_path(config: pytest.Config) -> Path | None:

@@ -97,15 +97,16 @@ OPTIONS: tuple[Option, ...] = (
            "line run, with the same options (else it is refused, with what differs)", verdict=False),
     _value("rerun-failed", "RECORD", "only the cases that did not end well in this record, of any tier", verdict=False),
     _value("record-outputs", "DIR", "save every output for --backend replay", verdict=False),
-    _flag("isolate", "run the cases in a child process: one that dies is a crash, not the end of the run (the default "
-          "of aclnn and torch_npu on a real NPU)", verdict=False),
-    _flag("no-isolate", "run the cases in this very process, also on a real NPU", verdict=False),
-    _value("timeout-per-case", "S", "kill a case that does not answer in S seconds, golden included, or none (runs the "
-           "cases in a child process, as --isolate does, whose default is 120)", verdict=False),
-    _value("timeout-backend", "S", "kill a child process whose backend is not loaded, or not closed, in S seconds, or "
-           "none (default: 300)", verdict=False),
-    _value("max-memory", "BYTES", "memory a child process may allocate, e.g. 8G; beyond it allocating fails and the "
-           "case is an error (runs the cases in a child process, as --isolate does; Linux)", verdict=False),
+    _flag("isolate", "give the oracle's own backends (cpu, replay) a process of their own too, as every other backend "
+          "has it", verdict=False),
+    _flag("no-isolate", "run the device in this very process, for a debugger: whatever it does to the process, nothing "
+          "is promised of the run", verdict=False),
+    _value("timeout-per-case", "S", "end a device that does not answer a call in S seconds, or none (default: 120; in "
+           "a process of its own)", verdict=False),
+    _value("timeout-backend", "S", "end a device's process whose backend is not loaded, or not closed, in S seconds, "
+           "or none (default: 300)", verdict=False),
+    _value("max-memory", "BYTES", "memory the device's process may allocate, e.g. 8G; beyond it allocating fails and "
+           "the case is an error (in a process of its own; Linux)", verdict=False),
     _value("devices", "LIST", "device numbers, one worker each under -n, e.g. 0,1 (default: all visible)",
            verdict=False),
     _value("golden-cache", "DIR", "keep inputs, goldens and bounds in this folder for later runs (at most 8 GiB; many "

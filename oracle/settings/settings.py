@@ -23,9 +23,10 @@ from .options import OPTIONS, spell
 from .shards import Shard
 
 DEVICE_BACKENDS = ("aclnn", "torch_npu")
+OURS = ("cpu", "replay")  # backends in which nobody else's code runs: they need no process of their own
 OVERFLOW = ("inf_nan", "saturate")
-CASE_LIMIT = 120.0  # seconds per case in a child process, unless --timeout-per-case says otherwise
-HUGE_LIMIT = 7200.0  # and per case of the huge tier, which also waits for the others of this machine
+CASE_LIMIT = 120.0  # seconds per call of a device in its process, unless --timeout-per-case says otherwise
+HUGE_LIMIT = 7200.0  # and per call of the huge tier
 BACKEND_LIMIT = 300.0  # seconds to load a backend: a device runtime may take minutes the first time
 LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
 _WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster")
@@ -57,10 +58,10 @@ class Settings:
     subnormals: str = ""
     determinism: int = 1
     invariance: bool = False
-    isolate: bool = False
+    isolate: bool | None = None  # --isolate, --no-isolate; None: everything except our own code
     timeout: float | None = None  # of --timeout-per-case; inf: none
     backend_timeout: float = BACKEND_LIMIT
-    max_memory: int | None = None  # bytes of a child process
+    max_memory: int | None = None  # bytes of the device's process
     record_outputs: str | None = None
     devices: tuple[int, ...] = ()
     emulate: bool = False
@@ -69,7 +70,7 @@ class Settings:
     max_elements: int | None = None
     worker: str = "main"
     device: int | None = None
-    place: int | None = None  # of a worker among those of its host, which share the host's devices
+    place: int | None = None  # of a worker of -n among all: they share the devices
     replay_arguments: tuple[str, ...] = ()  # the options a replay command must repeat
 
     @property
@@ -90,8 +91,8 @@ class Settings:
         return replace(self.volume, cases=self.volume.cases * 8 // 5)
 
     def for_worker(self, name: str, place: int | None = None) -> Settings:
-        """Return the settings of a worker ("gw1"; "main" without workers) at a place among those of its host: its
-        name, its device of --devices."""
+        """Return the settings of a worker ("gw1"; "main" without workers) at a place among all: its name, its device of
+        --devices."""
         device = self.devices[(place or 0) % len(self.devices)] if self.devices else self.device
         return replace(self, worker=name, place=place, device=device)
 
@@ -102,13 +103,16 @@ class Settings:
         return [word for name in self.only for word in ("--op", name)] + limit
 
     @property
-    def in_child(self) -> bool:
-        """Whether cases run in a child process: only one that is not ours can be ended and kept small."""
-        return self.isolate or self.timeout not in (None, math.inf) or self.max_memory is not None
+    def apart(self) -> bool:
+        """Whether the device has a process of its own: every one that is not our own code, unless --no-isolate."""
+        if self.isolate is not None:
+            return self.isolate
+        limited = self.timeout not in (None, math.inf) or self.max_memory is not None  # only another process can be
+        return self.backend not in OURS or limited
 
     @property
     def case_limit(self) -> float:
-        """Seconds after which a case in a child process is ended."""
+        """Seconds after which a call of a device in its process is ended."""
         usual = HUGE_LIMIT if self.tier == HUGE else CASE_LIMIT
         return usual if self.timeout is None else self.timeout
 
@@ -149,7 +153,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         else "",
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
-        isolate=_isolated(given, text.get("backend", "cpu")),
+        isolate=_isolated(given),
         timeout=_seconds("--timeout-per-case", text["timeout-per-case"]) if "timeout-per-case" in text else None,
         backend_timeout=_seconds("--timeout-backend", text.get("timeout-backend", str(BACKEND_LIMIT))),
         max_memory=_bytes("--max-memory", text["max-memory"]) if "max-memory" in text else None,
@@ -179,15 +183,14 @@ def _emulated(given: Mapping[str, Any], backend: str) -> bool:
     return bool(given["emulate"])
 
 
-def _isolated(given: Mapping[str, Any], backend: str) -> bool:
-    """Whether cases run in a child process: asked for, or by default on a real NPU, where a fault ends the process."""
-    if given["isolate"] and given["no-isolate"]:
-        raise OracleError("--isolate and --no-isolate: give one of them")
-    if given["isolate"] or given["no-isolate"] or given["emulate"] or backend not in DEVICE_BACKENDS:
-        return bool(given["isolate"])
-    from ..cann.discovery import on_real_toolkit
-
-    return on_real_toolkit()
+def _isolated(given: Mapping[str, Any]) -> bool | None:
+    """What --isolate and --no-isolate say. Raises OracleError for --no-isolate with what only another process has."""
+    if not given["no-isolate"]:
+        return True if given["isolate"] else None
+    for name in ("isolate", "timeout-per-case", "max-memory"):
+        if given[name]:
+            raise OracleError(f"--no-isolate and --{name}: only a process of its own can be limited; give one of them")
+    return False
 
 
 def _tier(given: Mapping[str, Any], name: str) -> str:
@@ -222,8 +225,7 @@ def _cluster(given: Mapping[str, Any], text: Mapping[str, str]) -> str | None:
         return None
     if (backend := text.get("backend", "cpu")) != "cpu":
         raise OracleError(
-            f"--cluster runs --backend cpu; {backend} runs where its device is: share its cases out with --shard, or "
-            "with -n, --dist and --tx"
+            f"--cluster runs --backend cpu; {backend} runs where its device is: share its cases out with --shard or -n"
         )
     for name in ("isolate", "timeout-per-case", "record-outputs", "devices", "third-party"):
         if given[name]:

@@ -8,11 +8,13 @@ import os
 import stat
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from ..model.errors import OracleWarning
 from .loaded import LOADED
 
 PACKAGE = Path(__file__).parents[1]
@@ -82,8 +84,11 @@ def _sources(package: Path, rooms: tuple[str, ...] = ()) -> list[Path]:
 
 
 def store(path: Path, content: bytes) -> None:
-    """Write a file so that others see nothing or the whole of it; they may write it at the same time. OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file of a cache so that others see nothing or the whole of it; they may write it at the same time.
+    Nothing where somebody else could change it. OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_trusted(path.parent):
+        return
     descriptor, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -95,7 +100,10 @@ def store(path: Path, content: bytes) -> None:
 
 
 def recalled(path: Path) -> bytes | None:
-    """Return a file's content and note that it was read; None where it cannot be."""
+    """Return the content of a cache's file and note that it was read; None where it cannot be, or could be somebody
+    else's."""
+    if not path.exists() or not is_trusted(path):
+        return None
     try:
         content = path.read_bytes()
     except OSError:
@@ -103,6 +111,29 @@ def recalled(path: Path) -> bytes | None:
     with suppress(OSError):  # a read-only file system: it goes on being read
         os.utime(path)
     return content
+
+
+def is_trusted(path: Path) -> bool:
+    """Whether a file or folder of a cache may be used: it must be this user's, and nobody else but root may be able to
+    change it or put another in its place. One warning, and :func:`untrusted`, tell of a folder that is not so."""
+    if sys.platform == "win32" or only_ours(path) is not None:
+        return True
+    if path.exists():
+        folder = path if path.is_dir() else path.parent
+        told = (f"{folder}: belongs to another user, or others can write it or a folder above it; it is not used as a "
+                f"cache (chmod go-w makes it yours alone)")  # fmt: skip
+        if told not in _UNTRUSTED:
+            _UNTRUSTED.append(told)
+            warnings.warn(told, OracleWarning, stacklevel=2)
+    return False
+
+
+def untrusted() -> list[str]:
+    """Return what there is to say of folders that this process did not use as caches."""
+    return list(_UNTRUSTED)
+
+
+_UNTRUSTED: list[str] = []
 
 
 def only_ours(path: Path) -> Path | None:

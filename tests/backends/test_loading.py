@@ -116,6 +116,6 @@ def test_the_documented_example_runs(tmp_path):
     device = load("my_device:Device", {"threads": "2"})
     cases = [c for c in select(load_all(), tier="smoke", soc="ascend910b") if c.op == "aclnnLogSigmoidBackward"]
     statuses = {case.id: run_case(case, device, Settings()).status for case in cases}
-    assert set(statuses.values()) == {"pass"}
+    assert statuses == {case.id: "pass" if case.computes("ascend910b") else "skip" for case in cases}
     others = next(c for c in load_all() if c.op != "aclnnLogSigmoidBackward")
     assert "not written yet" in run_case(others, device, Settings()).reason

@@ -129,14 +129,14 @@ def test_wrong_options_are_told(options, told):
 
 
 def test_an_operator_without_a_function_of_aten_says_what_its_declaration_lacks(blended, monkeypatch):
-    record = Bench(Settings(backend="torch")).run_case(blended.case())
+    record = Bench(Settings(backend="torch", isolate=False)).run_case(blended.case())
     assert record.status == "skip"
     assert record.reason == (
         "no function of aten is known for aclnnBlendedBackward: its declaration has no aten=Aten(...)"
     )
     mapped = replace(blended.OPERATOR, aten=Aten(None, npu=lambda aten, t: t["input"]))
     monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
-    record = Bench(Settings(backend="torch")).run_case(blended.case())
+    record = Bench(Settings(backend="torch", isolate=False)).run_case(blended.case())
     assert record.reason.endswith("its declaration has one for torch_npu alone")
 
 
@@ -149,13 +149,13 @@ def test_attributes_reach_aten_by_name_and_a_null_scalar_is_its_usual_value(blen
     mapped = replace(blended.OPERATOR, aten=Aten(call, mixed=True))
     monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
     case = blended.case(gradient=(6,), scale=scale, slope=-0.5, twice=True, how=1)
-    assert Bench(Settings(backend="torch")).run_case(case).status == "pass"
+    assert Bench(Settings(backend="torch", isolate=False)).run_case(case).status == "pass"
 
 
 def test_a_function_that_this_pytorch_lacks_is_a_skip(blended, monkeypatch):
     mapped = replace(blended.OPERATOR, aten=Aten(lambda aten, t: aten.no_such_function(t["input"])))
     monkeypatch.setitem(OPERATORS._all(), mapped.name, mapped)
-    record = Bench(Settings(backend="torch")).run_case(blended.case())
+    record = Bench(Settings(backend="torch", isolate=False)).run_case(blended.case())
     assert record.status == "skip"
     assert "no_such_function" in record.reason
 

@@ -223,7 +223,7 @@ def test_a_device_that_answers_as_the_newest_release_is_right_under_its_version_
     assert len(changed) == 8
 
     class Released:
-        name = "released"
+        name, answers_status = "released", True
 
         def run(self, call):
             return old.run(replace(call, cann="9.1"))

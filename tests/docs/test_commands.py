@@ -32,7 +32,6 @@ ELSEWHERE = {
     "pytest tests/": ".ci/run",
     "python benchmarks/": ".ci/run",
     "python tools/sample_report.py": ".ci/run",
-    "--tx": "tests/run/test_ssh_workers.py",
     "--cluster": "tests/test_cluster.py",
     "--backend torch_npu": ".ci/run",
     "--backend mindspore": ".ci/devices",

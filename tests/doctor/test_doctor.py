@@ -112,9 +112,9 @@ CALLS = {
     "a kernel that crashes": (
         f"{SOFTMAX}=crash",
         f"aclnn: {SOFTMAX}",
-        "crash: the process running it died: signal 11 (SIGSEGV)",
+        "crash: the device's process ended: signal 11 (SIGSEGV)",
     ),
-    "a kernel that faults": (f"{SOFTMAX}=fault:507035", f"aclnn: {SOFTMAX}", "run with --isolate"),
+    "a kernel that faults": (f"{SOFTMAX}=fault:507035", f"aclnn: {SOFTMAX}", "the next call gets a new process"),
     "a missing kernel": (f"{SOFTMAX}GetWorkspaceSize=561003", f"aclnn: {SOFTMAX}", "ACLNN_ERR_INNER_FIND_KERNEL"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 from pathlib import Path
 
@@ -120,3 +121,50 @@ def test_what_can_be_read_of_a_damaged_record_is_salvaged_and_the_rest_counted(t
     told = "2 lines cannot be read and are left out, the first of them line 3."
     assert told in capsys.readouterr().err
     assert told in (tmp_path / "r.md").read_text()
+
+
+def ended(path: Path) -> RecordWriter:
+    writer = RecordWriter(path)
+    writer.begin(1, HEADER)
+    writer.case(line(0))
+    writer.end()
+    return writer
+
+
+SPOILS = {"removed": Path.unlink, "emptied": lambda path: path.write_text(""), "longer": lambda path: longer(path)}
+
+
+def longer(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("x")
+
+
+@pytest.mark.parametrize("spoil", SPOILS.values(), ids=SPOILS)
+def test_a_record_that_was_removed_or_changed_is_written_again(spoil, tmp_path):
+    path = tmp_path / "r.jsonl"
+    writer = ended(path)
+    before = path.read_bytes()
+    spoil(path)
+    assert "written again from memory" in writer.make_sure()
+    assert path.read_bytes() == before
+    assert read(path).complete
+
+
+def test_another_file_in_a_record_s_place_is_kept_and_the_run_has_failed(tmp_path):
+    path = tmp_path / "r.jsonl"
+    writer = ended(path)
+    before = path.read_bytes()
+    path.unlink()
+    path.write_text("another's")
+    with pytest.raises(OracleError, match="another file lies there now"):
+        writer.make_sure()
+    assert path.read_text() == "another's"
+    assert (tmp_path / "r.again.jsonl").read_bytes() == before
+
+
+def test_a_record_that_cannot_be_written_again_is_an_error(tmp_path):
+    writer = ended(tmp_path / "folder" / "r.jsonl")
+    shutil.rmtree(tmp_path / "folder")
+    (tmp_path / "folder").write_text("a file where the folder was")
+    with pytest.raises(OracleError, match="cannot be written again"):
+        writer.make_sure()

@@ -299,3 +299,14 @@ def test_thirty_thousand_cases_open_and_filter_quickly(look: Any, count: int) ->
       return performance.now() - started; }""")
     assert spent < 400
     assert found(page).endswith("of 30,000 cases")
+
+
+def test_a_chinese_page_survives_reasons_that_are_names_of_what_every_object_has(look: Any) -> None:
+    names = ("constructor", "toString", "__proto__", "hasOwnProperty")
+    cases = [synthetic.failing(f"softmax_backward/x[{name}]", reason=f"{name}: {name}") for name in names]
+    cases += [synthetic.case(f"softmax_backward/y[{name}]", "skip", reason=name) for name in names]
+    page = look([*run(), *cases], language="zh-CN")
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    shown = page.locator("body").inner_text()
+    assert "native code" not in shown
+    assert "constructor" in shown

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import synthetic
 
+from oracle.cli import main
+from oracle.model.text import fit, is_fit
 from oracle.record.reader import Record, read
 from oracle.record.types import GOOD, STATUSES
 from oracle.reporting import ecosystem, exchange, markdown
@@ -135,7 +137,7 @@ def test_junit_holds_every_case_and_counts_them(tmp_path: Path) -> None:
         assert red is (case.status not in GOOD)
     message = entries[-1].find("failure")
     assert message is not None
-    assert "\\u001b[31m" in (message.text or "")
+    assert "\\x1b[31m" in (message.text or "")
     assert "尾块" in (message.text or "")
     assert "aclnn-oracle replay" in (message.text or "")
 
@@ -200,7 +202,7 @@ def test_a_markdown_code_span_holds_anything(text: str) -> None:
     assert fence[0] not in re.findall("`+", inner)
     assert "\n" not in span
     assert not re.search(r"(?<!\\)\|", span)
-    assert inner.replace("\\|", "|").strip() == " ".join(text.split()).strip()
+    assert inner.replace("\\|", "|").strip() == " ".join(fit(text).split()).strip()
 
 
 def cells(row: str) -> list[str]:
@@ -232,3 +234,21 @@ def test_markdown_fits_into_a_pull_request(tmp_path: Path) -> None:
         for i in range(500)
     ]
     assert len(markdown.render([read(synthetic.write(tmp_path / "run.jsonl", cases))])) < 65_536
+
+
+def test_what_is_printed_is_text_whatever_a_record_holds(tmp_path: Path, capsys: Any) -> None:
+    """A record may come from anybody: nothing in it moves a cursor, changes a title, or hides a line."""
+    hostile = "\x1b]0;title\x07\x9b2J\u202e\x00"
+    cases = [synthetic.failing(f"softmax_backward/x[{hostile}]", reason=hostile, op=f"op{hostile}", device=hostile),
+             synthetic.case("softmax_backward/y[1]", "skip", reason=hostile)]  # fmt: skip
+    path = synthetic.write(tmp_path / "r.jsonl", cases, backend=hostile, soc=hostile, command=hostile)
+    texts = []
+    for suffix in (".md", ".csv", ".html", ".xml"):
+        out = tmp_path / f"r{suffix}"
+        assert main(["report", str(path), "-o", str(out)]) == 0
+        texts.append(out.read_text(encoding="utf-8"))
+    assert main(["diff", str(path), str(path)]) in (0, 1)
+    texts.append("".join(capsys.readouterr()))
+    for text in texts:
+        assert is_fit(text.replace("\r", ""))
+    assert r"\x1b]0;title\x07" in texts[1]

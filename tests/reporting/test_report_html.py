@@ -19,7 +19,7 @@ from oracle.record.types import STATUSES
 from oracle.reporting.html import drawing
 from oracle.reporting.html import page as html
 
-HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \u2028 ]]>"
+HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \\u2028 ]]>"
 
 
 @pytest.fixture

@@ -133,10 +133,10 @@ def test_every_option_has_a_help_and_its_own_name():
     assert all(len(option.help) > 15 for option in OPTIONS)
 
 
-def test_a_case_in_a_child_process_has_two_minutes_unless_told_otherwise():
+def test_a_call_in_a_process_of_its_own_has_two_minutes_unless_told_otherwise():
     def limits(*words):
         settings = settings_of(parsed(*words))
-        return settings.in_child, settings.case_limit
+        return settings.apart, settings.case_limit
 
     assert limits("--isolate") == (True, 120.0)
     assert limits("--isolate", "--timeout-per-case", "none") == (True, float("inf"))
@@ -145,18 +145,13 @@ def test_a_case_in_a_child_process_has_two_minutes_unless_told_otherwise():
     assert settings_of(parsed("--max-memory", "1.5k")).max_memory == 1536
 
 
-@pytest.mark.parametrize("backend", ["aclnn", "torch_npu"])
-def test_on_a_real_npu_cases_run_in_a_child_process_unless_told_otherwise(monkeypatch, tmp_path, backend):
-    (tmp_path / "lib64").mkdir()
-    (tmp_path / "lib64" / "libascendcl.so").write_bytes(b"")
-    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
-    words = ["--backend", backend]
-    assert settings_of(parsed(*words)).isolate
-    assert not settings_of(parsed(*words, "--no-isolate")).isolate
-    assert not settings_of(parsed(*words, "--emulate")).isolate
-    assert settings_of(parsed(*words, "--emulate", "--isolate")).isolate
-    assert not settings_of(parsed("--backend", "torch")).isolate
-    (tmp_path / "emulator.stamp").write_text("")
-    assert not settings_of(parsed(*words)).isolate
-    with pytest.raises(OracleError, match="give one of them"):
-        settings_of(parsed("--isolate", "--no-isolate"))
+def test_every_device_but_our_own_code_has_a_process_of_its_own():
+    for backend in ("torch", "aclnn", "torch_npu", "my:Device"):
+        assert settings_of(parsed("--backend", backend)).apart
+        assert not settings_of(parsed("--backend", backend, "--no-isolate")).apart
+    for words in ([], ["--backend", "replay"]):
+        assert not settings_of(parsed(*words)).apart
+        assert settings_of(parsed(*words, "--isolate")).apart
+    for words in (["--isolate"], ["--max-memory", "1G"], ["--timeout-per-case", "5"]):
+        with pytest.raises(OracleError, match="give one of them"):
+            settings_of(parsed("--no-isolate", *words))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from oracle.emulator.toolkit import require_trusted
+from oracle.model.errors import OracleError, OracleWarning
 from oracle.system import cache
 from oracle.system.cache import code_is_as_loaded, only_ours
 
@@ -81,3 +83,32 @@ def test_where_nobody_knows_the_user_nothing_is_kept_and_nothing_fails(monkeypat
 def test_code_counts_as_loaded_from_the_packages_first_import_on():
     script = "import oracle, sys; print('oracle.system.loaded' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"True\n"
+
+
+@pytest.mark.parametrize("place", ["", "catalogue"])
+def test_a_cache_that_others_can_write_is_not_used_and_one_warning_says_so(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
+    monkeypatch.setattr(cache, "_UNTRUSTED", [])
+    tmp_path.chmod(0o700)
+    entry = cache.user_cache() / "catalogue" / "entry"
+    cache.make_private(entry.parent)
+    cache.store(entry, b"mine")
+    assert cache.recalled(entry) == b"mine"
+    assert cache.untrusted() == []
+    (cache.user_cache() / place).chmod(0o777)
+    with pytest.warns(OracleWarning, match="it is not used as a cache"):
+        assert cache.recalled(entry) is None
+    cache.store(entry, b"another")
+    assert entry.read_bytes() == b"mine"
+    assert len({told.partition(":")[0] for told in cache.untrusted()}) == len(cache.untrusted()) == 1
+
+
+def test_an_emulated_cann_that_others_could_have_written_is_refused(tmp_path):
+    tmp_path.chmod(0o700)
+    tree = tmp_path / "tree"
+    (tree / "lib64").mkdir(parents=True)
+    (tree / "lib64" / "libopapi_nn.so").write_bytes(b"")
+    require_trusted(tree)
+    (tree / "lib64").chmod(0o777)
+    with pytest.raises(OracleError, match="would run with your rights"), pytest.warns(OracleWarning):
+        require_trusted(tree)

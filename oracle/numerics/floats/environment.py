@@ -3,8 +3,7 @@
 What decides a result beside the program: the floating-point unit's control registers (of a thread), NumPy's error
 state, decimal's and gmpy2's contexts (of a thread or task). A device's libraries and a caller's program may change
 them. ``@ieee_arithmetic`` runs a function with all of them as they are by default and leaves the caller's as they were.
-``IeeeArithmetic`` does so for a block of code that lets a device run in between, and tells what the device changed.
-The locale decides nothing here (a test shows it) and is only watched: setting it is not thread-safe.
+The locale decides nothing here (a test shows it).
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ from __future__ import annotations
 import contextvars
 import decimal
 import functools
-import locale
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -120,7 +117,6 @@ class State:
     buffer: int
     decimal: decimal.Context
     gmpy2: gmpy2.context
-    locale: str
 
     @classmethod
     def now(cls) -> State:
@@ -131,11 +127,10 @@ class State:
             np.getbufsize(),
             decimal.getcontext(),
             gmpy2.get_context(),
-            locale.setlocale(locale.LC_ALL),
         )
 
     def restore(self) -> None:
-        """Make it this thread's state again; the locale, which is the process's, stays."""
+        """Make it this thread's state again."""
         np.seterr(**self.errors)
         np.seterrcall(self.error_call)
         np.setbufsize(self.buffer)
@@ -143,39 +138,11 @@ class State:
         gmpy2.set_context(self.gmpy2)
         fpu.write(self.unit)
 
-    def told(self) -> dict[str, str]:
-        """Return the state in words, by what it is the state of."""
-        found = dict(fpu.told(self.unit)) if self.unit else {"arithmetic": wrong() or "as IEEE 754 says"}
-        found |= {f"NumPy's reaction to {name}": str(value) for name, value in self.errors.items()}
-        found["NumPy's error callback"] = repr(self.error_call)
-        found["NumPy's buffer"] = str(self.buffer)
-        for name in ("prec", "rounding", "Emin", "Emax", "clamp"):
-            found[f"decimal's {name}"] = str(getattr(self.decimal, name))
-        for name in ("precision", "round", "emin", "emax", "subnormalize"):
-            found[f"gmpy2's {name}"] = str(getattr(self.gmpy2, name))
-        found["locale"] = self.locale
-        return found
-
-
-def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """Say what differs between two states in words."""
-    return [f"{name}: {before[name]} -> {after[name]}" for name in before if after.get(name) != before[name]]
-
 
 class IeeeArithmetic:
-    """A block of code whose arithmetic is IEEE 754's; ``device()`` inside it is a stretch in the caller's own state.
-
-    ``changed``: what the device changed, in words, each once. What it changed stays changed for it, and for the caller.
-    """
-
-    def __init__(self) -> None:
-        self.changed: list[str] = []
+    """A block of code whose arithmetic is IEEE 754's; what it was before is put back at the end."""
 
     def __enter__(self) -> IeeeArithmetic:
-        self._enter()
-        return self
-
-    def _enter(self) -> None:
         self.outside = State.now()
         try:
             _set_unit(self.outside.unit)
@@ -184,28 +151,7 @@ class IeeeArithmetic:
         except BaseException:
             self.outside.restore()
             raise
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.outside.restore()
-
-    @contextmanager
-    def device(self) -> Iterator[None]:
-        """Run a device in the state it knows; note what it changes."""
-        before, ours = self.outside.told(), _OURS.set(False)
-        self.outside.restore()
-        try:
-            yield
-        finally:
-            _OURS.reset(ours)
-            self._enter()
-            self.changed += [told for told in changes(before, self.outside.told()) if told not in self.changed]
-
-
-@contextmanager
-def watched(changed: list[str]) -> Iterator[None]:
-    """Append to ``changed`` what the code inside changes, in words, and leave it changed: the loading of a device."""
-    before = State.now().told()
-    try:
-        yield
-    finally:
-        changed += changes(before, State.now().told())

@@ -12,7 +12,7 @@ import ctypes
 import platform
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,50 +20,31 @@ from typing import Any
 from .probe import wrong
 
 WORDS = 8  # 32-bit words of the longest fenv_t here
-_ROUNDINGS = ("to nearest", "downward", "upward", "toward zero")
-_ARM_ROUNDINGS = ("to nearest", "upward", "downward", "toward zero")
 
 
 @dataclass(frozen=True)
 class Register:
     """A control register: its word of fenv_t, the bits that decide results or stop the process, and IEEE 754's values
-    of them. ``parts``: what the bits mean, as (name, first bit, count, words for the values)."""
+    of them."""
 
     name: str
     word: int
     mask: int
     right: int
-    parts: tuple[tuple[str, int, int, tuple[str, ...]], ...]
-
-    def told(self, value: int) -> dict[str, str]:
-        """Return the meaning of a value in words, by part."""
-        found = {}
-        for name, first, count, words in self.parts:
-            number = value >> first & ((1 << count) - 1)
-            found[name] = words[number] if words else f"{number:#x}"
-        return found
 
 
-_OFF_ON = ("off", "on")
 _X86 = (
     Register(
         "MXCSR",
         word=7,
         mask=0xFFC0,
         right=0x1F80,
-        parts=(
-            ("rounding", 13, 2, _ROUNDINGS),
-            ("flush-to-zero", 15, 1, _OFF_ON),
-            ("denormals-are-zero", 6, 1, _OFF_ON),
-            ("masked exceptions", 7, 6, ()),
-        ),
     ),
     Register(
         "x87 control word",
         word=0,
         mask=0x0F3F,
         right=0x033F,
-        parts=(("x87 rounding", 10, 2, _ROUNDINGS), ("x87 precision", 8, 2, ()), ("x87 masked exceptions", 0, 6, ())),
     ),
 )
 _AARCH64 = (
@@ -72,14 +53,6 @@ _AARCH64 = (
         word=0,
         mask=0x05C8_9F07,  # all but DN, which only decides the bits of a NaN
         right=0,
-        parts=(
-            ("rounding", 22, 2, _ARM_ROUNDINGS),
-            ("flush-to-zero", 24, 1, _OFF_ON),
-            ("flush-to-zero of float16", 19, 1, _OFF_ON),
-            ("alternative half precision", 26, 1, _OFF_ON),
-            ("alternative handling", 0, 3, ()),
-            ("trapped exceptions", 8, 8, ()),
-        ),
     ),
 )
 _ABI = {("linux", "x86_64"): _X86, ("linux", "aarch64"): _AARCH64}
@@ -157,15 +130,6 @@ def righted(state: bytes) -> bytes:
     for register in REGISTERS:
         words[register.word] = words[register.word] & ~register.mask | register.right
     return b"".join(word.to_bytes(4, "little") for word in words)
-
-
-def told(state: bytes) -> Mapping[str, str]:
-    """Return what an environment's control registers say, in words."""
-    words = memoryview(state).cast("I")
-    found: dict[str, str] = {}
-    for register in REGISTERS:
-        found |= register.told(words[register.word])
-    return found
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 document.documentElement.classList.add("js");
 const D = JSON.parse(document.getElementById("data").textContent);
+for (const texts of [D.words, D.swap, D.phrases]) Object.setPrototypeOf(texts, null); // a text may read "constructor"
 const $ = (id) => document.getElementById(id);
 const make = (tag, props = {}, ...children) => {
   const node = Object.assign(document.createElement(tag), props);

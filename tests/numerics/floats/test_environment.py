@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextvars
-import ctypes
 import decimal
-import locale
 import os
 import shutil
 import subprocess
@@ -20,7 +17,6 @@ import pytest
 import oracle
 from oracle.model.errors import OracleError
 from oracle.numerics.floats import environment, fpu, probe
-from oracle.numerics.floats.environment import IeeeArithmetic, watched
 
 SOURCE = Path(__file__).with_name("hostile.c")
 
@@ -176,62 +172,6 @@ def test_the_caller_finds_its_own_state_again():
         before = np.geterr(), decimal.getcontext().prec, gmpy2.get_context().precision
         oracle.golden("aclnnLogSigmoidBackward", gradOutput=x, self=x, buffer=x)
         assert (np.geterr(), decimal.getcontext().prec, gmpy2.get_context().precision) == before
-
-
-@pytest.mark.skipif(not fpu.REGISTERS, reason="the floating-point unit's registers cannot be reached on this platform")
-def test_what_a_device_changes_is_told_and_stays_its_own():
-    rounding = ctypes.PyDLL(None).fesetround
-    upward = 0x400000 if os.uname().machine == "aarch64" else 0x800
-    little = 2.0**-60
-
-    def in_a_thread_of_its_own() -> None:
-        with IeeeArithmetic() as arithmetic:
-            with arithmetic.device():
-                rounding(upward)
-                np.seterr(over="raise")
-                decimal.getcontext().prec = 7
-                told.append(1.0 + little > 1.0)
-            told.append(1.0 + little == 1.0)
-            told.append(np.geterr()["over"] == "ignore")
-            with arithmetic.device():
-                told.append(1.0 + little > 1.0 and np.geterr()["over"] == "raise")
-        told.append(1.0 + little > 1.0)
-        changed.extend(arithmetic.changed)
-
-    told: list[bool] = []
-    changed: list[str] = []
-    thread = threading.Thread(target=contextvars.Context().run, args=(in_a_thread_of_its_own,))
-    thread.start()
-    thread.join()
-    assert told == [True] * 5
-    assert "rounding: to nearest -> upward" in changed
-    assert "NumPy's reaction to over: warn -> raise" in changed
-    assert "decimal's prec: 28 -> 7" in changed
-
-
-def test_a_device_that_asks_for_a_golden_while_we_compute_gets_it_in_our_arithmetic():
-    @environment.ieee_arithmetic
-    def reactions():
-        return set(np.geterr().values())
-
-    @environment.ieee_arithmetic
-    def case():
-        with IeeeArithmetic() as ours, ours.device():
-            np.seterr(all="raise")
-            return reactions()
-
-    assert case() == {"ignore"}
-
-
-def test_what_loading_a_device_changes_is_told():
-    changed: list[str] = []
-    before = locale.setlocale(locale.LC_ALL)
-    try:
-        with watched(changed):
-            locale.setlocale(locale.LC_ALL, "C" if before != "C" else "C.UTF-8")
-    finally:
-        locale.setlocale(locale.LC_ALL, before)
-    assert [told.partition(":")[0] for told in changed] == ["locale"]
 
 
 def test_a_platform_whose_registers_cannot_be_reached_refuses_instead_of_computing_wrongly(monkeypatch):

@@ -1,0 +1,213 @@
+"""The life of a device's process: it loads the backend, says so, runs calls until there are no more, closes the
+backend, and says how.
+
+It knows inputs and attributes of a call, and nothing of what is right. What it answers is believed to be no more than
+an answer.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from mmap import mmap
+from os import _exit, getpid  # a device may replace what os has
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..backends import Backend
+from ..model.call import Call
+from ..model.dtypes import find
+from ..model.errors import OracleError
+from ..model.status import SUCCESS, Status
+from ..settings.settings import Settings
+from .faults import DeviceError, guarded, not_the_users, readable
+from .oddness import Noted
+from .opening import load_backend, release
+from .shared import Place, mapped, there
+from .wire import Wire
+
+
+class Question(NamedTuple):
+    """What we ask: whether the backend takes a call, or to run it. ``call``: its tensors without data; None: the call
+    that was asked about before. Else the backend is asked first whether it takes the call that it is to run."""
+
+    do: Literal["unsupported", "run"]
+    call: Call | None = None
+
+
+def serve(pipe: int) -> None:
+    """Serve the run at the other end of a pipe."""
+    not_the_users()
+    wire = Wire.inherited(pipe)
+    settings: Settings = wire.receive()[0]
+    try:
+        if settings.max_memory is not None:
+            _limit_memory(settings.max_memory)
+        backend = load_backend(settings)
+        about = about_of(backend)
+    except OracleError as error:
+        wire.answer({"refused": readable(error)})
+        return
+    guest = Guest(backend)
+    wire.answer({"ready": about})
+    me = getpid()
+    while asked := _next(wire):
+        question, descriptor = asked
+        guest.take(question, descriptor)  # before it says that it began: an earlier call may have made that impossible
+        wire.answer({"begun": True})
+        answer = guest.answer(question)
+        if getpid() != me:
+            _exit(1)  # a copy of this process that the device made; the answer is not its to give
+        wire.answer(answer)
+    try:
+        release(backend)
+        problem = ""
+    except OracleError as error:
+        problem = str(error)
+    with suppress(OSError):  # the run may be gone
+        wire.answer({"closed": problem})
+
+
+def _next(wire: Wire) -> tuple[Question, int] | None:
+    """Return the next question, None when there are no more or the run is gone."""
+    try:
+        question, descriptor = wire.receive()
+    except (EOFError, OSError):
+        return None
+    return None if question is None else (question, descriptor)
+
+
+def about_of(backend: Backend) -> dict[str, Any]:
+    """Ask a backend what it is. Raises OracleError, whatever it raises."""
+    try:
+        with guarded():
+            devices = getattr(backend, "devices", None)
+            versions = dict(getattr(backend, "versions", {}))
+            return {
+                "name": readable(backend.name),
+                "versions": {readable(name): readable(said) for name, said in versions.items()},
+                "device": readable(getattr(backend, "device", "")),
+                "visible": int(devices()) if devices is not None and hasattr(backend, "use_device") else 0,
+                "asks": hasattr(backend, "unsupported"),
+                "answers_status": getattr(backend, "answers_status", False) is True,
+                "recorded": bool(getattr(backend, "recorded", False)),
+            }
+    except DeviceError as error:
+        raise OracleError(f"a backend that does not say what it is: {error.reason}") from None
+
+
+class Guest:
+    """A backend and the calls it is given, one at a time."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend, self._asks = backend, hasattr(backend, "unsupported")
+        self._call: Call | None = None
+        self._form: Call | None = None  # the same call, its tensors as they were described to us
+        self._memory: mmap | None = None
+        self._noted = Noted()
+
+    def answer(self, question: Question) -> dict[str, Any]:
+        """Do what is asked. Whatever the device raises becomes the answer."""
+        assert self._call is not None
+        answer: dict[str, Any] = {}
+        started = time.perf_counter()
+        try:
+            with guarded():
+                asked = question.do == "unsupported" or (question.call is not None and self._asks)
+                answer = self._unsupported() if asked else {}
+                if question.do == "run" and not answer.get("unsupported"):
+                    answer = self._run()
+        except DeviceError as error:
+            answer = {"raised": error.reason, "trace": error.trace}
+        answer["seconds"] = time.perf_counter() - started
+        return {**answer, **self._about_itself()}
+
+    def take(self, question: Question, descriptor: int) -> None:
+        """Make the call on its memory, unless it is the one before. OSError where that did not come."""
+        form = question.call
+        if form is None:
+            return
+        memory = mapped(descriptor)
+        inputs, outputs = there(form.inputs, memory), there(form.outputs, memory)
+        self._form, self._memory = form, memory
+        self._call = Call(
+            form.op, form.soc, inputs, form.attrs, outputs, form.specs, form.null, form.case_id, form.cann,
+            form.subnormals,
+        )  # fmt: skip
+        self._given: Mapping[str, Any] = dict(outputs)
+
+    def _unsupported(self) -> dict[str, Any]:
+        assert self._call is not None
+        reason = self._backend.unsupported(self._call)  # type: ignore[attr-defined]  # asked only where there is one
+        return {"unsupported": readable(reason) if reason else ""}
+
+    def _run(self) -> dict[str, Any]:
+        assert self._call is not None
+        status = status_of(self._backend.run(self._call))
+        return {"status": [status.code, readable(status.reason)], "outputs": self._outputs()}
+
+    def _outputs(self) -> dict[str, Any]:
+        """What stands in the place of every output: nothing said where it is the array that we gave."""
+        assert self._call is not None
+        found: dict[str, Any] = {}
+        for name, given in self._given.items():
+            value = self._call.outputs.get(name)
+            if value is not given:
+                found[name] = self._other(name, value)
+        return found
+
+    def _other(self, name: str, value: Any) -> dict[str, Any]:
+        """What a device put in an output's place. Its values go into the memory's room where they can be judged."""
+        if not isinstance(value, np.ndarray):
+            return {"type": readable(type(value).__name__)}
+        told = {"dtype": _name_of(value.dtype), "shape": list(value.shape)}
+        place = None if self._form is None else self._form.outputs[name]
+        if not isinstance(place, Place) or (value.dtype, value.shape) != (place.dtype, place.shape):
+            return told
+        assert self._memory is not None
+        place.other(self._memory)[...] = np.asarray(value)  # not of a class whose operations are the device's
+        return {**told, "values": True}
+
+    def _about_itself(self) -> dict[str, Any]:
+        """What a device says of itself after a call, and what it changed in the process."""
+        about: dict[str, Any] = {}
+        try:
+            with guarded():
+                about["device"] = readable(getattr(self._backend, "device", ""))
+                about["broken"] = bool(getattr(self._backend, "broken", False))
+        except DeviceError:
+            about["broken"] = True
+        about["odd"] = [readable(change) for change in self._noted.changes()]
+        return about
+
+
+def status_of(found: Any) -> Status:
+    """Return the status that a backend answers. Raises TypeError where it is none."""
+    if found is None:
+        return SUCCESS
+    if isinstance(found, Status) and type(found.code) is int:
+        return found
+    try:
+        told = readable(repr(found))[:200]
+    except BaseException:  # its repr is the device's too
+        told = readable(type(found).__name__)
+    raise TypeError(f"run() returned {told}; it must return an oracle.Status, or None for success")
+
+
+def _name_of(dtype: np.dtype[Any]) -> str:
+    row = find(dtype)
+    return row.name if row is not None and row.numpy == dtype else dtype.str
+
+
+def _limit_memory(size: int) -> None:
+    """Let allocating fail beyond a size. Raises OracleError where the platform has no such limit."""
+    import resource
+
+    if not sys.platform.startswith("linux"):
+        raise OracleError("--max-memory: this platform does not limit what a process may allocate; only Linux does")
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = size if hard == resource.RLIM_INFINITY else min(size, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
