@@ -218,7 +218,7 @@ class TestWrongCalls:
     def test_each_names_operator_parameter_value_and_rule(self):
         x, h = np.ones((2, 3), np.float32), np.ones((2, 3), np.float16)
         op = "aclnnSoftmaxBackward"
-        self.refused("aclnnSoftmax", "aclnnSoftmaxBackward")
+        self.refused("aclnnSoftmaxBackwards", "aclnnSoftmaxBackward")
         self.refused(op, "axis", "dim", gradOutput=x, output=x, axis=0)
         self.refused(op, op, "dim is 2", "[-2, 1]", gradOutput=x, output=x, dim=2)
         self.refused(op, op, "output", "float16", "float32", gradOutput=x, output=h, dim=0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from ...operators.definition.operator import Operator
-from . import elementwise, rows, samples
+from . import elementwise, rows, samples, staged
 from .pieces import Kernel, public
 
 
@@ -21,4 +21,6 @@ def plain(op: Operator) -> Kernel:
         return elementwise.plain(op)
     if rows.fits(op):
         return rows.plain(op)
+    if staged.fits(op):
+        return staged.plain(op)
     return samples.plain(op) if samples.fits(op) else public(op, "")

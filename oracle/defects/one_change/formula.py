@@ -18,7 +18,7 @@ from ...numerics.formula.traversal import substitute, walk
 from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise, is_public
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, NONE, REDUCTIONS
-from ..base import elementwise, rows, samples
+from ..base import elementwise, rows, samples, staged
 from ..base.base import Defect
 from ..base.device import Device
 from ..base.pieces import Arguments, F, Kernel, row_sum, scatter
@@ -35,6 +35,8 @@ def mutants(op: Operator) -> Iterator[Defect]:
         yield from _means(op)
     if rows.fits(op):
         yield from _of_rows(op)
+    if staged.fits(op):
+        yield from _of_stages(op)
     if samples.fits(op):
         yield from _of_samples(op)
 
@@ -155,6 +157,27 @@ def _normalised(right: rows.Formula, name: str) -> Callable[[rows.Operands, int,
         return right(k, row_sum(p / row_sum(k[name], axis), axis), terms=p)
 
     return compute
+
+
+# What a stage is instead of its reduction, by its kind.
+STAGES: dict[str, dict[str, staged.Reduce]] = {
+    "sum": {what: total for what, total in SUMS.items() if what != "all terms but its own"},
+    "most": {
+        "the smallest": lambda p, axis: p.min(axis=axis, keepdims=True, initial=np.inf),
+        "the first": lambda p, axis: np.take(p, [0], axis=axis),
+        "the largest but the last": lambda p, axis: np.delete(p, -1, axis).max(axis, keepdims=True, initial=-np.inf),
+    },
+}
+
+
+def _of_stages(op: Operator) -> Iterator[Defect]:
+    graph = staged.graph_of(op)
+    for name, what, kernel in staged.changed(op, changes):
+        yield _mutant(op, name, what, kernel)
+    for stage in graph.stages:
+        for what, reduce in STAGES.get(stage.kind, {}).items():
+            kernel = staged.computing(op, graph.stages, graph.outer, {stage.name: reduce})
+            yield _mutant(op, f"{stage.name}: {what}", f"instead of stage {stage.name} over the axis: {what}", kernel)
 
 
 # ---- class indices ---------------------------------------------------------------------------------------------------

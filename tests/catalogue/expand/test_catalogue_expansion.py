@@ -231,7 +231,7 @@ def test_cover_keeps_every_pair_of_values(tmp_path: Path) -> None:
 
 
 HEADS = [
-    (HEAD.replace("aclnnSoftmaxBackward", "aclnnSoftmax"), 2, "unknown operator 'aclnnSoftmax'"),
+    (HEAD.replace("aclnnSoftmaxBackward", "aclnnSoftmaxes"), 2, "unknown operator 'aclnnSoftmaxes'"),
     (HEAD.replace("aclnn_oracle: 1", "aclnn_oracle: 2"), 1, "1 was expected"),
     (HEAD.replace("aclnn_oracle: 1\n", ""), 1, "the first key must be"),
     (HEAD.replace("main: gradOutput", "main: self"), 4, "unknown input 'self'"),

@@ -259,7 +259,7 @@ class TestLogSigmoid:
 class TestWhatRaisesAndWhatIsAnswered:
     def test_only_unknown_names_raise(self):
         with pytest.raises(OracleError, match="aclnnSoftmaxBackward"):
-            oracle.validate("aclnnSoftmax")
+            oracle.validate("aclnnSoftmaxForward")
         with pytest.raises(OracleError, match="'axis'"):
             oracle.validate(SOFTMAX, **right(SOFTMAX), axis=1)
         with pytest.raises(OracleError, match="ascend910b"):
