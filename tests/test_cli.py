@@ -346,10 +346,17 @@ def test_stopping_at_the_first_failure_says_what_was_not_run(tmp_path):
     assert "FAIL" in done.stdout
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the device looks for the run in /proc")
 def test_ctrl_c_answers_130(tmp_path):
-    """As every command: the parser's epilogue says so."""
+    """As every command: the parser's epilogue says so. What a device raises is no Ctrl-C."""
     (tmp_path / "interrupting.py").write_text(
-        "class Device:\n    name = 'interrupting'\n    def run(self, call):\n        raise KeyboardInterrupt\n"
+        "import os, signal, time\n"
+        "class Device:\n"
+        "    name = 'interrupting'\n"
+        "    def run(self, call):\n"
+        "        run = open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1]\n"
+        "        os.kill(int(run), signal.SIGINT)\n"
+        "        time.sleep(5)\n"
     )
     done = command("run", "--tier", "smoke", "-k", "first_look", "--backend", "interrupting:Device", cwd=tmp_path)
     assert done.returncode == 130, done.stdout + done.stderr

@@ -39,7 +39,10 @@ class Process:
     """A device's process. ``about``: what its backend says of itself, once it is loaded."""
 
     def __init__(self, settings: Settings) -> None:
-        """Start it; it begins to load the backend."""
+        """Start it; it begins to load the backend. Raises OracleError where the platform has no such processes."""
+        if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
+            told = "this platform cannot give a device a process of its own; --no-isolate runs it in that of the run"
+            raise OracleError(f"backend {settings.backend}: {told}")
         self.about: dict[str, Any] = {}
         self._name, self._limit = settings.backend, settings.backend_timeout
         self._wire, pipe = pair()

@@ -146,8 +146,17 @@ class Guest:
 
     def _run(self) -> dict[str, Any]:
         assert self._call is not None
-        status = status_of(self._backend.run(self._call))
+        answered = self._backend.run(self._call)
+        self._keep()
+        status = status_of(answered)
         return {"status": [status.code, readable(status.reason)], "outputs": self._outputs()}
+
+    def _keep(self) -> None:
+        """Copy the outputs as they are when the device returns."""
+        assert self._memory is not None and self._form is not None
+        for place in self._form.outputs.values():
+            if isinstance(place, Place):
+                place.keep(self._memory)
 
     def _outputs(self) -> dict[str, Any]:
         """What stands in the place of every output: nothing said where it is the array that we gave."""

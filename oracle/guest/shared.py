@@ -1,12 +1,14 @@
 """The memory of one call, which the device's process shares with ours: a file without a name, mapped by both.
 
-Every run of a call has a memory of its own. So what a thread of a device writes after ``run`` has returned reaches
-nothing that is judged, and no other call. The storages of inputs and outputs lie in it with their guards. Behind them
-is room for an array that a device puts in an output's place.
+Every run of a call has a memory of its own, in which the storages of inputs and outputs lie with their guards. When
+``run`` returns, the device's process copies the outputs to a second place in it; that copy is judged. So what a thread
+of a device writes later reaches nothing that is judged, and no other call. Each output has room for an array that a
+device puts in its place.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import tempfile
@@ -26,7 +28,7 @@ class Place(NamedTuple):
     """Where an array lies in a shared memory: the first byte of its storage and how many it has, how many of them come
     before the array's first element, its shape, strides in bytes, dtype.
 
-    ``room``: the byte where the room for another array begins, of an output.
+    Of an output: ``copy``, the byte where the copy of its storage begins, and ``room``, that of another array.
     """
 
     start: int
@@ -35,6 +37,7 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
+    copy: int = 0
     room: int = 0
 
     def view(self, memory: mmap.mmap) -> Array:
@@ -42,6 +45,10 @@ class Place(NamedTuple):
         storage: Array = np.ndarray((self.size,), np.uint8, memory, self.start)
         view: Array = np.ndarray(self.shape, self.dtype, storage, self.first, self.strides)
         return view
+
+    def keep(self, memory: mmap.mmap) -> None:
+        """Copy the storage as it is now."""
+        memory[self.copy : self.copy + self.size] = memory[self.start : self.start + self.size]
 
     def other(self, memory: mmap.mmap) -> Array:
         """Return the room for another array, in order."""
@@ -53,10 +60,11 @@ Tensor = Place | TensorSpec | None
 
 
 class Storage(NamedTuple):
-    """The bytes behind an array of ours, and where their copy begins."""
+    """The bytes behind an array of ours, where the device has them, and where it leaves them."""
 
     own: Array
     start: int
+    left: int
 
 
 class Shared:
@@ -67,7 +75,7 @@ class Shared:
         self._size = 0
         self._storages: dict[str, Storage] = {}
         self.inputs = {name: self._placed(name, value) for name, value in call.inputs.items()}
-        self.outputs = {name: self._with_room(self._placed(name, value)) for name, value in call.outputs.items()}
+        self.outputs = {name: self._with_room(name, self._placed(name, value)) for name, value in call.outputs.items()}
         self._outputs = tuple(name for name, value in self.outputs.items() if isinstance(value, Place))
         self.descriptor, self._memory = _made(max(self._size, 1))
         self._bytes = np.frombuffer(self._memory, np.uint8)
@@ -79,13 +87,15 @@ class Shared:
             return value  # type: ignore[no-any-return]  # a TensorSpec, or a null pointer
         own = memory_of(value)
         start = self._reserve(own.size)
-        self._storages[name] = Storage(own, start)
+        self._storages[name] = Storage(own, start, start)
         return Place(start, own.size, address(value) - address(own), value.shape, value.strides, value.dtype)
 
-    def _with_room(self, place: Tensor) -> Tensor:
+    def _with_room(self, name: str, place: Tensor) -> Tensor:
         if not isinstance(place, Place):
             return place
-        return place._replace(room=self._reserve(place.dtype.itemsize * int(np.prod(place.shape, dtype=np.int64))))
+        copy, room = self._reserve(place.size), self._reserve(place.dtype.itemsize * math.prod(place.shape))
+        self._storages[name] = self._storages[name]._replace(left=copy)
+        return place._replace(copy=copy, room=room)
 
     def _reserve(self, size: int) -> int:
         start = self._size
@@ -95,10 +105,10 @@ class Shared:
     def given_back(self, others: Mapping[str, bool]) -> dict[str, Array]:
         """Copy what the device left into our own arrays, once; inputs too where they changed. Return the arrays that it
         put in the place of ``others``, outputs by name."""
-        for name, (own, start) in self._storages.items():
-            left = self._bytes[start : start + own.size]
-            if name in self.outputs or not np.array_equal(left, own):
-                own[...] = left
+        for name, (own, _, left) in self._storages.items():
+            found = self._bytes[left : left + own.size]
+            if name in self.outputs or not np.array_equal(found, own):
+                own[...] = found
         places = {name: self.outputs[name] for name in self._outputs if others.get(name)}
         return {name: place.other(self._memory).copy() for name, place in places.items() if isinstance(place, Place)}
 
