@@ -153,7 +153,8 @@ class Guest:
 
     def _keep(self) -> None:
         """Copy the outputs as they are when the device returns."""
-        assert self._memory is not None and self._form is not None
+        assert self._form is not None
+        assert self._memory is not None
         for place in self._form.outputs.values():
             if isinstance(place, Place):
                 place.keep(self._memory)
