@@ -67,12 +67,18 @@ def _umask() -> int:
     return mask
 
 
+def _variables() -> dict[Any, Any]:
+    """The environment as os holds it, encoded: decoding it takes longer than all the rest here."""
+    found: dict[Any, Any] = vars(os.environ)["_data"]
+    return found
+
+
 class Noted:
     """A process as it was when its backend was loaded."""
 
     def __init__(self) -> None:
         self._spaces = {name: dict(vars(space)) for name, space in _SPACES.items()}
-        self._variables = dict(os.environ)
+        self._variables = dict(_variables())
         self._modules = len(sys.modules)
         self._search_path = list(sys.path)
         self._filters = list(warnings.filters)
@@ -108,10 +114,10 @@ class Noted:
                 yield from (f"{name}.{key}" for key, value in before.items() if now.get(key, _MISSING) is not value)
 
     def _of_the_rest(self) -> Iterator[str]:
-        now = os.environ
-        for name, value in self._variables.items():
-            if now.get(name) != value:
-                yield f"the environment variable {name}"
+        now = _variables()
+        if now != self._variables:
+            lost = (name for name, value in self._variables.items() if now.get(name) != value)
+            yield from (f"the environment variable {os.fsdecode(name)}" for name in lost)
         if any(entry not in sys.path for entry in self._search_path):
             yield "sys.path"
         if len(sys.modules) < self._modules:
