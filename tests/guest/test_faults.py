@@ -47,7 +47,7 @@ def wrong(name: str, line: CaseRecord) -> list[str]:
 
 
 def test_a_fault_is_a_status_of_its_case_and_nothing_of_it_survives():
-    bench = Bench(Settings(backend="faults:Faulty", timeout=3.0))
+    bench = Bench(Settings(backend="faults:Faulty", timeout=5.0))
     cases = [log_sigmoid(each) for name in NAMES for each in (name, f"after_{name}")]
     try:
         lines = [bench.run_case(case, None, then) for case, then in zip(cases, [*cases[1:], None], strict=True)]
@@ -82,7 +82,7 @@ def test_planned_is_the_sum_of_the_statuses_and_every_other_case_passes(mode, tm
     families = [each for pair in zip(NAMES, others, strict=True) for each in pair]
     text = HEAD + "".join(FAMILY.format(name=name) for name in families)
     (tmp_path / "log_sigmoid_backward.yaml").write_text(text)
-    words = ["-q", "--backend", "faults:Faulty", "--record", "r.jsonl", "--timeout-per-case", "3", *mode]
+    words = ["-q", "--backend", "faults:Faulty", "--record", "r.jsonl", "--timeout-per-case", "5", *mode]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, "-p", "no:hypothesispytest"], cwd=tmp_path, capture_output=True,
         text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}, timeout=500,
