@@ -1,0 +1,159 @@
+"""Formulas with reductions against MPFR: goldens are right, and float32 sums in any order keep the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gmpy2
+import numpy as np
+import pytest
+from gmpy2 import mpfr, mpq
+from truth import TYPES, rounded
+
+from oracle.numerics.evaluate.programs import simulate
+from oracle.numerics.formula.expressions import LENGTH, exp, length, log, max_over, mean_over, sum_over
+from oracle.numerics.golden import reductions
+from oracle.numerics.orders.kernel_orders import Formula
+from oracle.numerics.orders.reducing import reducing
+from oracle.numerics.proof.sink import Sink
+
+Columns = list[list[Any]]  # a row's operands, exactly
+
+
+def softmax(x):
+    e = exp(x - max_over(x))
+    return e / sum_over(e)
+
+
+def log_softmax(x):
+    d = x - max_over(x)
+    return d - log(sum_over(exp(d)))
+
+
+def softmax_backward(g, y):
+    return g * y - sum_over(g * y) * y
+
+
+def rms_norm_grad(dy, x, rstd, gamma):
+    h = dy * gamma
+    return rstd * h - x * (rstd * rstd * rstd) * (sum_over(h * x) / length())
+
+
+def layer_norm_backward(dy, x, mean, rstd, gamma):
+    h, z = dy * gamma, (x - mean) * rstd
+    return rstd * (h - mean_over(h) - z * mean_over(h * z))
+
+
+def true_softmax(x):
+    e = [gmpy2.exp(mpfr(v - max(x))) for v in x]
+    return [a / sum(e, mpfr(0)) for a in e]
+
+
+def true_log_softmax(x):
+    total = gmpy2.log(sum((gmpy2.exp(mpfr(v - max(x))) for v in x), mpfr(0)))
+    return [mpfr(v - max(x)) - total for v in x]
+
+
+def true_softmax_backward(g, y):
+    total = sum((a * b for a, b in zip(g, y, strict=True)), mpq(0))
+    return [(a - total) * b for a, b in zip(g, y, strict=True)]
+
+
+def true_rms_norm_grad(dy, x, rstd, gamma):
+    total = sum((a * b * c for a, b, c in zip(dy, gamma, x, strict=True)), mpq(0)) / len(x)
+    return [r * a * w - v * r**3 * total for a, v, r, w in zip(dy, x, rstd, gamma, strict=True)]
+
+
+def true_layer_norm_backward(dy, x, mean, rstd, gamma):
+    h = [a * w for a, w in zip(dy, gamma, strict=True)]
+    z = [(v - m) * r for v, m, r in zip(x, mean, rstd, strict=True)]
+    one, two = sum(h, mpq(0)) / len(h), sum((a * b for a, b in zip(h, z, strict=True)), mpq(0)) / len(h)
+    return [r * (a - one - b * two) for r, a, b in zip(rstd, h, z, strict=True)]
+
+
+FORMULAS: dict[Callable[..., Any], Callable[..., list[Any]]] = {
+    softmax: true_softmax,
+    log_softmax: true_log_softmax,
+    softmax_backward: true_softmax_backward,
+    rms_norm_grad: true_rms_norm_grad,
+    layer_norm_backward: true_layer_norm_backward,
+}
+SCHEMES = {formula: Formula(formula, over="dim") for formula in FORMULAS}
+
+
+def operands(
+    formula: Callable[..., Any], kind: Any, rows: int, n: int, scale: float, seed: int
+) -> dict[str, np.ndarray]:
+    """Random rows; statistics are one value per row, gamma is the same in all rows."""
+    r = np.random.default_rng([seed, n])
+    found = {}
+    for name in SCHEMES[formula].symbols:
+        values = r.standard_normal((rows, n)) * scale
+        if name in ("mean", "rstd"):
+            values = np.abs(values[:, :1]) / scale + 0.1 if name == "rstd" else values[:, :1]
+        if name == "gamma":
+            values = values[:1]
+        found[name] = np.broadcast_to(values.astype(kind), (rows, n))
+    return found
+
+
+def rational(given: dict[str, np.ndarray], row: int) -> Columns:
+    return [[mpq(float(v)) for v in array[row]] for array in given.values()]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.__name__)
+def test_goldens_are_what_mpfr_says(formula, dtype):
+    for n in (1, 2, 7, 33, 300):
+        for scale in (1.0, 20.0, 100.0, 1e-3):
+            given = operands(formula, TYPES[dtype], 5, n, scale, 1)
+            out = np.empty((5, n), TYPES[dtype])
+            with np.errstate(all="ignore"):
+                reductions.evaluate(SCHEMES[formula], given, -1, Sink(out, dtype))
+            with gmpy2.context(precision=400, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
+                truth = [[rounded(v, dtype) for v in FORMULAS[formula](*rational(given, k))] for k in range(5)]
+            np.testing.assert_array_equal(out.astype(np.float64), np.array(truth), f"{n} elements, scale {scale}")
+
+
+ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "in sequence": lambda t: np.cumsum(t, axis=-1, dtype=np.float32)[:, -1:],
+    "backwards": lambda t: np.cumsum(t[:, ::-1], axis=-1, dtype=np.float32)[:, -1:],
+    "pairwise": lambda t: t.sum(axis=-1, keepdims=True),
+    "by eight lanes": lambda t: sum(
+        np.cumsum(t[:, k::8], axis=-1, dtype=np.float32)[:, -1:] for k in range(min(8, t.shape[-1]))
+    ),
+    "as a tree": lambda t: reductions.tree_sum(t, -1),
+    "sorted by size": lambda t: np.cumsum(
+        np.take_along_axis(t, np.argsort(-np.abs(t), axis=-1), -1), axis=-1, dtype=np.float32
+    )[:, -1:],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.__name__)
+def test_float32_kernels_that_add_in_any_order_keep_the_bound(formula, order):
+    graph = reducing(SCHEMES[formula]).value
+    for n in (2, 33, 300, 3000):
+        for scale in (1.0, 8.0):
+            given = operands(formula, np.float32, 4, n, scale, 2)
+            sink = Sink(np.empty((4, n), np.float32), "float32", judged=True)
+            with np.errstate(all="ignore"):
+                reductions.evaluate(SCHEMES[formula], given, -1, sink)
+            known: dict[str, Any] = {**{k: np.array(v) for k, v in given.items()}, LENGTH: np.float32(n)}
+            for stage in graph.stages:
+                terms = np.broadcast_to(simulate(stage.terms, known, np.float32), (4, n))
+                total = ORDERS[order](terms) if stage.kind == "sum" else terms.max(axis=-1, keepdims=True)
+                known[stage.name] = np.broadcast_to(total, (4, n)).astype(np.float32)
+            actual = simulate(graph.outer, known, np.float32).astype(np.float64)
+            judged = ~sink.unspecified
+            assert np.all(np.abs(actual - sink.value)[judged] <= sink.bound[judged]), (n, scale)
+
+
+def test_a_row_of_minus_infinities_and_finite_numbers_is_exact():
+    x = np.array([[1, 2, -np.inf, 0.5], [1, np.inf, 0, 0], [1, np.nan, 0, 0], [-np.inf] * 4], np.float32)
+    out = np.empty(x.shape, np.float32)
+    with np.errstate(all="ignore"):
+        reductions.evaluate(SCHEMES[softmax], {"x": x}, -1, Sink(out, "float32"))
+    np.testing.assert_allclose(out[0], [0.2312239, 0.6285317, 0, 0.14024438], rtol=1e-6)
+    assert np.isnan(out[1:]).all()
