@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .model.errors import OracleError
     from .model.status import Status
     from .operators import golden, operators, validate
+    from .operators.answers.compared import reference
     from .standards import Verdict, judge, recheck
 
 _HOME = {
@@ -27,6 +28,7 @@ _HOME = {
     "golden": "operators",
     "judge": "standards",
     "recheck": "standards",
+    "reference": "operators.answers.compared",
     "validate": "operators",
 }
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "operators",
     "power",
     "recheck",
+    "reference",
     "validate",
 ]
 
