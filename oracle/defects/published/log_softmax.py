@@ -8,6 +8,4 @@ IRRATIONAL = (
 )
 ARGUMENTS = {
     **{f"num/{SLUG}/{kind}half away": IRRATIONAL for kind in ("", "float16 ", "bfloat16 ")},
-    f"host/{SLUG}/self's type": "there is one input, whose type is the promoted one",
-    f"refuses/{SLUG}/mixed dtypes": "there is one input",
 }
