@@ -204,16 +204,21 @@ def _chosen(condition: Any, then: Any, otherwise: Any) -> Any:
 
 def loaded(operands: Mapping[str, Values], shape: tuple[int, ...]) -> dict[str, Values]:
     """Return operands widened to float64, in buffers that :func:`release` gives back."""
-    free = pool_for(shape).free
     found: dict[str, Values] = {}
     for name, given in operands.items():
         if isinstance(given, np.ndarray):
-            buffer = free.pop() if free else aligned(shape)
+            buffer = spare(shape)
             np.copyto(buffer, castable(given))
             found[name] = buffer
         else:
             found[name] = given
     return found
+
+
+def spare(shape: tuple[int, ...]) -> Array:
+    """Return a buffer that :func:`release` gives back."""
+    free = pool_for(shape).free
+    return free.pop() if free else aligned(shape)
 
 
 def release(*results: Values) -> None:

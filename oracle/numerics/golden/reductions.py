@@ -22,7 +22,7 @@ from ..bounds.exact_steps import is_exact_in
 from ..bounds.losses import SECOND_ORDER
 from ..compiled.engine import is_compiled
 from ..evaluate.operands import Operands, cast
-from ..evaluate.programs import Values, loaded, program, release, simulate
+from ..evaluate.programs import Values, loaded, program, release, simulate, spare
 from ..exact import enclosures, extended, fractions64
 from ..exact.rationals import Undefined, rational
 from ..floats.arithmetic import FLOAT64, Arithmetic, float32
@@ -189,11 +189,12 @@ class Rows:
         given = {**loaded(views, shape), LENGTH: np.float64(self.length)}
         totals = self._totals(self.graph, FLOAT64, rows, given, fast=fast)
         value, margin = _evaluated(self.graph.levels(FLOAT64)[1], given, totals.known, shape, fast=fast)
-        region.put_between(block, value - margin, value + margin, lambda where: value.reshape(-1)[where])
+        low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
+        region.put_between(block, low, high, lambda where: value.reshape(-1)[where])
         if region.sink.judged:
             region.sink.value[block] = value
             region.sink.put_bound(block, value, *self._strict(rows, given, value, totals))
-        release(*given.values(), value, margin)
+        release(*given.values(), value, margin, low, high)
 
     # ---- stages ----
 
@@ -230,12 +231,12 @@ class Rows:
             if stage.kind == "sum":
                 total = run_sum(value)
                 known = value if np.isfinite(total).all() else np.where(np.isfinite(value), value, 0.0)
-                size = run_sum(np.abs(known))
+                size = run_sum(np.abs(known, out=value))
                 parts = [total, np.zeros_like(total) if spread is None else spread.sum(axis=-1, keepdims=True), size]
             else:
                 total = add.reduce(value, axis=-1, keepdims=True)
                 parts = [total, np.zeros_like(total) if spread is None else spread.max(axis=-1, keepdims=True)]
-            release(*(v for v in (value, lost) if isinstance(v, np.ndarray) and v.flags.owndata))
+            release(value, lost)
             steps = (add, worst, np.add)
             found = [step(one, part) for step, one, part in zip(steps, found, parts, strict=False)] or parts
         total, slack = found[0], found[1] * SECOND_ORDER
@@ -419,11 +420,12 @@ def _evaluated(
         found = np.array(np.broadcast_to(found, shape))
     if not others and level.loss.relative == 0:
         return found, np.float64(0.0)
-    margin = np.abs(found)
+    margin = np.abs(found, out=spare(shape))
     margin *= level.loss.relative
+    scaled = spare(shape)
     for other in others:
-        margin += np.asarray(other) * SECOND_ORDER
-    release(*(v for v in others if isinstance(v, np.ndarray)))
+        margin += np.multiply(other, SECOND_ORDER, out=scaled)
+    release(scaled, *(v for v in others if isinstance(v, np.ndarray)))
     return found, margin
 
 
