@@ -19,6 +19,7 @@ import numpy as np
 
 from ...model.errors import OracleError, unknown
 from ...numerics.orders.kernel_orders import is_elementwise
+from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, MUTUAL, Parameter
 from ..data.case import HUGE
@@ -31,7 +32,7 @@ CLASSES: Mapping[str, Callable[[Operator], bool]] = {
     "every operator": lambda op: True,
     "elementwise": lambda op: is_elementwise(op.computes),
     "broadcasting": lambda op: any(p.role.freedom == "broadcast" for p in op.inputs()),  # type: ignore[union-attr]
-    "rows": lambda op: op.attribute("axis") is not None,
+    "rows": lambda op: op.attribute("axis") is not None or reduces(op.computes),
     "class indices": lambda op: bool(op.inputs(CLASS_INDEX)),
 }
 _LABEL = {"g": "gradient"}  # of the operand a formula calls g

@@ -77,7 +77,7 @@ class Planner:
         """Return an input's plan."""
         if draft is not None and name in self._shaped and "shape" not in draft.plan:
             draft = replace(draft, plan={**draft.plan, "shape": list(self.input_shape(name, draft, main, attrs))})
-        return _plan(draft, dtype, main, attrs)
+        return _plan(draft, self.operator.by_name[name].dtype or dtype, main, attrs)
 
     def input_shape(self, name: str, draft: Draft, main: Shape, attrs: Mapping[str, Any]) -> Shape:
         """Return an input's shape; without one of its own it has the one that its role has beside the main operand."""
@@ -100,7 +100,7 @@ class Planner:
             draft = replace(draft, plan={**draft.plan, "shape": list(shape)})
         if draft.plan.get("dtype") == PROMOTED:
             draft = replace(draft, plan={**draft.plan, "dtype": self.operator.output_dtype(inputs)})
-        plan = _plan(draft, dtype, main, attrs, has_data=False)
+        plan = _plan(draft, self.operator.of(name).dtype or dtype, main, attrs, has_data=False)
         if plan is not None and plan.view != "contiguous" and shares_elements(plan.shape, plan.view):
             raise OracleError(f"an output of shape {plan.shape} cannot be {plan.view}: its elements would share memory")
         return plan

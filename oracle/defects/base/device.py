@@ -52,9 +52,10 @@ def everything(shape: tuple[int, ...]) -> Array | None:
     return None
 
 
-def kernel_type(call: Call, arguments: Arguments) -> str:
-    """What the host rounds to before the cast to the output."""
-    return operator(call.op).host_type(arguments, platform(call.soc, call.cann))
+def kernel_type(call: Call, arguments: Arguments, output: str = "") -> str:
+    """What the host rounds to before the cast to an output, the first one unless it is named."""
+    op = operator(call.op)
+    return (op.of(output) if output else op).host_type(arguments, platform(call.soc, call.cann))
 
 
 def write_in_place(given: Array, result: Array, mask: Array | None, call: Call) -> Array:
@@ -81,7 +82,7 @@ class Device:
 
     ``kernel`` returns float32 or float64 values in the output's shape; ``written`` a mask of the elements that are
     written at all; ``after`` is what the device does besides, on every call it was launched for; ``negates`` says on
-    which calls every sign is wrong. ``output``: which output these steps make, the first one unless it is named; others
+    which calls every sign is wrong; ``kernel_type`` the type that is rounded to first, if not that of the host. ``output``: which output these steps make, the first one unless it is named; others
     are made by the plain kernel and written as a right device writes them.
     """
 
@@ -90,7 +91,7 @@ class Device:
     check: Callable[[Call], Status] = validate
     launch: Callable[[Call], bool] = writes
     read: Read = read_plainly
-    kernel_type: Callable[[Call, Arguments], str] = kernel_type
+    kernel_type: Callable[[Call, Arguments], str] | None = None
     store: Store = store
     written: Mask = everything
     write: Write = write_in_place
@@ -119,7 +120,12 @@ class Device:
         with np.errstate(all="ignore"):
             values = np.asarray(self.kernel(arguments, target))
             values = -values if self.negates(call) else values
-            return _stored(self.store, values, self.kernel_type(call, arguments), given, target)
+            kind = (
+                kernel_type(call, arguments, self.output)
+                if self.kernel_type is None
+                else self.kernel_type(call, arguments)
+            )
+            return _stored(self.store, values, kind, given, target)
 
     def but(self, **steps: Any) -> Device:
         """Return this device with some steps replaced."""
@@ -145,9 +151,8 @@ def store_result(values: Array, call: Call, output: str) -> Array:
     """Return what a right device makes of a kernel's values: rounded to the kernel type, cast to the output's."""
     given = call.outputs[output]
     with np.errstate(all="ignore"):
-        return _stored(
-            store, values, kernel_type(call, {**call.attrs, **call.inputs}), given, platform(call.soc, call.cann)
-        )
+        kind = kernel_type(call, {**call.attrs, **call.inputs}, output)
+        return _stored(store, values, kind, given, platform(call.soc, call.cann))
 
 
 def has_memory(call: Call) -> bool:

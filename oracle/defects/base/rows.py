@@ -39,7 +39,7 @@ class Parts(NamedTuple):
 
 def fits(op: Operator) -> bool:
     """Whether an operator's formula has one sum along an axis, and every order sums the same terms."""
-    return reduces(op.computes) and _parts(op.computes) is not None
+    return reduces(op.computes) and op.attribute("axis") is not None and _parts(op.computes) is not None
 
 
 def declared(op: Operator) -> Parts:

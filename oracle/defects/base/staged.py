@@ -12,10 +12,11 @@ from ...model.platforms import Platform
 from ...numerics.evaluate.programs import simulate
 from ...numerics.formula.expressions import LENGTH, Expression
 from ...numerics.formula.stages import Stage
+from ...numerics.golden.adding import as_rows, from_rows
 from ...numerics.orders.reducing import Graph, reduces, reducing
 from ...operators.definition.operator import Operator
 from . import rows
-from .pieces import Arguments, F, Kernel, row_sum, shaped, single
+from .pieces import Arguments, F, Kernel, row_sum, single
 
 Reduce = Callable[[Array, int], Array]  # terms and an axis -> one value per row, the axis kept
 REDUCE: dict[str, Reduce] = {
@@ -26,7 +27,7 @@ REDUCE: dict[str, Reduce] = {
 
 
 def fits(op: Operator) -> bool:
-    """Whether an operator's formula reduces, and not by a single sum alone (those are :mod:`.rows`)."""
+    """Whether an operator's formula reduces, and not by a single sum along a named axis (those are :mod:`.rows`)."""
     return reduces(op.computes) and not rows.fits(op)
 
 
@@ -47,16 +48,26 @@ def computing(
 ) -> Kernel:
     """Return the kernel of some stages and an outer graph. ``other``: how stages are reduced instead, by their name."""
 
+    assert reduces(op.computes)
+    page = op.computes
+
     def kernel(a: Arguments, target: Platform) -> Array:
-        axis = rows.axis_of(op, a)
-        known: dict[str, Any] = {p.symbol: np.atleast_1d(single(a[p.name])) for p in op.operands}
-        shape = np.broadcast_shapes(*(v.shape for v in known.values()))
-        known[LENGTH] = F(shape[axis])
+        ready = {n: np.atleast_1d(single(v)) if isinstance(v, np.ndarray) else v for n, v in a.items()}
+        known, axes = dict(op.formula_operands(ready)), op.reduced_axes(ready)
+        shape = next(v.shape for v in known.values() if isinstance(v, np.ndarray))
+        known = {n: as_rows(v, axes) if isinstance(v, np.ndarray) else F(v) for n, v in known.items()}
+        known |= {name: F(1) for name in page.symbols if name not in known}
+        rows_shape = next(v.shape for v in known.values() if isinstance(v, np.ndarray))
+        known[LENGTH] = F(rows_shape[-1])
         for stage in stages:
-            terms = np.broadcast_to(simulate(stage.terms, known, F), shape)
+            terms = np.broadcast_to(simulate(stage.terms, known, F), rows_shape)
             reduce = (other or {}).get(stage.name) or REDUCE[stage.kind]
-            known[stage.name] = np.broadcast_to(reduce(terms, axis), shape)
-        return shaped(np.broadcast_to(simulate(outer, known, F), shape), a[op.main])
+            known[stage.name] = np.broadcast_to(reduce(terms, -1), rows_shape)
+        wanted = op.output_shape(a)
+        result = np.broadcast_to(simulate(outer, known, F), rows_shape)
+        if (wanted or (1,)) != shape:
+            result = result[..., :1]
+        return np.asarray(from_rows(result, shape, axes).reshape(wanted))
 
     return kernel
 

@@ -17,7 +17,7 @@ from typing import Any
 from ...model import axis_classes, layout_classes, shape_classes
 from ...model.call import Call
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import PER_SAMPLE, REDUCTIONS, Parameter
+from ...operators.definition.parameters import PER_SAMPLE, REDUCTIONS, ROWS, Parameter
 from ..base import rows, samples
 from ..base.asking import accepts, broadcasting, computes, kinds, mixes, socs_of, usual_shape
 from ..base.base import EVERY_SOC, Defect
@@ -28,6 +28,7 @@ from . import small_shapes
 from .factors import (
     ABSENT,
     ALONG,
+    EXPANDED,
     FOLLOWS,
     FORMS,
     LENGTHS,
@@ -61,6 +62,10 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
         yield ("shape", "rank 2"), (p.name, ALONG[2]), "of two axes that is the last alone"
         if p.optional:
             yield (p.name, ABSENT), (type_of(p.name), OTHER), "what is absent has no dtype"
+    for p in op.inputs():
+        if p.role is ROWS:
+            for form in (ORDER[1], EXPANDED):
+                yield ("shape", "rank 1"), (p.name, form), "one row has one value"
     if op.attribute("axis") is not None:
         yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
     if not samples.fits(op):

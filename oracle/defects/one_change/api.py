@@ -105,7 +105,7 @@ def negated_in_place(name: str) -> Callable[[Call], None]:
 
 def _dtype_checks(op: Operator) -> Callable[[str], bool]:
     """All checks but those that compare dtypes; where none does, all but those that ask for one."""
-    compares = [name for name in names(op) if name.endswith("of one dtype")]
+    compares = [name for name in names(op) if name.endswith("of one dtype") or name.startswith("dtypes of")]
     return lambda name: name not in compares if compares else "dtype of" not in name
 
 

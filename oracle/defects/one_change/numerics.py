@@ -124,6 +124,8 @@ def _stores(op: Operator) -> Iterator[Defect]:
         "minus zero lost": (minus_zero_lost, "-0 becomes +0", "zeros"),
     }
     for label, (stored, what, needs) in rounding.items():
+        if op.dtype and "16-bit" in what:
+            continue
         yield Defect(f"num/{slug}/{label}", op.name, "NUM", what, Device(label, right, store=stored), needs)
     for kind in [k for k in NARROW if k in kinds(op)]:
         for label in ("half away", "truncate"):
@@ -233,6 +235,8 @@ def _operands(op: Operator) -> Iterator[Defect]:
         for label, (change, kind, what, needs) in OPERAND.items():
             if (is_vector(op, p) and label == "row 0 for all") or (p.role is ONE_VALUE and label in OF_MANY):
                 continue  # a vector has no rows, a single element no order
+            if p.dtype and label == "bits confused":
+                continue
             yield Defect(
                 f"operand/{op.slug}/{p.name} {label}", op.name, kind, f"{p.name} {what}",
                 _operand(op, p.name, change), f"a {p.name} {needs}",

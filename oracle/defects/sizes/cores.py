@@ -15,6 +15,7 @@ import numpy as np
 
 from ...model.call import Array, Call
 from ...model.platforms import Platform
+from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ..base import elementwise, rows, samples
@@ -145,7 +146,7 @@ def _stale_factor(op: Operator, name: str, cores: int, tile: int) -> Kernel:
 
 def _double_buffers(op: Operator) -> Iterator[Defect]:
     by_rows = rows.fits(op)
-    for cores, tile in FLAT if not by_rows else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
+    for cores, tile in FLAT if not reduces(op.computes) else [pair for pair in FLAT if 2 * math.prod(pair) < 1 << 20]:
         devices: dict[str, Device] = {}
         if elementwise.fits(op):
             whole = (p for p in op.operands if p.name == op.main or p in like_main(op))

@@ -14,6 +14,24 @@ CHUNK = 1 << 14  # terms of a row that are in memory at once
 AGAIN = 1 << 15  # elements of rows that are evaluated at once after a compiled pass left them
 
 
+def as_rows(values: Array, axes: tuple[int, ...]) -> Array:
+    """Return values with some axes as one, the last; a view where strides allow. Values of those axes alone are one
+    row."""
+    if len(axes) == 1 and values.ndim > 1:
+        return axis_last(values, axes[0])
+    moved = np.moveaxis(values, axes, range(-len(axes), 0)) if axes else values
+    kept = moved.shape[: moved.ndim - len(axes)]
+    return moved.reshape(*(kept or (1,)), math.prod(moved.shape[moved.ndim - len(axes) :]))
+
+
+def from_rows(rows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """Return rows in a shape again; of one element each, the axes are kept as 1."""
+    ends = [shape[k] if rows.shape[-1] == math.prod(shape[k] for k in axes) else 1 for k in axes]
+    kept = [n for k, n in enumerate(shape) if k not in axes]
+    whole = rows.reshape(*kept, *ends)
+    return np.moveaxis(whole, range(-len(axes), 0), axes) if axes else whole
+
+
 def run_sum(values: Array) -> Array:
     """Sums along the last axis, kept as an axis: RUN terms in any order, then those sums in any order."""
     whole = values.shape[-1] - values.shape[-1] % RUN

@@ -20,25 +20,27 @@ from ...model.dtypes import FORMATS, dtype_of
 from ..bounds import additions
 from ..bounds.exact_steps import is_exact_in
 from ..bounds.losses import SECOND_ORDER
+from ..bounds.ranges import ranges_of, stays_inside
 from ..compiled.engine import is_compiled
 from ..evaluate.operands import Operands, cast
 from ..evaluate.programs import Values, loaded, program, release, simulate, spare
 from ..exact import enclosures, extended, fractions64
 from ..exact.rationals import Undefined, rational
 from ..floats.arithmetic import FLOAT64, Arithmetic, float32
-from ..floats.blocks import Index, axis_last, block_size, blocks, piece_size, region_size, run_blocks
+from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
 from ..floats.float32 import LARGEST, classes_differ, lowest_bit
 from ..floats.rounding import quantize, widen
 from ..formula.expressions import LENGTH, ZERO, Expression, constant, symbol
 from ..formula.stages import Stage
 from ..formula.traversal import is_rational, names_of
-from ..orders.kernel_orders import Formula
-from ..orders.reducing import Graph, Level, Reducing, reducing
+from ..orders.kernel_orders import DEPARTURE, Formula, constants_of
+from ..orders.reducing import Graph, Level, Order, Reducing, reducing
 from ..proof import double_double
 from ..proof.proof import Exact, ExactValue, Refine, U
 from ..proof.sink import Region, Sink
-from .adding import AGAIN, CHUNK, RUN, expanded, run_sum, tree_sum
+from .adding import AGAIN, CHUNK, RUN, as_rows, expanded, from_rows, run_sum, tree_sum
 
+Shape = tuple[int, ...]
 Pair = tuple[Array, Array]  # an unevaluated sum
 EXACT_ROWS = (
     64  # elements of a row up to which exact arithmetic is looked for; random data of longer ones is never exact
@@ -47,30 +49,53 @@ NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and an
 
 
 def evaluate(
-    formula: Formula, operands: Operands, axis: int, sink: Sink, flushes: frozenset[str] = frozenset()
+    formula: Formula,
+    operands: Operands,
+    axes: tuple[int, ...],
+    sink: Sink,
+    flushes: frozenset[str] = frozenset(),
+    soc: str = "",
 ) -> None:
-    """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol."""
-    scheme = reducing(formula)
-    moved = {name: axis_last(v, axis) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
-    sink = sink.moved(axis)
-    shape = next(v.shape for v in moved.values() if isinstance(v, np.ndarray))
-    if len(shape) == 1:
-        moved = {name: v[None] if isinstance(v, np.ndarray) else v for name, v in moved.items()}
-        sink, shape = sink.at((None,)), (1, *shape)
-    length = shape[-1]
+    """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol. ``axes``: the
+    axes of that shape along which the formula reduces. The sink has that shape, or one element per row."""
+    scheme = reducing(formula, constants_of(formula, operands))
+    shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
+    rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    lead, length = next((v.shape[:-1], v.shape[-1]) for v in rows.values() if isinstance(v, np.ndarray))
+    target, table = _target(sink, shape, axes, lead)
     loop = None if sink.judged or length > CHUNK or not is_compiled(sink) else _loop_of(scheme)
 
     def work(index: Index) -> None:
-        few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in moved.items()}
-        rows, part = Rows(scheme, few, sink.kernel, float32(flushes)), sink.at(index)
+        few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in rows.items()}
+        some, part = Rows(scheme, few, sink.kernel, float32(flushes), soc), target.at(index)
         if loop is None:
-            rows.fill(part)
+            some.fill(part)
         else:
-            _compiled(rows, part, loop)
+            _compiled(some, part, loop)
 
     with np.errstate(all="ignore"):
         size, each = (piece_size(sink.out.size, copied=True), 1) if loop else (region_size(), 4)
-        run_blocks(blocks(shape[:-1], max(1, size // max(1, length)) if length <= CHUNK else 1), work, each=each)
+        run_blocks(blocks(lead, max(1, size // max(1, length)) if length <= CHUNK else 1), work, each=each)
+    if table is not None:
+        table[0].fill(table[1])
+
+
+def _target(sink: Sink, shape: Shape, axes: tuple[int, ...], lead: Shape) -> tuple[Sink, tuple[Sink, Sink] | None]:
+    """Return the sink as rows: a view of it, or a table and what it is copied to in the end."""
+    if sink.out.shape != shape or not axes:
+        if sink.out.flags.c_contiguous:
+            return sink.viewed(lambda array: array.reshape(*lead, 1)), None
+        table = sink.vector(math.prod(lead))
+        return table.viewed(lambda array: array.reshape(*lead, 1)), (sink, table)
+    if len(axes) == 1 and len(shape) > 1:
+        return sink.moved(axes[0]), None
+    if axes == tuple(range(len(shape) - len(axes), len(shape))) and sink.out.flags.c_contiguous:
+        return sink.viewed(lambda array: array.reshape(*lead, -1)), None
+    table = sink.vector(sink.out.size)
+    return table.viewed(lambda array: array.reshape(*lead, -1)), (
+        sink.viewed(lambda array: np.moveaxis(array, axes, range(-len(axes), 0))),
+        table,
+    )
 
 
 # ---- the compiled loop: rows of y * (g - sum of g * y) alone ---------------------------------------------------------
@@ -134,13 +159,17 @@ class Totals:
 class Rows:
     """Some rows of a formula: their operands, and everything that is computed once per row.
 
-    ``kind``: the dtype that is rounded to. ``device``: what a right kernel computes in.
+    ``kind``: the dtype that is rounded to. ``device``: a right kernel's arithmetic. ``soc``: whose kernel is judged, by
+    the name of its form.
     """
 
-    def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic) -> None:
-        self.scheme, self.operands, self.kind, self.device = scheme, operands, kind, device
+    def __init__(
+        self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str = ""
+    ) -> None:
+        self.scheme, self.operands, self.kind, self.device, self.soc = scheme, operands, kind, device, soc
         array = next(v for v in operands.values() if isinstance(v, np.ndarray))
         self.lead, self.length = array.shape[:-1], array.shape[-1]
+        self.wide = True  # an element of the output for each of the operands', not one per row
         self.graph = scheme.value
         self._exact: dict[Index, _ExactRow] = {}
         self._kept: dict[tuple[Graph, int, bool], Totals] = {}  # of a long row, which is alone
@@ -155,13 +184,14 @@ class Rows:
 
     def fill(self, sink: Sink) -> None:
         """Fill a sink, by blocks of whole rows or, of a long row, in parts."""
+        self.wide = sink.out.shape[-1] == self.length
         if self.length <= CHUNK:
             region = sink.region((Ellipsis,))
             for block in blocks(self.lead, max(1, block_size() // max(1, self.length))):
                 self._put(block, (Ellipsis,), region)
             region.finish(self.exact, self.refine)
             return
-        for part in self._parts():
+        for part in self._parts() if self.wide else [slice(0, 1)]:
             region = sink.region((Ellipsis, part))
             self._put((Ellipsis,), (part,), region)
             region.finish(*self._closer(part.start))
@@ -186,14 +216,16 @@ class Rows:
         block = rows if columns == (Ellipsis,) else (Ellipsis,)
         shape, fast = region.target[block].shape, not region.sink.judged
         views = {name: v[index] if isinstance(v, np.ndarray) else np.float64(v) for name, v in self.operands.items()}
-        given = {**loaded(views, shape), LENGTH: np.float64(self.length)}
+        terms = next(v.shape for v in views.values() if isinstance(v, np.ndarray))
+        given = {**loaded(views, terms), LENGTH: np.float64(self.length)}
+        outer = given if self.wide else {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
         totals = self._totals(self.graph, FLOAT64, rows, given, fast=fast)
-        value, margin = _evaluated(self.graph.levels(FLOAT64)[1], given, totals.known, shape, fast=fast)
+        value, margin = _evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
         region.put_between(block, low, high, lambda where: value.reshape(-1)[where])
         if region.sink.judged:
             region.sink.value[block] = value
-            region.sink.put_bound(block, value, *self._strict(rows, given, value, totals))
+            region.sink.put_bound(block, value, *self._strict(rows, given, outer, value))
         release(*given.values(), value, margin, low, high)
 
     # ---- stages ----
@@ -262,19 +294,25 @@ class Rows:
     # ---- the strict bound ----
 
     def _strict(
-        self, rows: Index, given: dict[str, Any], value: Array, totals: Totals
+        self, rows: Index, given: dict[str, Any], outer: dict[str, Any], value: Array
     ) -> tuple[Array, Array, Array | None]:
         """What a right kernel may lose in any of the orders, the elements on which right kernels disagree, and those on
-        which every order is exact."""
+        which every order is exact. ``given``: the operands of the terms; ``outer``: of the elements."""
         bound, unspecified = np.zeros(value.shape), np.zeros(value.shape, bool)
         answers = []
-        few = cast(given, np.float32)
-        for graph in dict.fromkeys(self.scheme.forms.values()):
-            own = self._totals(graph, self.device, rows, given)
-            _, margin = _evaluated(graph.levels(self.device)[1], given, own.known, value.shape)
+        few = cast(outer, np.float32)
+        for graph, narrow, departs in self.orders:
+            arithmetic = narrow or self.device
+            own = self._totals(graph, arithmetic, rows, given)
+            other, margin = _evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
+            if departs:
+                apart = np.abs(other - value)
+                margin = margin + apart
+                unspecified |= apart > np.abs(value) * DEPARTURE
             bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
             for name, size in own.sizes.items():  # partial sums may overflow, to either side
                 unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
+            unspecified |= self._overflowing(graph, given, own)
             answers += self._answers(graph, few, own, value.shape)
         suspect = ~(bound < LARGEST) | ~np.isfinite(value)
         for answer in answers:
@@ -283,9 +321,39 @@ class Rows:
             apart = classes_differ([*(a[suspect] for a in answers), value[suspect].astype(np.float32)])
             unspecified[suspect] |= apart
             bound[suspect] = np.where(np.isfinite(bound[suspect]), bound[suspect], 0.0)
-        return bound, unspecified, self._ties(rows, given, value, totals)
+        unknown = self.scheme.unspecified(self.soc, dtype_of(self.kind).name)
+        if unknown is not None:
+            (where,) = program(unknown)(outer, value.shape)
+            unspecified |= np.asarray(where)
+        return bound, unspecified, self._ties(rows, given, outer, value.shape)
 
-    def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: tuple[int, ...]) -> list[Array]:
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """The orders that are right."""
+        return self.scheme.orders(self.soc, dtype_of(self.kind).name)
+
+    def _overflowing(self, graph: Graph, given: dict[str, Any], totals: Totals) -> Array:
+        """The rows in which a step of a term may overflow in float32 although the term does not, the axis kept."""
+        found = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
+        known = {**given, **totals.known}
+        roots = tuple(stage.terms for stage in graph.stages)
+        if stays_inside(roots, ranges_of({name: known[name] for name in names_of(*roots)})):
+            return found
+        for part in [None] if self.length <= CHUNK else self._parts():
+            some = {**(given if part is None else self.loaded((Ellipsis, part))), **totals.known}
+            shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
+            single = cast({name: np.broadcast_to(v, shape) for name, v in some.items()}, np.float32)
+            for root in roots:
+                ends = [
+                    np.broadcast_to(simulate(root, single, np.float32, largest=end, same_bits=True), shape)
+                    for end in (np.inf, LARGEST * (1 - NEAR))
+                ]
+                (right,) = program(root)(some, shape)
+                apart = classes_differ([*ends, np.broadcast_to(right, shape).astype(np.float32)])
+                found |= apart.any(axis=-1, keepdims=True)
+        return found
+
+    def _answers(self, graph: Graph, few: Operands, totals: Totals, shape: Shape) -> list[Array]:
         """What an order gives in float32 beside the rows' totals, flushing and not, overflowing early and late."""
         single = {name: np.broadcast_to(v.astype(np.float32), shape) for name, v in totals.known.items()}
         return [
@@ -296,28 +364,34 @@ class Rows:
             for end in (np.inf, LARGEST * (1 - NEAR))
         ]
 
-    def _ties(self, rows: Index, given: dict[str, Any], value: Array, totals: Totals) -> Array | None:
+    def _ties(self, rows: Index, given: dict[str, Any], outer: dict[str, Any], shape: Shape) -> Array | None:
         """Where no step of any order is rounded in float32: the terms, their partial sums, and what is left."""
-        if self.length > EXACT_ROWS or not all(
-            is_rational(g.outer) and all(is_rational(s.terms) for s in g.stages) for g in self.scheme.forms.values()
+        graphs = list(dict.fromkeys(order.graph for order in self.orders))
+        stages = [stage for graph in graphs for stage in graph.stages]
+        if (
+            self.length > EXACT_ROWS
+            or not all(stage.kind == "sum" and is_rational(stage.terms) for stage in stages)
+            or not all(is_rational(graph.outer) for graph in graphs)
         ):
             return None
         single = FORMATS["float32"]
-        exact = np.ones((*value.shape[:-1], 1), bool)
-        for stage in self.graph.stages:
-            if stage.kind != "sum":
+        terms_shape = next(np.shape(v) for v in given.values() if np.ndim(v))
+        exact = np.ones((*shape[:-1], 1), bool)
+        for graph in graphs:
+            totals = self._totals(graph, FLOAT64, rows, given)
+            for stage, level in graph.levels(FLOAT64)[0]:
+                terms = _evaluated(level, given, totals.known, terms_shape)[0]
+                exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
+            if not exact.any():
                 return None
-            terms = _evaluated(
-                Level(stage.terms, self.graph.levels(FLOAT64)[1].loss), given, totals.known, value.shape
-            )[0]
-            exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
-        if not exact.any():
-            return None
-        flat = {n: np.broadcast_to(v, value.shape).reshape(-1) for n, v in {**given, **totals.known}.items()}
-        terms_exact = is_exact_in([s.terms for s in self.graph.stages], flat, single).reshape(value.shape)
-        exact = exact & terms_exact.all(axis=-1, keepdims=True)
-        outer = is_exact_in([graph.outer for graph in self.scheme.forms.values()], flat, single).reshape(value.shape)
-        return np.asarray(exact & outer)
+            inner, whole = (
+                {n: np.broadcast_to(v, of).reshape(-1) for n, v in {**known, **totals.known}.items()}
+                for known, of in ((given, terms_shape), (outer, shape))
+            )
+            terms_exact = is_exact_in([s.terms for s in graph.stages], inner, single).reshape(terms_shape)
+            exact = exact & terms_exact.all(axis=-1, keepdims=True)
+            exact = exact & is_exact_in([graph.outer], whole, single).reshape(shape)
+        return np.asarray(exact)
 
     # ---- closer looks ----
 
@@ -425,7 +499,8 @@ def _evaluated(
     scaled = spare(shape)
     for other in others:
         margin += np.multiply(other, SECOND_ORDER, out=scaled)
-    release(scaled, *(v for v in others if isinstance(v, np.ndarray)))
+    theirs = {id(v) for v in known.values()}  # a graph that is one of its operands
+    release(scaled, *(v for v in others if id(v) not in theirs))
     return found, margin
 
 
@@ -585,24 +660,34 @@ def _sum_of(name: str, parts: int) -> Expression:
 
 
 def kernel(
-    formula: Formula, operands: Operands, axis: int, form: str, compute: Any, flushing: frozenset[str] = frozenset()
+    formula: Formula,
+    operands: Operands,
+    axes: tuple[int, ...],
+    form: str,
+    compute: Any,
+    flushing: frozenset[str] = frozenset(),
+    *,
+    per_row: bool = False,
 ) -> Array:
     """Return what a SoC's public kernel computes, every intermediate in ``compute``; a sum is a binary tree, as on the
-    device."""
-    graph = reducing(formula).form(form)
-    moved = {name: axis_last(v, axis) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
-    shape = next(v.shape for v in moved.values() if isinstance(v, np.ndarray))
-    result = np.empty(next(v.shape for v in operands.values() if isinstance(v, np.ndarray)), compute)
-    target = axis_last(result, axis)
+    device. ``per_row``: one element per row, the reduced axes kept as 1."""
+    graph = reducing(formula, constants_of(formula, operands)).form(form)
+    shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
+    moved = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    lead, length = next((v.shape[:-1], v.shape[-1]) for v in moved.values() if isinstance(v, np.ndarray))
+    result = np.empty((*lead, 1 if per_row else length), compute)
     with np.errstate(all="ignore"):
-        for block in blocks(shape[:-1], max(1, block_size() // max(1, shape[-1]))):
+        for block in blocks(lead, max(1, block_size() // max(1, length))):
             few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in moved.items()}
-            given = {**cast(few, compute), LENGTH: np.dtype(compute).type(shape[-1])}
+            given = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}
+            whole = next(v.shape for v in few.values() if isinstance(v, np.ndarray))
             for stage in graph.stages:
                 terms = simulate(stage.terms, given, compute, flushing=flushing, same_bits=True)
-                terms = np.broadcast_to(terms, target[block].shape)
+                terms = np.broadcast_to(terms, whole)
                 extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
                 total = tree_sum(terms, -1) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
-                given[stage.name] = np.broadcast_to(total, terms.shape)
-            target[block] = simulate(graph.outer, given, compute, flushing=flushing, same_bits=True)
-    return result
+                given[stage.name] = np.broadcast_to(total, whole)
+            if per_row:
+                given = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
+            result[block] = simulate(graph.outer, given, compute, flushing=flushing, same_bits=True)
+    return from_rows(result, shape, axes)

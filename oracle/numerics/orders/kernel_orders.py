@@ -88,6 +88,11 @@ class Formula:
         """The operands that the formula names, the mean's divisor not among them."""
         return tuple(name for name in symbols_of(self.formula) if name not in (COUNT, LENGTH))
 
+    @cached_property
+    def entering(self) -> tuple[str, ...]:
+        """The operands that the formula's value depends on."""
+        return tuple(name for name in names_of(trace(self.formula)) if name not in (COUNT, LENGTH))
+
     @property
     def formulas(self) -> dict[str, Function]:
         """Every formula of an operator, by where its page has it."""
@@ -150,7 +155,7 @@ class Graphs:
         self.orders = tuple(dict.fromkeys(orders))
         self.native = named(self.forms, soc) if own is not None and dtype in own.native else None
         self.departing = named(self.forms, soc) if own is not None and own.departs else None
-        condition = named({**scheme.unspecified, **_of_type(scheme.unspecified, dtype)}, soc)
+        condition = condition_of(scheme, soc, dtype)
         self.unspecified = None if condition is None else trace(condition, self._of(condition))
         if not (self.unspecified is None or self.unspecified.is_condition):
             told = "where an answer is unspecified is a condition, as x > 3 or equal(x, 3); this is a number"
@@ -351,6 +356,11 @@ def _of_type(conditions: Mapping[str, Function], dtype: str) -> dict[str, Functi
     return {kernel: condition for (kernel, apart, kind), condition in split.items() if apart and kind == dtype}
 
 
+def condition_of(scheme: Formula, soc: str, dtype: str) -> Function | None:
+    """Return the condition under which the answer of a SoC's kernel that stores a dtype is not known."""
+    return named({**scheme.unspecified, **_of_type(scheme.unspecified, dtype)}, soc)
+
+
 def is_public(name: str) -> bool:
     """Whether an order is that of a SoC's kernel, or of a family of them."""
     kernel = name.partition("@")[0]
@@ -374,10 +384,15 @@ _graphs = lru_cache(maxsize=KEPT)(Graphs)
 
 def graphs_of(scheme: Formula, operands: Operands, soc: str = "", dtype: str = "") -> Graphs:
     """Return the graphs for the operands that are given: absent ones are 1, and integers (flags) constants too."""
-    given = {name: operands.get(name, 1) for name in scheme.symbols}
-    known = frozenset((name, value) for name, value in given.items() if isinstance(value, int))
+    known = constants_of(scheme, operands)
     numbers = frozenset(name for name, value in operands.items() if not isinstance(value, np.ndarray))
     return _graphs(scheme, known, numbers, COUNT in operands, soc, dtype)
+
+
+def constants_of(scheme: Formula, operands: Operands) -> frozenset[tuple[str, int]]:
+    """Return the operands that are constants of the graphs: absent ones are 1, and flags are integers."""
+    given = {name: operands.get(name, 1) for name in scheme.symbols}
+    return frozenset((name, value) for name, value in given.items() if isinstance(value, int))
 
 
 def mean_loss(operands: Operands, rank: int) -> float:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from ..bounds.losses import Loss, losses
 from ..bounds.signs_and_digits import Facts
-from ..floats.arithmetic import Arithmetic
-from ..formula.expressions import LENGTH, ZERO, Expression, symbol, trace
+from ..floats.arithmetic import NARROW, Arithmetic
+from ..formula.expressions import LENGTH, ZERO, Expression, Function, symbol, symbols_of, trace
 from ..formula.stages import Stage, staged
 from ..formula.traversal import substitute
-from .kernel_orders import Form, Formula, named
+from .kernel_orders import Form, Formula, condition_of, named
 
 ANY = 1 << 30  # significant bits of a stage's value: as many as it takes
 
@@ -21,18 +21,45 @@ ANY = 1 << 30  # significant bits of a stage's value: as many as it takes
 class Reducing:
     """The graphs of a formula with reductions, and of the orders in which public kernels compute it."""
 
-    def __init__(self, scheme: Formula) -> None:
-        self.symbols = scheme.symbols
-        self.value = Graph(trace(scheme.formula))
-        orders = scheme.orders or {"": scheme.formula}
-        self.forms = {
-            name: Graph(trace(order.formula if isinstance(order, Form) else order)) for name, order in orders.items()
-        }
+    def __init__(self, scheme: Formula, constants: frozenset[tuple[str, int]]) -> None:
+        self.symbols, self._scheme, self._known = scheme.symbols, scheme, dict(constants)
+        self.value = Graph(self._traced(scheme.formula))
+        written = scheme.orders or {"": scheme.formula}
+        self._written = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
+        self.forms = {name: Graph(self._traced(form.formula)) for name, form in self._written.items()}
+
+    def _traced(self, formula: Function) -> Expression:
+        return trace(formula, {k: v for k, v in self._known.items() if k in symbols_of(formula)})
 
     def form(self, kernel: str) -> Graph:
         """The order of a SoC's kernel."""
         found = named(self.forms, kernel)
         return next(iter(self.forms.values())) if found is None else found
+
+    @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
+    def orders(self, soc: str, dtype: str) -> tuple[Order, ...]:
+        """Return the orders that are right on a SoC whose kernel stores a dtype."""
+        own = named(self._written, soc)
+        counted = {name: form for name, form in self._written.items() if form is own or not form.departs}
+        found = [
+            Order(self.forms[name], NARROW[dtype] if form is own and dtype in form.native else None, form.departs)
+            for name, form in counted.items()
+        ]
+        return tuple(dict.fromkeys(found))
+
+    def unspecified(self, soc: str, dtype: str) -> Expression | None:
+        """The condition of operands under which the answer of a SoC's kernel is not known."""
+        condition = condition_of(self._scheme, soc, dtype)
+        return None if condition is None else self._traced(condition)
+
+
+class Order(NamedTuple):
+    """An order that is right: its graph, the arithmetic of another type if it does not compute in float32, and whether
+    it computes something else than the formula."""
+
+    graph: Graph
+    narrow: Arithmetic | None
+    departs: bool
 
 
 def reduces(computes: object) -> TypeGuard[Formula]:
@@ -41,9 +68,9 @@ def reduces(computes: object) -> TypeGuard[Formula]:
 
 
 @lru_cache(maxsize=1024)
-def reducing(scheme: Formula) -> Reducing:
-    """Return the graphs of a formula with reductions."""
-    return Reducing(scheme)
+def reducing(scheme: Formula, constants: frozenset[tuple[str, int]] = frozenset()) -> Reducing:
+    """Return the graphs of a formula with reductions. ``constants``: operands that are."""
+    return Reducing(scheme, constants)
 
 
 @dataclass(frozen=True)

@@ -54,13 +54,14 @@ class Sink:
 
     def at(self, index: Index) -> Sink:
         """Return a sink that writes to a basic-slicing view of this one's arrays."""
-        return self._over(lambda array: array[index])
+        return self.viewed(lambda array: array[index])
 
     def moved(self, dim: int) -> Sink:
         """Return a sink over the arrays with ``dim`` moved last."""
-        return self if dim in (-1, self.out.ndim - 1) else self._over(lambda array: axis_last(array, dim))
+        return self if dim in (-1, self.out.ndim - 1) else self.viewed(lambda array: axis_last(array, dim))
 
-    def _over(self, view: Callable[[Array], Array]) -> Sink:
+    def viewed(self, view: Callable[[Array], Array]) -> Sink:
+        """Return a sink that writes to views of this one's arrays."""
         part = self._copy()
         part.out = view(self.out)
         if self.judged:

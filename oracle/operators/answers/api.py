@@ -252,8 +252,8 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
     part = sink.at((None,)) if out.ndim == 0 else sink
     with scratch_apart():
         if reduces(op.computes):
-            operands, axis = op.formula_operands(ready), int(ready[op.computes.over])
-            reductions.evaluate(op.computes, operands, axis, part, target.flushes)
+            operands, axes = op.formula_operands(ready), op.reduced_axes(ready)
+            reductions.evaluate(op.computes, operands, axes, part, target.flushes, target.form)
             return sink
         if not isinstance(op.computes, Formula):
             op.computes.evaluate(ready, target, part)
@@ -357,8 +357,9 @@ def device_kernel(
             return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
         return device.kernel(op.computes, operands, form, compute, flushing, stored)
     if isinstance(op.computes, Formula):
-        operands, axis = op.formula_operands(args), int(args[op.computes.over])
-        return reductions.kernel(op.computes, operands, axis, form, compute, flushing)
+        operands, axes = op.formula_operands(args), op.reduced_axes(args)
+        per_row = op.output_shape(args) != op.terms_shape(args)
+        return reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=per_row)
     return op.computes.kernel(args, form, compute, flushing)
 
 

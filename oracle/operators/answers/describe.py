@@ -26,7 +26,7 @@ def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> boo
     given: dict[str, Any] = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
     for parameter in op.inputs():
         if not parameter.optional:
-            kind = "int64" if parameter.holds("classes") else dtype
+            kind = "int64" if parameter.holds("classes") else parameter.dtype or dtype
             given[parameter.name] = TensorSpec(op.shape_of(parameter.name, shape, given), kind)
-    given |= {each.output: TensorSpec(each.output_shape(given), dtype) for each in op.each}
+    given |= {each.output: TensorSpec(each.output_shape(given), each.dtype or dtype) for each in op.each}
     return validate(op.name, soc=soc, **given).ok

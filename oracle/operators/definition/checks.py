@@ -72,6 +72,11 @@ def check(name: str, problem: str | None) -> Check:
     return Check(name, None if problem is None else invalid(problem))
 
 
+def tiled(name: str, problem: str | None) -> Check:
+    """A check of the tiling behind a generated interface: 561002 with the problem, if there is one."""
+    return Check(name, None if problem is None else Status(561002, problem))
+
+
 def not_null(a: Args, *names: str) -> Check:
     """OP_CHECK_NULL: 161001 for the first null pointer."""
     missing = next((name for name in names if a[name] is None), None)
@@ -266,6 +271,11 @@ def is_empty(*specs: TensorSpec) -> bool:
 def ends_if_empty(a: Args, *names: str, name: str = "an empty call succeeds") -> Check:
     """The call ends with success here if any of the tensors is empty."""
     return Check(name, SUCCESS if is_empty(*(a[n] for n in names)) else None)
+
+
+def ends_if_all_empty(a: Args, *names: str) -> Check:
+    """The call ends with success here if all of the tensors are empty."""
+    return Check("a call of empty outputs succeeds", SUCCESS if all(is_empty(a[n]) for n in names) else None)
 
 
 def float_types(platform: Platform) -> tuple[str, ...]:

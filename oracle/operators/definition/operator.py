@@ -13,8 +13,8 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import dtype_of
 from ...model.platforms import Platform
-from ...numerics.formula.traversal import names_of
 from ...numerics.orders.kernel_orders import Formula, is_elementwise
+from ...numerics.orders.reducing import reduces
 from ...numerics.proof.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .elsewhere import Aten, KernelName, MindSpore
@@ -47,12 +47,21 @@ class Evaluation(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first."""
+    """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first; without ``like``,
+    ``dtype`` and ``kernel_type`` those of the first hold for it too."""
 
     shape: Callable[[Arguments], Shape]
     computes: Formula | Evaluation
     terms: Callable[[Arguments], Shape] | None = None
     kept: Callable[[Arguments], Shape] | None = None
+    like: str = ""
+    dtype: str = ""
+    kernel_type: Callable[[Arguments, Platform], str] | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the operator has instead that has this output alone."""
+        return {name: value for name, value in vars(self).items() if value or name in ("terms", "kept")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +101,8 @@ class Operator:
     shape: Callable[[Arguments], Shape] | None = None
     #: The input whose dtype it has unless a call says otherwise.
     like: str = ""
+    #: The dtype that it has whatever the inputs have.
+    dtype: str = ""
     #: The dtype that the host rounds a result to before the cast to the output; without it the main operand's.
     kernel_type: Callable[[Arguments, Platform], str] | None = None
 
@@ -167,7 +178,7 @@ class Operator:
         output asks."""
         if self.whole is not None:
             return self.whole.each
-        return (self, *(replace(self, whole=self, written=n, **vars(r)) for n, r in self.further.items()))
+        return (self, *(replace(self, whole=self, written=n, **r.fields) for n, r in self.further.items()))
 
     def of(self, output: str) -> Operator:
         """Return the operator as it would be if it had one of its outputs alone."""
@@ -201,9 +212,9 @@ class Operator:
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
         found = tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
-        if self.whole is None or not is_elementwise(self.computes):
+        if self.whole is None or not isinstance(self.computes, Formula):
             return found
-        entering = names_of(self.computes.graphs().value)  # one output may need fewer
+        entering = self.computes.entering  # one output may need fewer
         return tuple(p for p in found if p.symbol in entering)
 
     @cached_property
@@ -289,10 +300,14 @@ class Operator:
         """Return the dtype the host rounds to before the cast to the output."""
         if self.kernel_type is not None:
             return self.kernel_type(a, platform)
+        if self.dtype:
+            return self.dtype
         return dtype_of(a[self.main].dtype).name
 
     def output_dtype(self, a: Arguments) -> str:
         """Return the output's documented dtype: the common one of inputs that broadcast together, else the main's."""
+        if self.dtype:
+            return self.dtype
         names = [self.like] if self.like else [self.main, *self.mutual]
         kinds = [dtype_of(a[name].dtype).name for name in names if a.get(name) is not None]
         return promoted(*kinds) or kinds[0]
@@ -302,8 +317,29 @@ class Operator:
         return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
 
     def terms_shape(self, a: Arguments) -> Shape:
-        """Return the shape of the formula's values: the output's, or a larger one whose values are summed."""
-        return self.output_shape(a) if self.terms is None else self.terms(a)
+        """Return the shape of the formula's values: the output's, or a larger one whose values are summed; of a
+        formula with reductions, that of the main operand."""
+        if self.terms is not None:
+            return self.terms(a)
+        return tuple(a[self.main].shape) if reduces(self.computes) else self.output_shape(a)
+
+    def reduced_axes(self, a: Arguments) -> tuple[int, ...]:
+        """Return the axes of the formula's values along which its reductions run (``Formula.over``)."""
+        assert isinstance(self.computes, Formula)
+        shape = self.terms_shape(a)
+        rank = max(1, len(shape))
+        _, but, name = self.computes.over.rpartition("all but ")
+        if name == "all":
+            return tuple(range(rank))
+        parameter = self.by_name[name]
+        if parameter.role == "axis":
+            found: tuple[int, ...] = (int(a[name]) % rank,)
+        elif parameter.role == "axes":
+            found = tuple(range(rank - len(a[name]), rank))
+        else:
+            along = self.axes_of(name, shape, tuple(a[name].shape), a)
+            found = tuple(sorted(k for k in along if k is not None))
+        return tuple(k for k in range(rank) if k not in found) if but else found
 
     def kept_shape(self, a: Arguments) -> Shape:
         """Return the output's shape in the axes of the formula's values: 1 along those that are summed."""

@@ -53,6 +53,25 @@ MUTUAL = Role("broadcast with the main operand", _same, _aligned, "broadcast")  
 ONE_VALUE = Role("one value", lambda main, attributes: (1,), _nowhere)
 UNREAD = Role("never read", _same, _nowhere, "any", "nothing")
 
+# The operands of a norm over the last axes beside a main operand.
+
+
+def _last(main: Shape, attributes: Attributes) -> Shape:
+    return main[-1:]
+
+
+def _rows(main: Shape, attributes: Attributes) -> Shape:
+    return main[:-1] or (1,)
+
+
+def _leading(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    """Left-aligned axes; one of length 1 beside a longer one runs along none."""
+    return tuple(k if k < len(main) and own[k] == main[k] else None for k in range(len(own)))
+
+
+LAST = Role("one value per place in the last axes", _last, _aligned)
+ROWS = Role("one value per row", _rows, _leading)
+
 # The operands of a loss over classes beside a main operand (N, C), (N, C, H, W) for images, or (C) for a single sample.
 
 
@@ -124,8 +143,9 @@ class Parameter:
     """One parameter of GetWorkspaceSize.
 
     ``name``: the aclnn name. ``symbol``: what the formula calls it. ``optional``: it may be a null pointer. ``role``:
-    of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``c``: an attribute's C type.
-    ``words``: the words behind an attribute's numbers, or a choice's words. ``plain``: an attribute's usual value.
+    of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: the one that an
+    input has whatever the main operand has. ``c``: an attribute's C type. ``words``: the words behind an attribute's
+    numbers, or a choice's words. ``plain``: an attribute's usual value.
     """
 
     name: str
@@ -137,15 +157,18 @@ class Parameter:
     c: CType = "int64"
     words: tuple[str, ...] = ()
     plain: Any = None
+    dtype: str = ""
 
     def holds(self, what: str) -> bool:
         """Whether it is an input that holds ``values``, ``classes`` or ``nothing``."""
         return isinstance(self.role, Role) and self.role.holds == what
 
 
-def tensor(name: str, symbol: str, role: Role, *, optional: bool = False, read: bool = True) -> Parameter:
+def tensor(
+    name: str, symbol: str, role: Role, *, optional: bool = False, read: bool = True, dtype: str = ""
+) -> Parameter:
     """An input tensor. An optional one that is absent counts as 1 in the formula."""
-    return Parameter(name, "input", role, symbol, optional, read and role is not UNREAD)
+    return Parameter(name, "input", role, symbol, optional, read and role is not UNREAD, dtype=dtype)
 
 
 def output(name: str, role: Role | None = None) -> Parameter:

@@ -110,7 +110,7 @@ def test_goldens_are_what_mpfr_says(formula, dtype):
             given = operands(formula, TYPES[dtype], 5, n, scale, 1)
             out = np.empty((5, n), TYPES[dtype])
             with np.errstate(all="ignore"):
-                reductions.evaluate(SCHEMES[formula], given, -1, Sink(out, dtype))
+                reductions.evaluate(SCHEMES[formula], given, (1,), Sink(out, dtype))
             with gmpy2.context(precision=400, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
                 truth = [[rounded(v, dtype) for v in FORMULAS[formula](*rational(given, k))] for k in range(5)]
             np.testing.assert_array_equal(out.astype(np.float64), np.array(truth), f"{n} elements, scale {scale}")
@@ -139,7 +139,7 @@ def test_float32_kernels_that_add_in_any_order_keep_the_bound(formula, order):
             given = operands(formula, np.float32, 4, n, scale, 2)
             sink = Sink(np.empty((4, n), np.float32), "float32", judged=True)
             with np.errstate(all="ignore"):
-                reductions.evaluate(SCHEMES[formula], given, -1, sink)
+                reductions.evaluate(SCHEMES[formula], given, (1,), sink)
             known: dict[str, Any] = {**{k: np.array(v) for k, v in given.items()}, LENGTH: np.float32(n)}
             for stage in graph.stages:
                 terms = np.broadcast_to(simulate(stage.terms, known, np.float32), (4, n))
@@ -154,6 +154,6 @@ def test_a_row_of_minus_infinities_and_finite_numbers_is_exact():
     x = np.array([[1, 2, -np.inf, 0.5], [1, np.inf, 0, 0], [1, np.nan, 0, 0], [-np.inf] * 4], np.float32)
     out = np.empty(x.shape, np.float32)
     with np.errstate(all="ignore"):
-        reductions.evaluate(SCHEMES[softmax], {"x": x}, -1, Sink(out, "float32"))
+        reductions.evaluate(SCHEMES[softmax], {"x": x}, (1,), Sink(out, "float32"))
     np.testing.assert_allclose(out[0], [0.2312239, 0.6285317, 0, 0.14024438], rtol=1e-6)
     assert np.isnan(out[1:]).all()

@@ -1,0 +1,156 @@
+"""aclnnRmsNormGrad: with h = x * rstd over the last axes, those of gamma, dx = (dy * gamma - h * mean(dy * gamma * h))
+* rstd; dgamma = the sum of dy * h over all other axes.
+
+Sources: documents aclnnRmsNormGrad; norm/rms_norm_grad/op_host/rms_norm_grad_tiling*.cpp (checks; the interface itself
+is generated from rms_norm_grad_def.cpp); the kernels of all products; official golden. rstd is a free input: nothing
+says that it belongs to x.
+
+Document and source differ, and the source wins: a dtype that no row of the definition has is refused by the generated
+interface; shapes are refused by the tiling, with 561002; rstd of any shape with one value per row passes.
+
+Special values follow the formula in IEEE float64. rstd is float32 whatever x is, and dgamma is written in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..page import (
+    LAST,
+    MAIN,
+    ROWS,
+    SAME,
+    Args,
+    Check,
+    Checks,
+    Expression,
+    Formula,
+    KernelName,
+    Operator,
+    Platform,
+    Result,
+    Shape,
+    check,
+    ends_if_all_empty,
+    length,
+    mean_over,
+    not_null,
+    output,
+    sum_over,
+    tensor,
+    tiled,
+)
+
+OUTPUTS = ("dxOut", "dgammaOut")
+INPUTS = ("dy", "x", "rstd", "gamma")
+ROWS_OF_TYPES = (  # dy, x and dxOut; gamma
+    ("float16", "float32"),
+    ("bfloat16", "float32"),
+    ("float16", "float16"),
+    ("float32", "float32"),
+    ("bfloat16", "bfloat16"),
+)
+
+
+def dx(g: Expression, x: Expression, r: Expression, w: Expression) -> Expression:
+    """The gradient of x."""
+    h = x * r
+    return (g * w - h * mean_over(g * w * h)) * r
+
+
+def dx_scaled(g: Expression, x: Expression, r: Expression, w: Expression) -> Expression:
+    """Every kernel: the sum times a reciprocal of its length."""
+    h, a = x * r, g * w
+    return (a - h * (sum_over(a * h) * (1 / length()))) * r
+
+
+def dx_split(g: Expression, x: Expression, r: Expression, w: Expression) -> Expression:
+    """ascend910b and ascend310p, long rows: gamma last, and each term scaled."""
+    h = x * r
+    return (g * w - h * sum_over((g * h) * w * (1 / length()))) * r
+
+
+def dgamma(g: Expression, x: Expression, r: Expression) -> Expression:
+    """The gradient of gamma."""
+    return sum_over(g * (x * r))
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The generated interface, then the tiling in its order: that the last axis is not empty follows from the other checks."""
+    yield not_null(a, *INPUTS)
+    yield not_null(a, *OUTPUTS)
+    yield types_of_a_row(a, platform)
+    yield ends_if_all_empty(a, *OUTPUTS)
+    x, gamma = a["x"], a["gamma"]
+    yield tiled("rank of x", None if 1 <= x.rank <= 8 else f"x has rank {x.rank}; it must be 1 to 8")
+    yield tiled("rank of gamma", rank_of_gamma(a))
+    for name, other in (("dy", "x"), ("dxOut", "dy"), ("dgammaOut", "gamma")):
+        yield tiled(f"rank of {name}", _differ(a, name, other, ranks=True))
+    yield tiled("shape of dy", _differ(a, "dy", "x"))
+    yield tiled("shape of dxOut", _differ(a, "dxOut", "x"))
+    lead = x.shape[: x.rank - gamma.rank]
+    own = a["rstd"].shape[: len(lead)]
+    told = f"rstd has shape {a['rstd'].shape}; x begins with {lead}"
+    yield tiled("leading axes of rstd", None if own == lead[: len(own)] else told)
+    for name in ("gamma", "dgammaOut"):
+        own, wanted = a[name].shape, x.shape[x.rank - gamma.rank :]
+        yield tiled(f"shape of {name}", None if own == wanted else f"{name} has shape {own}; x ends with {wanted}")
+    rows = math.prod(lead)
+    told = f"rstd has {a['rstd'].size} elements; x has {rows} rows"
+    yield tiled("one rstd per row", None if a["rstd"].size == rows else told)
+    if not platform.regbase:
+        yield tiled("there are rows", None if rows else "x has no rows, and dgammaOut is not empty")
+
+
+def types_of_a_row(a: Args, platform: Platform) -> Check:
+    """The generated interface looks all dtypes up at once."""
+    names = [a[n].dtype_name for n in ("dy", "x", "dxOut", "gamma", "rstd", "dgammaOut")]
+    rows = ROWS_OF_TYPES if platform.bfloat16 else ROWS_OF_TYPES[2:4]
+    fits = any(names == [x, x, x, gamma, "float32", "float32"] for x, gamma in rows)
+    told = f"dy, x, dxOut, gamma, rstd, dgammaOut are {', '.join(names)}; no row of the definition has these dtypes"
+    return check("dtypes of one row of the definition", None if fits else told)
+
+
+def rank_of_gamma(a: Args) -> str | None:
+    rank = a["gamma"].rank
+    return None if 1 <= rank <= min(8, a["x"].rank) else f"gamma has rank {rank}, x has rank {a['x'].rank}"
+
+
+def _differ(a: Args, name: str, other: str, *, ranks: bool = False) -> str | None:
+    one, two = (a[n].rank if ranks else a[n].shape for n in (name, other))
+    what = "rank" if ranks else "shape"
+    return None if one == two else f"{name} has {what} {one}, {other} has {two}; they must be equal"
+
+
+def of_gamma(a: Mapping[str, Any]) -> Shape:
+    return tuple(a["gamma"].shape)
+
+
+def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any]:
+    """PyTorch's own; its statistics have the shape of x, 1 along the reduced axes."""
+    shape = t["gamma"].shape
+    rstd = t["rstd"].reshape(*t["x"].shape[: t["x"].dim() - len(shape)], *(1 for _ in shape))
+    made = aten._fused_rms_norm_backward(t["dy"], t["x"], shape, rstd, t["gamma"], [True, True])
+    return made[0], made[1].float()
+
+
+OPERATOR = Operator(
+    name="aclnnRmsNormGrad",
+    parameters=(
+        tensor("dy", "g", SAME),
+        tensor("x", "x", MAIN),
+        tensor("rstd", "r", ROWS, dtype="float32"),
+        tensor("gamma", "w", LAST),
+        output("dxOut"),
+        output("dgammaOut", LAST),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p"),
+    source="norm/rms_norm_grad/op_host/rms_norm_grad_tiling.cpp",
+    checks=checks,
+    empty=("dy",),
+    computes=Formula(dx, {"950": dx_scaled, "tbe": dx_scaled, "split": dx_split}, over="gamma"),
+    further={"dgammaOut": Result(of_gamma, Formula(dgamma, over="all but gamma"), dtype="float32")},
+    kernel=KernelName("rms_norm_grad", INPUTS, {}),
+)
