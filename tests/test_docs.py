@@ -20,7 +20,7 @@ SOURCES = ("oracle", "tests", "cases", "benchmarks", "examples")
 SUFFIXES = (".py", ".yaml", ".md", ".cpp", ".h", ".csv", ".json", ".toml", ".txt", ".j2")
 # Other people's, and what a reader makes: documents of CANN, a team's golden, the files of an example.
 ELSEWHERE = re.compile(
-    r"golden\.py|resolve\.py|my_thing_backward|soft_clip_backward|\w+_standard\.md|XPU_Cross_Check\.md|atk_aclnnX\.json"
+    r"golden\.py|resolve\.py|my_thing_backward|soft_clip_backward|my_rms_norm_grad|\w+_standard\.md|XPU_Cross_Check\.md|atk_aclnnX\.json"
     r"|info\.txt|npu-smi\.txt|latest\.(html|jsonl)|manifest\.json|~/|\$|reports/|cases/expectations/aclnn\.yaml"
     r"|(compiler|runtime|lib64|opp)/|torch_npu\.\w"
 )

@@ -137,6 +137,7 @@ OTHERWISE = {
     "scale": {"interop", "catalogue"},  # a key of a data generator
     "output": {"interop", "catalogue", "defects", "page"},  # a kind of parameter; a key of a family
     "reduction": {"catalogue", "defects", "page"},  # a role of an attribute
+    "epsilon": {"standards"},  # what a standard adds to a divisor
 }
 
 
@@ -154,8 +155,10 @@ def texts(path: Path) -> Iterator[ast.Constant]:
 
 @pytest.mark.parametrize("room", sorted({top_of(path) for path in MODULES} - PAGES))
 def test_no_operator_or_parameter_is_known_by_name(room: str) -> None:
-    operators = re.compile(r"\b(" + "|".join(name for op in OPERATORS.values() for name in (op.name, op.slug)) + r")\b")
+    slugs = {op.slug for op in OPERATORS.values() if "_" in op.slug}  # one word (tanh) has other meanings
+    operators = re.compile(r"\b(" + "|".join([*OPERATORS, *sorted(slugs)]) + r")\b")
     parameters = {name for op in OPERATORS.values() if op.origin == "aclnn-oracle" for name in op.by_name}
+    parameters = {name for name in parameters if len(name) > 2}  # x and dy have other meanings
     parameters -= {word for word, rooms in OTHERWISE.items() if room in rooms}
     for path in PACKAGE.rglob("*.py"):
         for text in texts(path) if top_of(path) == room and room_of(path) not in LISTS else ():

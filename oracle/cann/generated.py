@@ -1,21 +1,27 @@
-"""C++ for an operator from outside: its formula's kernels as an operator of the emulated CANN.
+"""C++ for an operator without a kernel in the emulated CANN: its formulas' kernels, written from its declaration.
 
-An operator that lives in another repository has no kernel in the emulator; from its declaration one is written, so that
-its cases can be tried through the C API without a device. It computes what the declared orders say, in float32, and
-asks Python for the checks. The suite's own operators keep kernels written by hand: they must not know the oracle.
+So an operator's cases can be tried through the C API without a device. The kernel computes the declared orders in
+float32, sums in float64 that are rounded once, and asks Python for the checks. The user's four operators, and those
+older than this module, keep kernels written by hand: they must not know the oracle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 
+from ..emulator import add_custom, build_custom, served
 from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
-from ..numerics.formula.expressions import Expression
+from ..numerics.formula.expressions import LENGTH, Expression
 from ..numerics.formula.traversal import walk
 from ..numerics.orders.kernel_orders import COUNT, Formula, is_elementwise
+from ..numerics.orders.reducing import Graph, reduces, reducing
+from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import MAIN, Parameter
+from ..operators.definition.parameters import LAST, MAIN, ROWS, Parameter
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
 _TYPES = {
@@ -31,39 +37,40 @@ _LOGIC = {"and": "&&", "or": "||"}
 _CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "sqrt"}
 
 
+def add_missing(toolkit: Path | None = None) -> None:
+    """Build kernels of this package's operators that the emulated CANN has none of, and let this process find them."""
+    here = set(served())
+    pages = {op.slug: op for name, op in OPERATORS.items() if op.is_built_in and name not in here}
+    if pages:
+        sources = {f"{slug}.cpp": source(op) for slug, op in pages.items()}
+        add_custom(build_custom("pages", sources, toolkit=toolkit))
+
+
 def source(op: Operator) -> str:
-    """Return the C++ text of an elementwise operator of one output. Raises OracleError for any other."""
-    if not is_elementwise(op.computes) or op.further:
-        raise OracleError(
-            f"{op.name}: only an elementwise operator of one output gets a kernel in the emulated CANN by itself; "
-            "write one in C++ and build it with oracle.emulator.build_custom"
-        )
+    """Return the C++ text of an operator whose outputs are elementwise, or reduce over axes. Raises OracleError for
+    any other."""
     return _TEMPLATE.format(
         name=op.name,
-        forms="\n".join(_form(op, op.computes, kernel) for kernel in KERNELS),
+        forms="\n\n".join(_forms(each) for each in op.each),
         arguments=", ".join(_argument(p) for p in op.parameters),
         declared="\n".join(f"    {_declared(p)}" for p in op.parameters),
         tensors=", ".join(f"t_{p.name}" for p in op.parameters if p.kind != "attr"),
-        read="\n".join(f"      {line}" for p in op.operands for line in _read(op, p)),
-        kind=_kind(op),
-        main=f"t_{op.main}",
-        out=f"t_{op.output}",
-        count=_count(op),
-        choices="\n".join(_case(op, name, word) for name, word in KERNELS.items()),
+        outputs="\n".join(_output(each) for each in op.each),
     )
 
 
 _TEMPLATE = """\
 // {name}: written from the operator's declaration.
 #include "ops/checks.h"
+#include "ops/reduced.h"
 
 using namespace emu;
 
 namespace {{
 
-float sign(float x) {{ return std::isnan(x) ? x : static_cast<float>((x > 0) - (x < 0)); }}
-float smaller(float a, float b) {{ return std::isnan(a) || a < b ? a : b; }}
-float larger(float a, float b) {{ return std::isnan(a) || a > b ? a : b; }}
+[[maybe_unused]] float sign(float x) {{ return std::isnan(x) ? x : static_cast<float>((x > 0) - (x < 0)); }}
+[[maybe_unused]] float smaller(float a, float b) {{ return std::isnan(a) || a < b ? a : b; }}
+[[maybe_unused]] float larger(float a, float b) {{ return std::isnan(a) || a > b ? a : b; }}
 
 {forms}
 
@@ -76,28 +83,127 @@ EMU_C aclnnStatus {name}GetWorkspaceSize({arguments}, uint64_t* workspaceSize, a
     if (!op.ask_checks("{name}")) return;
     op.workspace({{{tensors}}});
     op.kernel([=](Run& run) {{
-      View to = run.open({out});
-      const size_t size = static_cast<size_t>(to.count());
-      const float n = {count};
-{read}
-      std::vector<float> values(size);
-      for (size_t i = 0; i < size; i++) {{
-        float v = 0;
-        switch (soc().form) {{
-{choices}
-        }}
-        values[i] = round_to({kind}, v);
-      }}
-      write(to, values);
+{outputs}
     }});
   }});
 }}
 EMU_SECOND_PHASE({name})
 """
+_ELEMENTWISE = """\
+      {{
+        View to = run.open(t_{out});
+        const Dims& shape = to.shape;
+        const size_t size = static_cast<size_t>(to.count());
+        const float n = {count};
+{read}
+        std::vector<float> values(size);
+        for (size_t i = 0; i < size; i++) {{
+          float v = 0;
+          switch (soc().form) {{
+{choices}
+          }}
+          values[i] = round_to({kind}, v);
+        }}
+        write(to, values);
+      }}"""
+_REDUCING = """\
+      {{
+        View to = run.open(t_{out});
+        const Dims& shape = t_{main}.shape;
+        const size_t size = static_cast<size_t>(count_of(shape));
+        const Reduced rows(shape, {over});
+        const bool per_row = to.shape != shape;
+{read}
+        std::vector<float> values;
+        switch (soc().form) {{
+{choices}
+        }}
+        for (float& v : values) v = round_to({kind}, v);
+        write(to, values);
+      }}"""
+
+
+def _forms(op: Operator) -> str:
+    """The public forms of one output as C++ functions."""
+    if is_elementwise(op.computes) and op.terms is None:
+        return "\n".join(_form(op, op.computes, kernel) for kernel in KERNELS)
+    if reduces(op.computes):
+        graphs = reducing(op.computes)
+        return "\n".join(_reduced(op, graphs.form(kernel), kernel) for kernel in KERNELS)
+    raise OracleError(
+        f"{op.name}: {op.output} is neither elementwise nor a formula with reductions, so that it gets no kernel in "
+        "the emulated CANN by itself; write one in C++ and build it with oracle.emulator.build_custom"
+    )
+
+
+def _output(op: Operator) -> str:
+    """The lines that compute one output."""
+    return (_REDUCING if reduces(op.computes) else _ELEMENTWISE).format(
+        out=op.output,
+        main=op.main,
+        over=_over(op),
+        read="\n".join(f"        {line}" for p in op.operands for line in _read(op, p)),
+        kind=f"{_DTYPES[op.dtype]}" if op.dtype else _kind(op),
+        count=_count(op),
+        choices="\n".join(_case(op, name, word) for name, word in KERNELS.items()),
+    )
+
+
+_DTYPES = {"float32": "ACL_FLOAT", "float16": "ACL_FLOAT16", "bfloat16": "ACL_BF16"}
+
+
+def _over(op: Operator) -> str:
+    """The axes that a formula reduces, as C++ finds them."""
+    if not reduces(op.computes):
+        return ""
+    _, but, name = op.computes.over.rpartition("all but ")
+    if name == "all":
+        return "last_axes(shape, shape.size())"
+    parameter = op.by_name[name]
+    if parameter.role == "axis":
+        found = f"one_axis(shape, a_{name})"
+    elif parameter.role in (LAST, MAIN):
+        found = f"last_axes(shape, t_{name}.shape.size())"
+    else:
+        raise OracleError(f"{op.name}: the axes of {name} are not known to the emulated CANN")
+    return f"others({found})" if but else found
+
+
+def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
+    """A public form with reductions as a C++ function of all operands."""
+    given = {**{p.symbol: f"x_{p.symbol}[i]" for p in op.operands}, LENGTH: "length"}
+    given |= {p.symbol: f"v_{p.symbol}" for p in op.parameters if p.kind == "attr" and p.symbol}
+    given |= {stage.name: f"{_word(stage.name)}[rows.row[i]]" for stage in graph.stages}
+    body = []
+    for stage in graph.stages:
+        lines, result = _lines(stage.terms, given, "    ")
+        body += [f"  const auto {_word(stage.name)} = rows.{stage.kind}([&](size_t i) {{"]
+        body += [*lines, f"    return {result};", "  });"]
+    lines, result = _lines(graph.outer, given, "    ")
+    body += ["  std::vector<float> out(per_row ? rows.count() : rows.row.size());"]
+    body += ["  for (size_t k = 0; k < out.size(); k++) {", "    const size_t i = per_row ? rows.first[k] : k;"]
+    body += [*lines, f"    (void)i;\n    out[k] = {result};", "  }", "  return out;"]
+    parameters = [f"const std::vector<float>& x_{p.symbol}" for p in op.operands]
+    parameters += [f"float v_{p.symbol}" for p in op.parameters if p.kind == "attr" and p.symbol]
+    unused = " ".join(f"(void){p.rpartition(' ')[2]};" for p in parameters)
+    head = (
+        f"std::vector<float> form_{op.output}_{kernel}(const Reduced& rows, bool per_row, {', '.join(parameters)}) {{"
+    )
+    length = "  [[maybe_unused]] const float length = static_cast<float>(rows.length);"
+    return "\n".join([head, f"  {unused}", length, *body, "}"])
+
+
+def _word(name: str) -> str:
+    return name.replace(" ", "_")
 
 
 def _case(op: Operator, kernel: str, word: str) -> str:
-    return f"        case KernelForm::{word}: v = form_{kernel}({_given(op)}); break;"
+    form = f"form_{op.output}_{kernel}"
+    if not reduces(op.computes):
+        return f"            case KernelForm::{word}: v = {form}({_given(op)}); break;"
+    given = [f"x_{p.symbol}" for p in op.operands]
+    given += [f"v_{p.name}" for p in op.parameters if p.kind == "attr" and p.symbol]
+    return f"          case KernelForm::{word}: values = {form}(rows, per_row, {', '.join(given)}); break;"
 
 
 def _argument(p: Parameter) -> str:
@@ -120,7 +226,8 @@ def _declared(p: Parameter) -> str:
 
 
 def _read(op: Operator, p: Parameter) -> list[str]:
-    given = f"read_floats(broadcast(run.open(t_{p.name}), {'t_' + op.output}.shape))"
+    opened = f"run.open(t_{p.name})"
+    given = f"read_floats(broadcast({f'leading({opened}, shape)' if p.role is ROWS else opened}, shape))"
     values = f"t_{p.name}.present ? {given} : std::vector<float>(size, 1.0f)" if p.optional else given
     return [f"std::vector<float> x_{p.symbol} = {values};"]
 
@@ -157,20 +264,28 @@ def _count(op: Operator) -> str:
 def _form(op: Operator, scheme: Formula, kernel: str) -> str:
     """A public form as a C++ function of one element."""
     root = scheme.graphs(mean=op.reduction is not None).form(kernel)
+    given = {**{name: f"s_{name}" for name in _symbols(op)}, COUNT: COUNT}
+    lines, result = _lines(root, given, "  ")
+    parameters = ", ".join([*(f"float s_{s}" for s in _symbols(op)), f"float {COUNT}"])
+    unused = " ".join(f"(void)s_{s};" for s in _symbols(op))
+    body = "\n".join(lines)
+    name = f"form_{op.output}_{kernel}"
+    return f"float {name}({parameters}) {{\n  {unused} (void){COUNT};\n{body}\n  return {result};\n}}"
+
+
+def _lines(root: Expression, given: Mapping[str, str], indent: str) -> tuple[list[str], str]:
+    """A graph as C++ statements, and the word for its value. ``given``: the words of its symbols."""
     lines, words = [], {}
     for k, node in enumerate(walk(root)):
         if node.is_constant:
             words[id(node)] = _literal(np.float32(round_constant(node, "float32")))
         elif node.op == "symbol":
-            words[id(node)] = COUNT if node.value == COUNT else f"s_{node.value}"
+            words[id(node)] = given[str(node.value)]
         else:
             words[id(node)] = f"t{k}"
             kind = "bool" if node.is_condition else "float"
-            lines.append(f"  const {kind} t{k} = {_written(node, [words[id(a)] for a in node.args])};")
-    parameters = ", ".join([*(f"float s_{s}" for s in _symbols(op)), f"float {COUNT}"])
-    unused = " ".join(f"(void)s_{s};" for s in _symbols(op))
-    body = "\n".join(lines)
-    return f"float form_{kernel}({parameters}) {{\n  {unused} (void){COUNT};\n{body}\n  return {words[id(root)]};\n}}"
+            lines.append(f"{indent}const {kind} t{k} = {_written(node, [words[id(a)] for a in node.args])};")
+    return lines, words[id(root)]
 
 
 def _written(node: Expression, args: list[str]) -> str:

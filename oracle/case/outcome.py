@@ -18,6 +18,7 @@ from ..guest.faults import DeviceError, Gone, readable, reason_of, trace_of
 from ..guest.stderr import cause_of_death
 from ..model.authority import PROJECT, told
 from ..model.call import Array
+from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
 from ..settings.settings import Settings
@@ -48,10 +49,17 @@ def measures_of(prepared: Prepared, judged: Judged, output: str = "") -> dict[st
     reference, op = prepared.references[output], OPERATORS[prepared.case.op].of(output)
     golden = reference.golden
     shape = golden.shape
-    alone = op.slice_axes(shape, prepared.case.attrs)
-    reduced = math.prod(n for axis, n in enumerate(shape) if axis not in alone)
+    inputs = prepared.memory.inputs
     if op.kept is not None:
-        reduced = math.prod(op.terms_shape(prepared.memory.inputs)) // max(1, golden.size)
+        reduced = math.prod(op.terms_shape(inputs)) // max(1, golden.size)
+    elif reduces(op.computes):
+        arguments = {**prepared.case.attrs, **inputs}
+        terms = op.terms_shape(arguments) or (1,)
+        reduced = math.prod(terms[axis] for axis in op.reduced_axes(arguments))
+    else:
+        shapes = {name: array.shape for name, array in inputs.items() if array is not None}
+        alone = op.slice_axes(shape, prepared.case.attrs, shapes)
+        reduced = math.prod(n for axis, n in enumerate(shape) if axis not in alone)
     found: dict[str, Any] = {"elements": golden.size, "reduced": reduced if reduced > 1 else None}
     found["kernel_share"] = judged.kernel_share
     if golden.dtype.kind != "c":

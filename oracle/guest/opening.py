@@ -61,11 +61,12 @@ def _share_devices(backend: Backend, place: int) -> None:
 
 
 def _emulate_outside(settings: Settings) -> None:
-    """Give operators from outside a kernel in the emulated CANN, unless a package of theirs has one."""
-    from ..cann.generated import source
+    """Give operators that the emulated CANN lacks a kernel in it, unless a package of theirs has one."""
+    from ..cann.generated import add_missing, source
     from ..emulator import add_custom, build_custom
     from ..operators import OPERATORS
 
+    add_missing()
     for text in settings.operators:
         found = OPERATORS.add(text)
         add_custom(build_custom(found.slug, {f"{found.slug}.cpp": source(found)}))

@@ -1,7 +1,7 @@
 """aclnnRmsNorm: y = x * r * gamma with r = 1 / sqrt(mean(x^2) + epsilon) over the last axes, those of gamma; rstd = r.
 
-Sources: document aclnnRmsNorm; norm/rms_norm/op_host/rms_norm_tiling.cpp (checks; the interface itself is generated from
-rms_norm_def.cpp); the kernels of all products; official golden.
+Sources: document aclnnRmsNorm; norm/rms_norm/op_host/rms_norm_tiling.cpp (checks; the interface itself is generated
+from rms_norm_def.cpp); the kernels of all products; official golden.
 
 Document and source differ, and the source wins: a dtype that no row of the definition has is refused by the generated
 interface; shapes are refused by the tiling, with 561002; an infinity in a row gives r = 0, so 0 elsewhere and NaN at
@@ -14,7 +14,7 @@ infinity. Unspecified: a row whose squares leave float32; float16 on ascend910, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..page import (
@@ -27,6 +27,7 @@ from ..page import (
     Expression,
     Form,
     Formula,
+    Function,
     KernelName,
     Operator,
     Platform,
@@ -122,7 +123,7 @@ def of_rows(a: Mapping[str, Any]) -> Shape:
     return tuple(n if k < kept else 1 for k, n in enumerate(a["x"].shape))
 
 
-def with_rstd(statistic: Any) -> Any:
+def with_rstd(statistic: Callable[[Expression, Expression], Expression]) -> Function:
     """The formula with a kernel's statistic."""
 
     def order(x: Expression, w: Expression, e: Expression) -> Expression:

@@ -78,7 +78,7 @@ def dgamma(g: Expression, x: Expression, r: Expression) -> Expression:
 
 
 def checks(a: Args, platform: Platform) -> Checks:
-    """The generated interface, then the tiling in its order: that the last axis is not empty follows from the other checks."""
+    """The generated interface, then the tiling in its order; that no axis is empty follows from the other checks."""
     yield not_null(a, *INPUTS)
     yield not_null(a, *OUTPUTS)
     yield types_of_a_row(a, platform)

@@ -31,9 +31,13 @@ def sliced(case):
     return count
 
 
+NOT_SLICED = {"aclnnRmsNormGrad"}  # dgamma sums over the axes that dx keeps
+
+
 @pytest.mark.parametrize("op", sorted({case.op for case in SMALL}))
 def test_a_right_kernel_gives_every_variant_the_same_bits(op):
-    assert sum(sliced(case) for case in [case for case in SMALL if case.op == op][::4]) > 0
+    slices = sum(sliced(case) for case in [case for case in SMALL if case.op == op][::4])
+    assert (slices > 0) is (op not in NOT_SLICED)
 
 
 def test_operands_that_broadcast_are_cut_where_they_have_the_axis(blended):

@@ -14,9 +14,11 @@ import pytest
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import load, select
+from oracle.operators.definition.operator import slug_of
 from oracle.settings.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-an-operator.md"
+NAME = re.compile(r"\baclnn[A-Z]\w+")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -46,10 +48,9 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
     ran = []
     for language, text in blocks():
-        if language == "python" and "OPERATOR = " in text:
-            (folder / "soft_clip_backward.py").write_text(text, "utf-8")
-        elif language == "yaml" and "operator: aclnnSoftClipBackward" in text:
-            (folder / "soft_clip_backward.yaml").write_text(text, "utf-8")
+        name = NAME.search(text)
+        if name is not None and (("OPERATOR = " in text) if language == "python" else language == "yaml"):
+            (folder / f"{slug_of(name[0])}.{'py' if language == 'python' else 'yaml'}").write_text(text, "utf-8")
     for language, text in blocks():
         if language == "bash":
             for written in text.strip().splitlines():
@@ -67,4 +68,4 @@ def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
             done = subprocess.run([sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=100)
             assert done.returncode == 0, done.stderr
             assert "0." in done.stdout
-    assert len(ran) == 7 - (find_spec("torch") is None)
+    assert len(ran) == 10 - (find_spec("torch") is None)

@@ -39,6 +39,7 @@ ELSEWHERE = {
     "aclnn-oracle power --tier smoke --seeds 0": ".ci/run",
     "aclnn-oracle power FILE": ".ci/run",
     "aclnn-oracle power --kernels": "tests/power/test_supplied.py",
+    "my_rms_norm_grad": "tests/docs/test_adding_an_operator.py",
     "my_thing_backward": "tests/docs/test_adding_an_operator.py",
     "MyThingBackward": "tests/docs/test_adding_an_operator.py",
     "soft_clip_backward": "tests/docs/test_adding_an_operator.py",

@@ -14,12 +14,10 @@ from truth import TYPES, rounded, wrong
 
 import oracle
 from oracle import Call, OracleError, TensorSpec
-from oracle.cann.generated import source
 from oracle.case.one_case import run_case
 from oracle.catalogue import load
 from oracle.explain.detail import text
 from oracle.fixtures.files import verify, write
-from oracle.operators import OPERATORS
 from oracle.operators.answers.api import compute, references
 from oracle.reduce.script import script
 from oracle.reduce.shrink import shrink
@@ -196,11 +194,6 @@ def test_shrinking_cuts_every_tensor_that_has_the_axis_and_the_script_tells_the_
     assert "'gradInput': Output(" in written
     assert "'gradWeight': Output(" in written
     compile(written, "script", "exec")
-
-
-def test_no_kernel_is_written_by_itself_for_two_outputs() -> None:
-    with pytest.raises(OracleError, match="only an elementwise operator of one output"):
-        source(OPERATORS[NAME])
 
 
 def test_fixtures_hold_a_golden_for_each_output(tmp_path: Any) -> None:

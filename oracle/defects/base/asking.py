@@ -134,6 +134,8 @@ def socs_of(op: Operator, kind: str) -> tuple[str, ...]:
 @cache
 def mixes(op: Operator, name: str) -> bool:
     """Whether a tensor may have another float type than all others."""
+    if op.dtype and name == op.output:
+        return False
     return computes(op, dtypes={name: "float16"}) or computes(op, dtype="float16", dtypes={name: "float32"})
 
 

@@ -82,8 +82,9 @@ class Device:
 
     ``kernel`` returns float32 or float64 values in the output's shape; ``written`` a mask of the elements that are
     written at all; ``after`` is what the device does besides, on every call it was launched for; ``negates`` says on
-    which calls every sign is wrong; ``kernel_type`` the type that is rounded to first, if not that of the host. ``output``: which output these steps make, the first one unless it is named; others
-    are made by the plain kernel and written as a right device writes them.
+    which calls every sign is wrong; ``kernel_type`` the type that is rounded to first, where the host's is not.
+    ``output``: which output these steps make, the first one unless it is named; others are made by the plain kernel
+    and written as a right device writes them.
     """
 
     name: str
@@ -143,6 +144,7 @@ def right_device(op: Operator) -> Device:
 
 
 def _stored(step: Store, values: Array, kernel_type: str, given: Array, target: Platform) -> Array:
+    values = values.reshape(given.shape) if values.size == given.size else values
     rounded = step(values, kernel_type, target)
     return step(rounded, dtype_of(given.dtype).name, target)
 

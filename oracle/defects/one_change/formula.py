@@ -178,6 +178,8 @@ def _of_stages(op: Operator) -> Iterator[Defect]:
         for what, reduce in STAGES.get(stage.kind, {}).items():
             if what == "the last axis" and op.attribute("axis") is None:
                 continue  # these axes are
+            if "size" in what and graph.facts.sign(stage.terms) > 0:
+                continue  # a sum of squares is its size
             kernel = staged.computing(op, graph.stages, graph.outer, {stage.name: reduce})
             yield _mutant(op, f"{stage.name}: {what}", f"instead of stage {stage.name} over the axis: {what}", kernel)
 

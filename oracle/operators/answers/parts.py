@@ -30,7 +30,7 @@ def slice_axes(op: Operator, inputs: Mapping[str, Shape], outputs: Mapping[str, 
     if any(math.prod(own) > math.prod(shape) for own in inputs.values()):
         return []  # terms of other places are summed
     further = [op.axes_of(name, shape, own, a) for name, own in outputs.items()]
-    return [axis for axis in op.slice_axes(shape, a) if all(axis in own for own in further)]
+    return [axis for axis in op.slice_axes(shape, a, inputs) if all(axis in own for own in further)]
 
 
 def axis_in(op: Operator, name: str, own: Shape, shape: Shape, axis: int, a: Attributes) -> int | None:

@@ -268,19 +268,21 @@ class Operator:
                 shape = broadcast_shape(shape, tuple(a[name].shape)) or shape
         return shape
 
-    def slice_axes(self, shape: Shape, attributes: Attributes) -> tuple[int, ...]:
-        """Return the output's axes along which the operator works slice by slice: not the one it reduces, none under
-        a mean over elements or over the batch."""
+    def slice_axes(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
+        """Return the output's axes along which the operator works slice by slice: not one that it reduces, none under
+        a mean over elements or over the batch. ``shapes``: of the inputs, by name."""
         given = self.by_role(attributes)
-        if self.class_index is None and given.get("reduction") in self._means:
-            return ()
-        if "axis" in given:
-            rank = max(1, len(shape))
-            return tuple(k for k in range(len(shape)) if k != given["axis"] % rank)
+        rank = max(1, len(shape))
         if self.class_index is not None:
             classes = self.class_axis(shape, attributes)
             return tuple(k for k in range(len(shape)) if k != classes)
-        return tuple(range(len(shape)))
+        if given.get("reduction") in self._means:
+            return ()
+        reduced = {given["axis"] % rank} if "axis" in given else set()
+        for each in self.each:
+            if reduces(each.computes) and "axis" not in given:
+                reduced.update(each.reduced_in(shape, attributes, shapes))
+        return tuple(k for k in range(len(shape)) if k not in reduced)
 
     @cached_property
     def _means(self) -> tuple[int, ...]:
@@ -324,22 +326,23 @@ class Operator:
         return tuple(a[self.main].shape) if reduces(self.computes) else self.output_shape(a)
 
     def reduced_axes(self, a: Arguments) -> tuple[int, ...]:
-        """Return the axes of the formula's values along which its reductions run (``Formula.over``)."""
+        """Return the axes of the formula's values along which its reductions run."""
+        shapes = {name: tuple(a[name].shape) for name in self.names("input") if a.get(name) is not None}
+        return self.reduced_in(self.terms_shape(a), a, shapes)
+
+    def reduced_in(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
+        """Return the axes of a shape along which the formula's reductions run (``Formula.over``). ``shapes``: of the
+        inputs, by name."""
         assert isinstance(self.computes, Formula)
-        shape = self.terms_shape(a)
         rank = max(1, len(shape))
         _, but, name = self.computes.over.rpartition("all but ")
         if name == "all":
             return tuple(range(rank))
-        parameter = self.by_name[name]
-        if parameter.role == "axis":
-            found: tuple[int, ...] = (int(a[name]) % rank,)
-        elif parameter.role == "axes":
-            found = tuple(range(rank - len(a[name]), rank))
+        if self.by_name[name].role == "axis":
+            found: tuple[int, ...] = (int(attributes[name]) % rank,)
         else:
-            along = self.axes_of(name, shape, tuple(a[name].shape), a)
-            found = tuple(sorted(k for k in along if k is not None))
-        return tuple(k for k in range(rank) if k not in found) if but else found
+            found = tuple(k for k in self.axes_of(name, shape, shapes[name], attributes) if k is not None)
+        return tuple(k for k in range(rank) if (k in found) is not bool(but))
 
     def kept_shape(self, a: Arguments) -> Shape:
         """Return the output's shape in the axes of the formula's values: 1 along those that are summed."""
