@@ -31,6 +31,7 @@ from .items import (
 )
 from .run.reports_in_bulk import gathering, packed, unpacked
 from .settings.options import OPTIONS, PROPERTY
+from .settings.project import Project
 
 _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 
@@ -65,6 +66,8 @@ def _taken(parser: pytest.Parser, flag: str, is_flag: bool) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options at once where any was given: a wrong one is refused before anything runs."""
+    with usage_errors():
+        Project.near(config.rootpath).fill(vars(config.option))
     if any(_given(config, option.dest) for option in OPTIONS):
         run_of(config)
 

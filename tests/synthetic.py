@@ -84,8 +84,6 @@ def failing(
         "total": 320000,
         "pattern": pattern,
         "cause": "the last tile of a row is not computed",
-        "inputs": {"gradOutput": "bfloat16[16,20000] normal", "output": "bfloat16[16,20000] softmax strided"},
-        "attrs": {"dim": -1},
         "error_map": [0.1, 0.3, 0.2, 0.9, 0.0, 0.0, 0.4] * 12 + [398.0, "nan", 20.0, 3.0] * 3,
         "replay": f"aclnn-oracle replay '{case_id}' --backend torch --soc ascend910b --seed 0",
     }
@@ -103,6 +101,8 @@ def failing(
         "verdicts": verdicts,
         "budget_used": 398.08,
         "detail": detail,
+        "inputs": {"gradOutput": "bfloat16[16,20000] normal", "output": "bfloat16[16,20000] softmax strided"},
+        "attrs": {"dim": -1},
     }
     return case(case_id, "fail", **{**base, **changes})
 

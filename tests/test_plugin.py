@@ -57,11 +57,12 @@ def run(project, *words):
 
 def record_of(path: Path):
     lines = [json.loads(line, parse_constant=pytest.fail) for line in path.read_text().splitlines()]
-    header, cases, end = lines[0], lines[1:-1], lines[-1]
+    header, end = lines[0], lines[-1]
+    cases = [line for line in lines[1:-1] if line["type"] == "case"]
     assert header["type"] == "run"
-    assert {line["type"] for line in cases} <= {"case"}
+    assert {line["type"] for line in lines[1:-1]} <= {"case", "group"}
     assert end["type"] == "end"
-    counts = {key: value for key, value in end.items() if key not in ("type", "duration_s")}
+    counts = {key: value for key, value in end.items() if key not in ("type", "duration_s", "judged")}
     assert sum(counts.values()) == header["planned"]
     return header, cases, {key: value for key, value in counts.items() if value}
 
@@ -234,8 +235,10 @@ def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(
         [
-            "1 kind of failure:",
-            "      4  fail  aclnnLogSigmoidBackward float32, float16, bfloat16: *wrong sign (4 / 4)  log_sig*",
+            "4 of 4 cases failed. *",
+            "      4  fail  aclnnLogSigmoidBackward float32, float16, bfloat16: *",
+            "*cause     wrong sign (4 / 4)",
+            "*smallest  log_sigmoid_backward/*",
             "*aclnn-oracle replay '*' --backend misbehaving:FlipsOneSign --catalogue *",
             "Total Task: 4, success 0, failed 4 (fail 4)",
             "record: r.jsonl",

@@ -5,6 +5,7 @@
       reason: PyTorch computes in float16, whose 1e-12 is 0
       link: https://...                                        # optional
       soc: [ascend910b]                                        # optional, as is dtype: [float16]
+      where: dim=0 reduced>64                                  # optional: of them those that `run --where` would choose
       cann: ["8.5", "9.0.1"]                                   # optional: these releases only, by how they begin
       expires: "2026-12-31"                                    # optional: from the next day on it fails again
       may: true                                                # optional: the bits depend on the machine; or those ids
@@ -29,6 +30,7 @@ from typing import Any
 
 from ..catalogue.data.case import Case
 from ..catalogue.written.reading import Document, read
+from ..explain.where import Where
 from ..model.dtypes import DTYPES
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS
@@ -49,6 +51,7 @@ SCHEMA: dict[str, Any] = {
             "measured": {"type": "string", "minLength": 1},
             "soc": {**_NAMES, "items": {"enum": list(PLATFORMS)}},
             "dtype": {**_NAMES, "items": {"enum": list(DTYPES)}},
+            "where": {"type": "string", "minLength": 1},
             "cann": {**_NAMES, "items": {"type": "string", "pattern": r"^\d+(\.\w+)*$"}},
             "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
         },
@@ -78,6 +81,11 @@ class Expectation:
     dtype: tuple[str, ...] = ()
     cann: tuple[str, ...] = ()
     expires: str = ""
+    choice: str = ""
+
+    @cached_property
+    def _where(self) -> Where:
+        return Where.of(self.choice)
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -85,7 +93,8 @@ class Expectation:
 
     def names(self, case: Case) -> bool:
         """Whether the entry's pattern and dtypes fit a case, whatever the SoC."""
-        return self._regex.fullmatch(case.id) is not None and (not self.dtype or case.dtype in self.dtype)
+        fits = self._regex.fullmatch(case.id) is not None and (not self.dtype or case.dtype in self.dtype)
+        return fits and (not self.choice or self._where(case))
 
     def may_be_about(self, slug: str) -> bool:
         """Whether the pattern may match an id of an operator ("": of one that is not known), by its beginning."""
@@ -200,4 +209,15 @@ def _entries(document: Document, index: int, entry: dict[str, Any]) -> Iterator[
             dtype=tuple(entry.get("dtype", ())),
             cann=tuple(entry.get("cann", ())),
             expires=entry.get("expires", ""),
+            choice=_choice(document, index, entry),
         )
+
+
+def _choice(document: Document, index: int, entry: dict[str, Any]) -> str:
+    """The entry's where. Raises OracleError with file and line for one that is none."""
+    choice: str = entry.get("where", "")
+    try:
+        Where.of(choice)
+    except OracleError as error:
+        raise document.error(str(error).removeprefix("--"), (index, "where")) from None
+    return choice

@@ -160,8 +160,6 @@ def record_of(
     if outcome.status not in ("pass", "skip"):
         detail = replace(
             outcome.detail,
-            inputs=failure.describe_inputs(case),
-            attrs=dict(case.attrs),
             replay=failure.replay_command(case, settings),
         )
     standard, spent = outcome.layers.get("standard"), seconds or {}
@@ -183,4 +181,7 @@ def record_of(
         device=device or ("" if settings.device is None else str(settings.device)),
         detail=detail,
         notes=outcome.notes,
+        inputs=failure.describe(case.inputs),
+        attrs=dict(case.attrs),
+        outputs=failure.describe(case.outputs),
     )

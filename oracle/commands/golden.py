@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..catalogue import TIERS, digest, files, is_catalogue, select
 from ..catalogue.data.case import Case
 from ..catalogue.loader import default_catalogues, load_files, of_operators
+from ..explain.where import HELP, chosen_by
 from ..fixtures.files import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 # What chooses the fixtures to write, by its name in the arguments; an argument that is not given is None or empty.
 CHOOSING = {
     "tier": "--tier", "soc": "--soc", "seed": "--seed", "format": "--format", "op": "--op", "expression": "-k",
+    "where": "--where",
     "catalogue": "--catalogue",
 }  # fmt: skip
 
@@ -48,6 +50,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
     parser.add_argument("-k", dest="expression", metavar="EXPRESSION",
                         help="only cases that `run -k` would choose")  # fmt: skip
+    parser.add_argument("--where", metavar="WORDS", help=HELP)
     parser.add_argument(
         "--catalogue", type=Path, action="append", default=[], metavar="FILE",
         help="a catalogue file or folder instead of the built-in one, or of those of --op and --operator; repeatable",
@@ -87,9 +90,11 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
     cases = select(unique(load_files(paths, only)), tier=tier, soc=soc)
     if args.expression is not None:
         cases = matching(cases, args.expression)
+    cases = chosen_by(cases, args.where)
     if not cases:
         chosen = f" of {' and '.join(sorted(only))}" if only else ""
         chosen += f" that -k {args.expression!r} chooses" if args.expression is not None else ""
+        chosen += f" that --where {args.where!r} chooses" if args.where is not None else ""
         raise OracleError(f"no case of the {tier} tier{chosen} is planned on {soc}")
     counts = write(
         args.directory, cases, soc=soc, seed=args.seed or 0, layout=args.format or "npy",

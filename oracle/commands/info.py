@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import inspect
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -17,8 +19,12 @@ from ..model.errors import OracleError, meant
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..numerics.compiled.engine import asked_for
 from ..numerics.floats.blocks import block_size, thread_count
+from ..numerics.orders.kernel_orders import Formula
 from ..operators import OPERATORS
-from ..operators.answers.describe import accepted_dtypes, served_dtypes
+from ..operators.answers.describe import accepted_dtypes, checks_of, served_dtypes
+from ..operators.answers.registry import operator_named
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Role
 from ..run.session import versions
 from ..standards import STANDARDS
 from ..system.variables import BLOCK, ENGINE, THREADS, Variable
@@ -35,13 +41,19 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register ``info`` with argparse."""
     parser = subparsers.add_parser(
         "info",
-        description="Show what is installed and what can be run. Loads every backend that is there.",
+        description="Show what is installed and what can be run (loads every backend that is there), or everything "
+        "about one operator: parameters with their roles, dtypes per SoC, checks in order, formula, orders, sources.",
     )
+    parser.add_argument("operator_name", nargs="?", metavar="OPERATOR", help="by its aclnn name or as ids begin")
     parser.set_defaults(run=show_info)
 
 
 def show_info(args: argparse.Namespace) -> int:
-    """Print everything."""
+    """Print everything, or all about one operator."""
+    if args.operator_name is not None:
+        for line in _operator(operator_named(args.operator_name)):
+            print(line)
+        return 0
     for title, lines in (
         ("versions", _versions()),
         ("backends", _backends()),
@@ -57,6 +69,35 @@ def show_info(args: argparse.Namespace) -> int:
             print(f"  {line}")
         print()
     return 0
+
+
+def _operator(op: Operator) -> Iterator[str]:
+    """An operator as its page declares it."""
+    yield f"{op.name}   (case ids begin with {op.slug}/; page {op.checks.__module__})"
+    page = (sys.modules[op.checks.__module__].__doc__ or "").strip()
+    yield from (f"  {line}".rstrip() for line in page.splitlines())
+    yield "parameters, in the order of GetWorkspaceSize"
+    for p in op.parameters:
+        role = p.role.name if isinstance(p.role, Role) else p.role or ""
+        words = [p.kind, str(role), f"symbol {p.symbol}" if p.symbol else "", "optional" if p.optional else "",
+                 "" if p.read else "never read", f"{p.c}, usually {p.plain}" if p.kind == "attr" else "",
+                 f"one of {', '.join(p.words)}" if p.words else ""]  # fmt: skip
+        yield f"  {p.name:<16} {'; '.join(filter(None, words))}"
+    yield "dtypes that all operands may have (with a golden; others accepted), and whether the documents list the SoC"
+    for soc in PLATFORMS:
+        served, accepted = served_dtypes(op, soc), accepted_dtypes(op, soc)
+        others = [dtype for dtype in accepted if dtype not in served]
+        more = f"; {', '.join(others)}" if others else ""
+        yield f"  {soc:<14} {', '.join(served)}{more}{'' if soc in op.documented else '   (not documented)'}"
+    yield f"checks of a valid call on {DEFAULT_SOC}, in their order" + (f" (source: {op.source})" if op.source else "")
+    yield from (f"  {number:>2} {name}" for number, name in enumerate(checks_of(op, DEFAULT_SOC), 1))
+    for each in op.each:
+        if isinstance(each.computes, Formula):
+            for name, formula in each.computes.formulas.items():
+                yield f"{each.output}: {name}"
+                yield from (f"  {line}" for line in inspect.cleandoc(inspect.getsource(formula)).splitlines())
+        else:
+            yield f"{each.output}: computed by {type(each.computes).__name__}"
 
 
 def _versions() -> Iterator[str]:

@@ -1,32 +1,50 @@
-"""``aclnn-oracle judge GOLDEN.npy ACTUAL.npy --standard NAME``: judge two files from the shell."""
+"""``aclnn-oracle judge``: judge an output file against a golden file, or a folder of results against fixtures."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ..case.one_case import run_case
+from ..case.outcome import Outcome, record_of
+from ..explain.groups import groups
+from ..fixtures.files import read_manifest
+from ..fixtures.results import Results, cases_of
 from ..model import limits
 from ..model.errors import OracleError
+from ..record.writer import RecordWriter, dumps
+from ..reporting.language.translate import ENGLISH
+from ..reporting.language.words import judged, verdict
+from ..run.session import header_of, versions
+from ..run.terminal import failures
+from ..settings.settings import settings_of
 from ..standards import STANDARDS, Verdict, judge
 from ..standards.base import OUTPUT_TYPES, Array, OutputType
 from ..system import npy
 from . import Subparsers
+
+LINES = 40  # of a folder's failures
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the ``judge`` command; its ``run`` returns the exit status: 0 passed, 1 failed, OracleError for bad input."""
     parser = subparsers.add_parser(
         "judge",
-        description="Judge ACTUAL against GOLDEN by an accuracy standard.",
+        description="Judge ACTUAL against GOLDEN by an accuracy standard; or, with folders, results against fixtures "
+        "(`aclnn-oracle golden DIR`) in all layers, into a record that report, diff and history read.",
         epilog="Exit status 0: passed, 1: failed, 2: bad input. NumPy cannot name bfloat16, float8 and int4 in a file:"
         " store their bits as uint16 or uint8 and give the dtype by --dtype or in the file's name, x__bfloat16.npy.",
     )
-    parser.add_argument("golden", type=Path, metavar="GOLDEN.npy", help="float64, or integers for an integer output")
-    parser.add_argument("actual", type=Path, metavar="ACTUAL.npy", help="the output of the device under test")
+    parser.add_argument("golden", type=Path, metavar="GOLDEN.npy|FIXTURES",
+                        help="float64, or integers for an integer output; or a folder of fixtures")  # fmt: skip
+    parser.add_argument("actual", type=Path, metavar="ACTUAL.npy|RESULTS", help="what the device under test gave")
+    parser.add_argument("-o", "--output", type=Path, metavar="R.jsonl", help="of folders: the record to write")
     parser.add_argument("--standard", default="mixed", metavar="NAME", help=f"{', '.join(STANDARDS)} (default: mixed)")
     parser.add_argument(
         "--third", type=Path, metavar="THIRD.npy", help="the third party's output, for a dual benchmark"
@@ -43,6 +61,10 @@ def add_parser(subparsers: Subparsers) -> None:
 def judge_files(args: argparse.Namespace) -> int:
     """Judge, print the verdict and its metrics, and return the exit status."""
     options = _options(args.option)
+    if args.golden.is_dir():
+        return _judge_folder(args)
+    if args.output is not None:
+        raise OracleError(f"-o {args.output}: two files make no record; give a folder of fixtures and one of results")
     stored = _load(args.actual)
     kind = _dtype(args.dtype, args.actual, stored)
     actual = _typed(stored, kind, args.actual)
@@ -58,6 +80,42 @@ def judge_files(args: argparse.Namespace) -> int:
     verdict = judge(args.standard, golden=golden, actual=actual, dtype=kind.name, third=third, **options)
     print(_text(args.standard, kind.name, actual.shape, verdict))
     return 0 if verdict.passed else 1
+
+
+def _judge_folder(args: argparse.Namespace) -> int:
+    """Judge results against fixtures into a record; 0 if every case passed."""
+    for option, value in (("--dtype", args.dtype), ("--third", args.third)):
+        if value is not None:
+            raise OracleError(f"{option}: of a folder of fixtures every case says its own; leave it out")
+    if args.output is None:
+        raise OracleError("judge of two folders writes a record: give -o R.jsonl")
+    manifest = read_manifest(args.golden)
+    if manifest["layout"] != "npy":
+        raise OracleError(f"{args.golden}: holds the layout {manifest['layout']}; judge reads the layout npy")
+    settings = settings_of({"oracle_soc": manifest["soc"], "oracle_seed": str(manifest["seed"]),
+                            "oracle_standard": args.standard, "oracle_standard_option": args.option})  # fmt: skip
+    results, cases = Results(args.actual, manifest), cases_of(manifest)
+    recorder = RecordWriter(args.output)
+    recorder.begin(len(cases), replace(header_of(settings, versions()), backend=results.name,
+                                       catalogue_sha256=manifest["catalogue_sha256"]))  # fmt: skip
+    for case, entry in cases:
+        missing = results.missing(case) if entry["files"] else ""
+        if not entry["files"] or entry["kind"] == "unwritten":
+            record = record_of(case, settings, Outcome("skip", "a folder of results shows no status of a call"))
+        elif missing:
+            record = record_of(case, settings, Outcome("notrun", missing))
+        else:
+            record = run_case(case, results, settings)
+        recorder.case(dumps(record))
+    recorder.explain(groups(recorder.record()))
+    recorder.end()
+    whole = recorder.record()
+    for line in failures(whole, ENGLISH, LINES) or [str(verdict(whole))]:
+        print(line)
+    for folder in results.extra:
+        print(f"{args.actual / folder}: is of no case of {args.golden}; it is not judged", file=sys.stderr)
+    print(f"{judged(whole)}\nrecord: {args.output}")
+    return 0 if whole.ok else 1
 
 
 def _coarser(golden: np.dtype[Any], actual: np.dtype[Any]) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..catalogue import is_catalogue, load, operator_of, select
 from ..catalogue.data.case import HUGE, TIERS, Case
 from ..catalogue.loader import catalogues, default_files, load_default, load_files
+from ..explain.where import HELP, chosen_by
 from ..model.errors import OracleError
 from ..model.platforms import PLATFORMS, platform
 from ..operators import OPERATORS
@@ -70,6 +71,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")
     parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
+    parser.add_argument("--where", metavar="WORDS", help=HELP)
     parser.add_argument("--tier", choices=(*TIERS, HUGE), help="default: standard; of files that are given full")
     parser.add_argument("--soc", help=f"only defects that are wrong there (default: all): {', '.join(PLATFORMS)}")
     parser.add_argument("--layers", metavar="L,...", help=f"layers that may notice (default: {','.join(LAYERS)})")
@@ -275,7 +277,7 @@ def _write_json(path: Path | None, data: Mapping[str, object]) -> None:
 
 
 def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
-    cases = tuple(select(_cases(args), tier=tier))
+    cases = tuple(chosen_by(select(_cases(args), tier=tier), args.where))
     if not cases:
         raise OracleError("power: there is no case to score")
     return cases

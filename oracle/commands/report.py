@@ -1,13 +1,19 @@
-"""The commands ``aclnn-oracle report`` and ``aclnn-oracle diff``."""
+"""The commands about records: ``report``, ``diff``, ``history``, ``merge`` and ``baseline``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from ..explain.baseline import baseline, baseline_text
+from ..explain.groups import explained
+from ..explain.where import HELP, Where
 from ..model.errors import OracleError
-from ..record.reader import read
+from ..record.merge import merged
+from ..record.reader import Record, read
 from ..reporting import diff
 from ..reporting.formats import RENDERERS, format_of, known, save, write
 from ..reporting.language.translate import LANGUAGES, Phrase
@@ -16,7 +22,10 @@ from . import Subparsers
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    """Register ``report`` and ``diff`` with argparse."""
+    """Register the commands with argparse."""
+    _add_history(subparsers)
+    _add_merge(subparsers)
+    _add_baseline(subparsers)
     report = subparsers.add_parser(
         "report",
         description="Make a report of run records. Several are shown side by side, each compared with the first.",
@@ -51,6 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
                          help="a budget regression is more than X times the old error (%(default)s)")  # fmt: skip
     compare.add_argument("--budget-floor", type=_positive, default=diff.BUDGET_FLOOR, metavar="F",
                          help="and at least this fraction of the bound (%(default)s)")  # fmt: skip
+    compare.add_argument("--where", metavar="WORDS", help=f"{HELP}; status is that of either run")
     _add_language(compare)
     compare.set_defaults(run=run_diff)
 
@@ -81,7 +91,7 @@ def run_report(args: argparse.Namespace) -> int:
     outputs = [(path, args.format or format_of(path)) for path in args.output]
     if not outputs and not args.format:
         raise OracleError("report: say where to write with -o FILE, or which format to print with --format")
-    records = [read(path, salvage=args.salvage) for path in args.records]
+    records = [explained(read(path, salvage=args.salvage)) for path in args.records]
     language = LANGUAGES[args.lang]
     for path, name in outputs:
         write(records, path, name, language)
@@ -94,9 +104,26 @@ def run_report(args: argparse.Namespace) -> int:
     return 0
 
 
+def _chosen(records: Sequence[Record], words: str | None) -> list[Record]:
+    """The records of the cases that a choice leaves: those that one of their lines fits."""
+    if words is None:
+        return list(records)
+    where = Where.of(words, recorded=True)
+    ids = {case.id for record in records for case in record.cases if where.of_record(case)}
+    if not ids:
+        raise OracleError(f"--where {words!r}: no case of the records is chosen")
+    found = []
+    for record in records:
+        cases = tuple(case for case in record.cases if case.id in ids)
+        header = replace(record.header, planned=len(cases), chosen=f"--where {words}")
+        found.append(replace(record, cases=cases, header=header, groups=()))
+    return found
+
+
 def run_diff(args: argparse.Namespace) -> int:
     """Print or write the difference; 1 when something newly fails."""
-    found = diff.Difference(read(args.old), read(args.new), args.budget_factor, args.budget_floor)
+    old, new = _chosen([read(args.old), read(args.new)], args.where)
+    found = diff.Difference(old, new, args.budget_factor, args.budget_floor)
     language = LANGUAGES[args.lang]
     if args.format == "json":
         text = diff.to_json(found)
@@ -110,3 +137,115 @@ def run_diff(args: argparse.Namespace) -> int:
         save(args.output, text, (args.old, args.new))
         print(f"{args.output}: {language.say(found.sentence)}")
     return 0 if found.ok else 1
+
+
+# ---- history ---------------------------------------------------------------------------------------------------------
+
+
+def _add_history(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "history",
+        description="Make one HTML page of every run record (.jsonl) below a folder: per operator and type the trend "
+        "of what each layer accepts and of the worst share, the record in which each present failure appeared, and "
+        "the cases whose verdict changed although catalogue, seed and versions did not.",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where the records are; folders below it count too")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.html", help="where to write")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language the page opens in; it holds both")
+    parser.set_defaults(run=run_history)
+
+
+def run_history(args: argparse.Namespace) -> int:
+    """Write the page; 0 whatever the records say. OracleError where there is no record or no place to write."""
+    from ..reporting.html import history
+
+    _require_html(args.output)
+    records, notes = history.read_all(args.folder)
+    for note in notes:
+        print(f"left out: {note}", file=sys.stderr)
+    language = LANGUAGES[args.lang]
+    save(args.output, history.render(records, notes, language))
+    found = history.series_of(records)
+    print(f"{args.output}: " + "; ".join(f"{series.label}: {language.say(series.title)}" for series in found))
+    return 0
+
+
+def _require_html(path: Path) -> None:
+    """Raise OracleError for a file whose suffix is not HTML's; what is no file, as /dev/stdout, needs none."""
+    html = RENDERERS["html"]
+    if not path.name.lower().endswith(html.suffixes) and (path.is_file() or not path.exists()):
+        known = ", ".join(f"{suffix} ({html.title})" for suffix in html.suffixes)
+        raise OracleError(f"{path}: no report format has the suffix {path.suffix!r}; known: {known}")
+
+
+# ---- merge -----------------------------------------------------------------------------------------------------------
+
+_MERGE_EPILOG = """\
+example: three machines, one report
+  aclnn-oracle run --shard 1/3 --record r1.jsonl       on the first, 2/3 and 3/3 on the others
+  aclnn-oracle merge r1.jsonl r2.jsonl r3.jsonl -o run.jsonl
+  aclnn-oracle report run.jsonl -o run.html
+
+Exit status 0: every planned case of the whole run ended pass, skip or xfail; 1: not; 2: the records do not belong
+together (it says what differs), or shards are missing (it says which).
+"""
+
+
+def _add_merge(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "merge",
+        description="Join the records of a run that was shared out with --shard into one record, as one machine would\n"
+        "have written it.",
+        epilog=_MERGE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("records", nargs="+", type=Path, metavar="R.jsonl")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the record to write")
+    parser.add_argument("--partial", action="store_true", help="allow shards to be missing; the record says so")
+    parser.set_defaults(run=run_merge)
+
+
+def run_merge(args: argparse.Namespace) -> int:
+    """Write the joined record; 0 if the whole run ended well."""
+    inputs = {path.resolve() for path in args.records}
+    if args.output.resolve() in inputs:
+        raise OracleError(f"-o {args.output}: is one of the records to join; name another file")
+    parts = [read(path) for path in args.records]
+    lines = merged(parts, partial=args.partial)
+    save(args.output, "\n".join(lines) + "\n")
+    whole = read(args.output)
+    counts = ", ".join(f"{status} {n}" for status, n in whole.counts.items() if n)
+    print(f"{args.output}: {whole.planned} planned ({counts})")
+    for part in parts:
+        for note in part.notes[1:]:  # what is unusual about it; the first says which shard it is
+            print(f"{part.path}: {note}")
+    for note in whole.notes:
+        print(note)
+    return 0 if whole.ok and not whole.header.shard else 1
+
+
+# ---- baseline --------------------------------------------------------------------------------------------------------
+
+
+def _add_baseline(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "baseline",
+        description="Write the failures of a run as expectations: the fewest entries that explain all failures and no "
+        "pass, each with a reason to fill in. `run --expectations FILE` then fails only for what is new.",
+    )
+    parser.add_argument("record", type=Path, metavar="RECORD")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.yaml", help="where to write")
+    parser.set_defaults(run=run_baseline)
+
+
+def run_baseline(args: argparse.Namespace) -> int:
+    """Write the file; 0. Raises OracleError for a record of a run that did not end, or none of whose cases failed."""
+    record = explained(read(args.record))
+    entries = list(baseline(record))
+    if not entries:
+        raise OracleError(f"{args.record}: no case failed; there is nothing to expect")
+    save(args.output, baseline_text(record, entries), [args.record])
+    failures = sum(len(entry.cases) for entry in entries)
+    patterns = sum(len(entry.patterns) for entry in entries)
+    print(f"{args.output}: {len(entries)} entries, {patterns} patterns for {failures} failures; fill in the reasons")
+    return 0

@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..model.errors import OracleError, closest
 from ..settings.options import OPTIONS, Invocation, add_short, spell
+from ..settings.project import Project
 from . import Subparsers
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ _NOTHING_CHOSEN = (
     "--collect-only -q, lists what it chooses)"
 )
 
+BAD_INPUT = 2
 INTERRUPTED = 130  # Ctrl-C, as every other command answers it
 
 _RUN_EPILOG = """\
@@ -54,10 +57,12 @@ examples:
   aclnn-oracle run --tier smoke -k bfloat16 -x         pytest's own options work as ever
   aclnn-oracle run --backend my_device:Device          any object with a name and run(call)
   aclnn-oracle run cases/softmax_backward.yaml --soc ascend910
+  aclnn-oracle run 'softmax_backward/first_look[float16-7x33-dim=-1-real]'   a case by its id; several, or a file of ids
+  aclnn-oracle run --where 'op:softmax dtype:float16 dim=0 rank>2'           in a report's words
   aclnn-oracle run --resume reports/latest.jsonl       the rest of a run that died or was stopped: the same options
 
-It is pytest with a report: exit status 0 only if every planned case ended pass, skip or xfail, 1 if any did not,
-pytest's own codes otherwise.
+It is pytest with a report: exit status 0 only if every planned case ended pass, skip or xfail and numbers of every
+operator were judged, 1 if not, 2 for bad input, pytest's own codes otherwise.
 """
 _REPLAY_EPILOG = """\
 example:
@@ -116,8 +121,9 @@ def run_catalogue(args: argparse.Namespace) -> int:
     from ..run.expand_ahead import expand_ahead
     from ..settings.settings import settings_of
 
-    rest: list[str] = args.rest
     values = vars(args)
+    Project.near(Path.cwd()).fill(values)
+    rest = _without_ids(args.rest, values)
     settings = settings_of(values)  # wrong values are refused here, in one line
     require_known(settings.backend)
     _refuse_records(rest)
@@ -147,7 +153,79 @@ def run_catalogue(args: argparse.Namespace) -> int:
         _link(report.parent, {name: path for name, path in latest.items() if _stamp(path) != before[name]})
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         print(f"aclnn-oracle: {_NOTHING_CHOSEN}", file=sys.stderr)
+    if status == pytest.ExitCode.USAGE_ERROR:  # bad input, as every other command answers it
+        return BAD_INPUT
     return INTERRUPTED if invocation.interrupted else status
+
+
+_ID = re.compile(r"[a-z][a-z0-9_]*/[^\s\[\]]+(?:\[.*\])?\Z", re.DOTALL)
+
+
+def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
+    """Return the words for pytest: case ids among them, also those of files of ids and of standard input (``-``), and a
+    word of -k that pytest does not read, become options of ours. Raises OracleError for an id that no case has."""
+    from ..operators import OPERATORS
+    from ..operators.answers.registry import register
+
+    register(tuple(values["oracle_operator"] or ()))
+    _refuse_workers(words)
+    ids: list[str] = []
+    rest: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        if before == "-k" and "=" in word and " " not in word:  # `=` is none of pytest's expressions
+            rest.pop()
+            given = values["oracle_where"]
+            values["oracle_where"] = shlex.join([*shlex.split(given or ""), f"id:{word}"])
+        elif before in _TAKE_VALUE or (word.startswith("-") and word != "-"):
+            rest.append(word)
+        elif word == "-":
+            ids += _ids_in(sys.stdin.read(), "standard input")
+        elif _ID.match(word) and not Path(word.partition("::")[0]).exists():
+            ids.append(word)
+        elif Path(word).suffix in ("", ".txt", ".ids") and Path(word).is_file():
+            ids += _ids_in(Path(word).read_text(encoding="utf-8"), word)
+        else:
+            rest.append(word)
+    if ids:
+        slugs = dict.fromkeys(case_id.partition("/")[0] for case_id in ids)
+        if not _names_paths(rest):
+            _require_ids(ids)
+            named = {op.slug: name for name, op in OPERATORS.items()}
+            values["oracle_op"] = [*(values["oracle_op"] or ()), *(named[slug] for slug in slugs)]
+        values["oracle_case"] = list(dict.fromkeys([*(values["oracle_case"] or ()), *ids]))
+    return rest
+
+
+def _refuse_workers(words: Sequence[str]) -> None:
+    """Raise OracleError for more workers than a machine can have: each is a process of 100 MB."""
+    most = max(64, 4 * (os.cpu_count() or 1))
+    for before, word in zip(["", *words], words, strict=False):
+        count = word if before == "-n" else re.sub(r"^(-n|--numprocesses=)", "", word)
+        if (before == "-n" or count != word) and count.isdecimal() and int(count) > most:
+            raise OracleError(f"-n {count}: this machine has {os.cpu_count()} cores; give at most {most} workers")
+
+
+def _ids_in(text: str, where: str) -> list[str]:
+    """The ids of a text, one a line; what follows # is a remark."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    for line in lines:
+        if not _ID.match(line):
+            raise OracleError(f"{where}: {line[:80]!r} is no case id; give one id a line")
+    if not lines:
+        raise OracleError(f"{where}: holds no case id; give one id a line")
+    return lines
+
+
+def _require_ids(ids: Sequence[str]) -> None:
+    """Raise OracleError for an id that no case has, with the closest ones."""
+    from ..catalogue import load
+
+    for slug in dict.fromkeys(case_id.partition("/")[0] for case_id in ids):
+        own = [case_id for case_id in ids if case_id.partition("/")[0] == slug]
+        known = {case.id for file in _files_of(slug) for case in load(file)}
+        for case_id in own:
+            if case_id not in known:
+                find_case(case_id)  # of the huge tier, or an error that names the closest
 
 
 def _refuse_records(words: Sequence[str]) -> None:
@@ -237,6 +315,7 @@ def replay_case(args: argparse.Namespace) -> int:
     from ..reduce.handover import in_a_process
     from ..settings.settings import settings_of
 
+    Project.near(Path.cwd()).fill(vars(args))
     settings = settings_of(vars(args))
     case = find_case(args.case, args.catalogue, settings.generated)
     if case.tier == HUGE:

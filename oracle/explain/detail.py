@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,18 +24,33 @@ from .ulps import histogram, is_float, real, ulp_distance
 WORST = 5
 
 
-def describe_inputs(case: Case) -> dict[str, str]:
-    """Return every input in words."""
-    return {name: _tensor(plan) for name, plan in case.inputs.items()}
+def describe(plans: Mapping[str, TensorPlan | None]) -> dict[str, str]:
+    """Return every tensor in words."""
+    return {name: _tensor(plan) for name, plan in plans.items()}
 
 
 def _tensor(plan: TensorPlan | None) -> str:
     """``float32[16,20000] normal strided:2``: dtype, shape, generator, view, format; only what is not plain."""
     if plan is None:
         return "null"
-    words = [f"{plan.dtype}[{','.join(map(str, plan.shape))}]", str(plan.data.get("gen", "")) if plan.data else ""]
+    words = [f"{plan.dtype}[{','.join(map(str, plan.shape))}]", _values(plan.data)]
     words += ["" if plan.view == "contiguous" else plan.view, "" if plan.format == "ND" else plan.format]
     return " ".join(word for word in [*words, "(no data)" if plan.spec_only else ""] if word)
+
+
+def described(case: Case) -> CaseRecord:
+    """Return a case as a record describes one that has not run."""
+    return CaseRecord(case.id, case.op, case.dtype, "notrun", inputs=describe(case.inputs), attrs=dict(case.attrs),
+                      outputs=describe(case.outputs))  # fmt: skip
+
+
+def _values(data: Mapping[str, Any] | None) -> str:
+    """``normal``: the generator of a tensor's values; with ``!`` where values that are not finite are among them."""
+    if data is None:
+        return ""
+    given = [*np.ravel(data.get("values", ())), data.get("value", 0), *(value for _, value in data.get("spots", ()))]
+    special = not np.isfinite(np.asarray(given, np.float64)).all()
+    return f"{data['gen']}{'!' if special else ''}"
 
 
 def replay_command(case: Case, settings: Settings) -> str:
@@ -249,10 +264,10 @@ def _text(record: CaseRecord) -> Iterator[str]:
         yield f"  cause?   {detail.cause}"
     if detail.traceback:
         yield from ("  | " + row for row in detail.traceback.rstrip().splitlines()[-12:])
-    for name, words in detail.inputs.items():
+    for name, words in record.inputs.items():
         yield f"  input    {name} {words}"
-    if detail.attrs:
-        yield "  attrs    " + " ".join(f"{name}={value}" for name, value in detail.attrs.items())
+    if record.attrs:
+        yield "  attrs    " + " ".join(f"{name}={value}" for name, value in record.attrs.items())
     if detail.replay:
         yield f"  replay   {detail.replay}"
 

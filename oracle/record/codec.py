@@ -96,7 +96,7 @@ def to_json(value: Any) -> dict[str, Any]:
     """Return a dataclass as a JSON object. Numbers may be NumPy's or not finite: writing the text settles that."""
     found: dict[str, Any] = {}
     for name, (_, write, other) in ways(type(value)).items():
-        if not other or getattr(value, other) not in (None, "", ()):
+        if not other or getattr(value, other) not in (None, "", (), {}):
             plain = getattr(value, name)
             found[name] = plain if write is None else write(plain)
     return found

@@ -24,18 +24,22 @@ from .types import (
     STATUSES,
     CaseRecord,
     Detail,
+    Group,
     LayerVerdict,
     RunEnd,
     RunHeader,
     WorstElement,
     budget_of,
+    judged_of,
     split_id,
     told_of_changes,
+    unjudged_of,
 )
 
 __all__ = [
     "CaseRecord",
     "Detail",
+    "Group",
     "LayerVerdict",
     "Record",
     "RunHeader",
@@ -58,6 +62,17 @@ class Record:
     complete: bool
     duration_s: Number | None
     notes: Sequence[str] = field(default=())
+    groups: Sequence[Group] = field(default=())
+
+    @cached_property
+    def judged(self) -> int:
+        """How many numbers were compared with a golden."""
+        return judged_of(self.cases)
+
+    @cached_property
+    def unjudged(self) -> list[str]:
+        """The operators of which cases ran and no number was judged, where numbers were to be judged."""
+        return unjudged_of(self.header, self.cases)
 
     @cached_property
     def by_id(self) -> Mapping[str, CaseRecord]:
@@ -79,8 +94,10 @@ class Record:
 
     @property
     def ok(self) -> bool:
-        """Whether every planned case ended pass, skip or xfail and the run came to its end."""
-        return self.complete and all(n == 0 for status, n in self.counts.items() if status not in GOOD)
+        """Whether every planned case ended pass, skip or xfail, numbers of every operator were judged, and the run came
+        to its end."""
+        ended = self.complete and all(n == 0 for status, n in self.counts.items() if status not in GOOD)
+        return ended and not self.unjudged
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -134,6 +151,7 @@ class Lines:
         self.half = half
         self.cases: dict[str, CaseRecord] = {}
         self.reruns: Counter[str] = Counter()
+        self.groups: list[Group] = []
         self.end: RunEnd | None = None
         self.garbled: list[int] = []  # numbers of the lines left out
 
@@ -144,10 +162,12 @@ class Lines:
             raise OracleError(f"{line.where}: a line after the end line; keep one run in one record")
         if kind == "case":
             self.case(from_json(CaseRecord, line))
+        elif kind == "group":
+            self.groups.append(from_json(Group, line))
         elif kind == "end":
             self.end = RunEnd.of(line)
         else:
-            told = f"{line.where}: unknown line type {kind!r}; a record has one run line, case lines and an end"
+            told = f"{line.where}: unknown line type {kind!r}; a record has a run line, cases, groups and an end"
             raise OracleError(told)
 
     def case(self, case: CaseRecord) -> None:
@@ -174,7 +194,8 @@ class Lines:
 
     def record(self) -> Record:
         duration = None if self.end is None else self.end.duration_s
-        record = Record(self.path, self.header, tuple(self.cases.values()), self.end is not None, duration)
+        record = Record(self.path, self.header, tuple(self.cases.values()), self.end is not None, duration,
+                        groups=tuple(self.groups))  # fmt: skip
         return replace(record, notes=tuple(_notes(record, self)))
 
 

@@ -20,13 +20,16 @@ def spent(record: Record) -> float:
     return max(0.0, record.path.stat().st_mtime - started)
 
 
+AFTER = (b'{"type":"group"', b'{"type":"end"')  # how the lines after the last case begin
+
+
 def cut(path: Path) -> None:
-    """Cut off what a record has after its last case: the end line, or a line that is half-written."""
+    """Cut off what a record has after its last case: groups, the end line, or a line that is half-written."""
     with path.open("r+b") as file:
         keep, unended = 0, False
         for line in file:
             unended = not line.endswith(b"\n")
-            if line.replace(b" ", b"").startswith(b'{"type":"end"') or (unended and not _is_whole(line)):
+            if line.replace(b" ", b"").startswith(AFTER) or (unended and not _is_whole(line)):
                 unended = False
                 break
             keep += len(line)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
@@ -180,8 +180,6 @@ class Detail:
     error_map: tuple[Number, ...] = field(default=(), metadata=beside("total", NUMBERS))
     error_grid: ErrorGrid | None = field(default=None, metadata=beside("error_grid", object_of(ErrorGrid)))
     traceback: str = field(default="", metadata=beside("traceback", TEXT))
-    inputs: Mapping[str, str] = field(default_factory=dict, metadata=TEXT_MAP)
-    attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=SCALAR_MAP)
     replay: str = field(default="", metadata=TEXT)
 
 
@@ -193,7 +191,9 @@ class CaseRecord:
     by, over what a right kernel may lose. Of a case whose values were judged: ``elements`` of the output, ``reduced``:
     how many of them enter one result, where that is more than one, ``magnitude``: the largest finite absolute value of
     the golden, ``ulps``: how many elements lie how many ULPs from it. ``notes``: what the device changed in the process
-    it ran in. ``authority``: on whose authority the broken rule stands, or else the case.
+    it ran in. ``authority``: on whose authority the broken rule stands, or else the case. ``inputs`` and ``outputs``:
+    every tensor in words (``float32[16,20000] normal strided:2``), ``attrs``: the attributes. With them a reader knows
+    what the failing cases have in common without the catalogue.
     """
 
     TYPE: ClassVar[str] = "case"
@@ -219,6 +219,9 @@ class CaseRecord:
     notes: tuple[str, ...] = field(default=(), metadata=beside("notes", WORDS))
     kernel_share: Number | None = field(default=None, metadata=beside("kernel_share", NUMBER))
     authority: str = field(default="", metadata=beside("authority", TEXT))
+    inputs: Mapping[str, str] = field(default_factory=dict, metadata=beside("inputs", TEXT_MAP))
+    attrs: Mapping[str, Scalar] = field(default_factory=dict, metadata=beside("attrs", SCALAR_MAP))
+    outputs: Mapping[str, str] = field(default_factory=dict, metadata=beside("outputs", TEXT_MAP))
 
     @property
     def ok(self) -> bool:
@@ -241,26 +244,81 @@ def split_id(case_id: str) -> tuple[str, str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """A line after the cases: failures with one condition and one cause, whatever the operator; the largest come first.
+
+    ``what``: the broken rule; ``where``: the condition, "" for none; of its operators' cases under the condition
+    ``failed`` of ``inside`` fail, of all others ``passed`` of ``outside`` pass. ``cause``: what ``explained`` of the
+    failures are simulated by. ``smallest``: the case to look at first, with one of its elements; ``shrink``: the
+    command that makes it smaller, ``script``: what came of that within the run. ``apart``: which call would tell the
+    condition from another one that fits as well.
+    """
+
+    TYPE: ClassVar[str] = "group"
+
+    what: str = field(metadata=TEXT)
+    where: str = field(metadata=TEXT)
+    cause: str = field(metadata=TEXT)
+    operators: tuple[str, ...] = field(metadata=WORDS)
+    status: CaseStatus = field(metadata=way(_status))
+    failures: int = field(metadata=COUNT)
+    explained: int = field(metadata=COUNT)
+    failed: int = field(metadata=COUNT)
+    inside: int = field(metadata=COUNT)
+    passed: int = field(metadata=COUNT)
+    outside: int = field(metadata=COUNT)
+    smallest: str = field(metadata=TEXT)
+    cases: tuple[str, ...] = field(metadata=WORDS)
+    input: str = field(default="", metadata=TEXT)
+    element: str = field(default="", metadata=TEXT)
+    expected: Number | None = field(default=None, metadata=NUMBER)
+    actual: Number | None = field(default=None, metadata=NUMBER)
+    shrink: str = field(default="", metadata=TEXT)
+    apart: str = field(default="", metadata=TEXT)
+    script: str = field(default="", metadata=beside("script", TEXT))
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnd:
-    """The last line: how many cases ended in which status, each a key of its own, and how long the run took."""
+    """The last line: how many cases ended in which status, each a key of its own, how long the run took, and how many
+    numbers it judged."""
 
     TYPE: ClassVar[str] = "end"
 
     counts: Mapping[str, int]
     duration_s: Number | None
+    judged: int | None = None  # numbers that were compared with a golden
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.counts, "duration_s": self.duration_s}
+        return {**self.counts, "duration_s": self.duration_s, "judged": self.judged}
 
     @classmethod
     def of(cls, line: Fields) -> RunEnd:
         """Read an end line; the counts may also stand under ``counts``. A status it does not name is not in them."""
         found = line.mapping("counts") if line.data.get("counts") else line
         counts: dict[str, int] = {status: n for status in STATUSES if (n := found.count(status)) is not None}
-        return cls(counts, line.number("duration_s"))
+        return cls(counts, line.number("duration_s"), line.count("judged"))
 
 
-def line_of(said: RunHeader | CaseRecord | RunEnd) -> dict[str, Any]:
+def judged_of(cases: Iterable[CaseRecord]) -> int:
+    """Return how many numbers were compared with a golden, in a layer that looks at numbers."""
+    return sum(case.elements or 0 for case in cases if case.verdicts.keys() - {"structure"})
+
+
+def unjudged_of(header: RunHeader, cases: Iterable[CaseRecord]) -> list[str]:
+    """Return the operators of which cases ran and no number was judged, although the run was to judge numbers: that all
+    their cases passed says nothing of what they compute."""
+    if not set(header.layers) - {"structure"} or header.shard:
+        return []
+    structure: dict[str, bool] = {}  # whether of an operator nothing but the structure was judged
+    for case in cases:
+        if case.verdicts or case.status not in ("pass", "skip", "notrun"):
+            alone = case.verdicts.keys() == {"structure"} and case.status == "pass"
+            structure[case.op] = structure.get(case.op, True) and alone
+    return [op for op, alone in structure.items() if alone]
+
+
+def line_of(said: RunHeader | CaseRecord | Group | RunEnd) -> dict[str, Any]:
     """Return a line of the record as a JSON object."""
     return {"type": said.TYPE, **(said.to_json() if isinstance(said, RunEnd) else codec.to_json(said))}
 

@@ -20,7 +20,7 @@ from .codec import from_json
 from .fields import parse_object
 from .reader import Lines, Record, counts_of, lines_of
 from .resume import cut, spent
-from .types import GOOD, LAYERS, CaseRecord, RunEnd, RunHeader, line_of
+from .types import GOOD, LAYERS, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, unjudged_of
 
 
 def plain(value: Any) -> Any:
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def dumps(said: RunHeader | CaseRecord | RunEnd) -> str:
+def dumps(said: RunHeader | CaseRecord | Group | RunEnd) -> str:
     """Return one line of the record."""
     return dumps_object(line_of(said))
 
@@ -149,19 +149,32 @@ class RecordWriter:
         return told
 
     @property
+    def judged(self) -> int:
+        """How many numbers were compared with a golden."""
+        return judged_of(self._said.cases.values())
+
+    @property
     def good(self) -> bool:
-        """Whether every planned case ended pass, skip or xfail."""
-        return all(n == 0 for status, n in self.counts().items() if status not in GOOD)
+        """Whether every planned case ended pass, skip or xfail, and numbers of every operator were judged."""
+        bad = any(n for status, n in self.counts().items() if status not in GOOD)
+        return not bad and not unjudged_of(self._said.header, self._said.cases.values())
 
     def record(self) -> Record:
         """Return what was recorded so far, what the file has not taken too."""
         return self._said.record()
 
+    def explain(self, groups: Sequence[Group]) -> None:
+        """Write what the failures have in common, after the last case."""
+        self._said.groups = list(groups)
+        for group in groups:
+            self._write(dumps(group))
+
     def end(self) -> None:
         """Write the last line and close; a second time nothing."""
         if self._file is None:
             return
-        self._said.end = RunEnd(self.counts(), round(time.monotonic() - self.started, 3))
+        judged = judged_of(self._said.cases.values())
+        self._said.end = RunEnd(self.counts(), round(time.monotonic() - self.started, 3), judged)
         self._write(dumps(self._said.end))
         self.unwritten, self.trouble = self._file.held, self._file.trouble
         self._file.give_up()

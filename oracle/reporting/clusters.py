@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..record.fields import Number
-from ..record.reader import CaseRecord
+from ..record.reader import CaseRecord, Group, Record
 from .cells import Cell, cell, dtype_order
 from .language.layers import scores
 from .language.translate import FIGURE, Text, _, shape
@@ -18,8 +18,9 @@ from .language.words import ORDER
 
 @dataclass(frozen=True)
 class Cluster:
-    """Failures that look alike: of one operator and status, with one likely cause; without one, of one dtype and
-    broken rule. ``dtype`` names all there are; ``pattern`` is empty where they differ."""
+    """Failures that are one group of the record, or that look alike where it has none: of one operator and status, with
+    one likely cause; without one, of one dtype and broken rule. ``op`` and ``dtype`` name all there are; ``pattern`` is
+    empty where they differ."""
 
     number: int
     op: str
@@ -28,6 +29,7 @@ class Cluster:
     rule: str
     pattern: str
     cases: Sequence[CaseRecord]
+    group: Group | None = None
 
     @property
     def size(self) -> int:
@@ -37,6 +39,24 @@ class Cluster:
     def simplest(self) -> CaseRecord:
         """The case to look at first: the fewest elements, then the shortest id."""
         return min(self.cases, key=lambda c: (_elements(c), len(c.id), c.id))
+
+    @property
+    def where(self) -> str:
+        """The condition that the cases have in common and passing ones have not; "" for none."""
+        return "" if self.group is None else self.group.where
+
+    @property
+    def shrink(self) -> str:
+        """The command that makes the simplest case smaller; "" of a record without groups."""
+        return "" if self.group is None else self.group.shrink
+
+    @property
+    def counts(self) -> Text:
+        """How the cases lie under the condition and elsewhere, of a group that has one."""
+        group = self.group
+        assert group is not None
+        return _("fails in {failed} of {inside}; passes in {passed} of {outside} elsewhere", failed=group.failed,
+                 inside=group.inside, passed=group.passed, outside=group.outside)  # fmt: skip
 
     @cached_property
     def families(self) -> list[tuple[str, int]]:
@@ -63,11 +83,15 @@ class Cluster:
     @property
     def causes(self) -> list[str]:
         """The likely cause that the majority of its cases share, if there is one."""
+        if self.group is not None:
+            return [self.group.cause] if self.group.cause else []
         return [shared_text(self._told)] if self._told else []
 
     @property
     def cause_share(self) -> str:
         """How many of its cases have that cause."""
+        if self.group is not None:
+            return f"{self.group.explained:,} / {self.size:,}"
         return f"{len(self._told):,} / {self.size:,}"
 
     @cached_property
@@ -88,25 +112,39 @@ def _elements(case: CaseRecord) -> float:
     return math.inf if case.detail is None or case.detail.total is None else case.detail.total
 
 
-def clusters(cases: Iterable[CaseRecord]) -> list[Cluster]:
-    """Group everything that went wrong; the most severe status first, then the largest group."""
+def clusters(record: Record) -> list[Cluster]:
+    """Return the groups of a record, the largest first; of a record without groups what looks alike."""
+    if not record.groups:
+        return alike(record.cases)
+    return [
+        Cluster(
+            number, ", ".join(group.operators), ", ".join(dtype_order(c.dtype for c in found)), group.status,
+            rule_of(found), _pattern(found), found, group,
+        )
+        for number, group in enumerate(record.groups, 1)
+        if (found := [record.by_id[case_id] for case_id in group.cases if case_id in record.by_id])
+    ]  # fmt: skip
+
+
+def alike(cases: Iterable[CaseRecord]) -> list[Cluster]:
+    """Group everything that went wrong by how it looks; the most severe status first, then the largest group."""
     groups: defaultdict[tuple[str, str, str, str], list[CaseRecord]] = defaultdict(list)
     for case in cases:
         if not case.ok:
-            cause = _bug(case.detail.cause) if case.detail else ""
+            cause = bug_of(case.detail.cause) if case.detail else ""
             dtype, rule = ("", cause) if cause else (case.dtype, shape(_kind(case)[0]))
             groups[case.op, dtype, case.status, rule].append(case)
     rank = {status: i for i, status in enumerate(ORDER)}
     ordered = sorted(groups.items(), key=lambda item: (rank[item[0][2]], -len(item[1]), item[0]))
     return [
         Cluster(
-            number, op, ", ".join(dtype_order(c.dtype for c in found)), status, _rule(found), _pattern(found), found
+            number, op, ", ".join(dtype_order(c.dtype for c in found)), status, rule_of(found), _pattern(found), found
         )
         for number, ((op, _, status, _), found) in enumerate(ordered, 1)
     ]
 
 
-def _bug(cause: str) -> str:
+def bug_of(cause: str) -> str:
     """What the causes of one bug have in common: memory that is read wrongly is read so by whatever operand."""
     return "as if" if " as if " in cause or "strides" in cause else shape(cause)
 
@@ -117,7 +155,7 @@ def _kind(case: CaseRecord) -> tuple[str, str]:
     return rule or case.reason.partition("\n")[0][:200] or "no reason recorded", pattern
 
 
-def _rule(cases: Sequence[CaseRecord]) -> str:
+def rule_of(cases: Sequence[CaseRecord]) -> str:
     """The rule that most cases break, with N for each figure that differs between them."""
     return _most([_kind(case)[0] for case in cases])[0]
 

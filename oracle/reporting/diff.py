@@ -118,10 +118,23 @@ class Difference:
         died = self.new.missing > 0
         for case in self.old.cases:
             new = self.new.by_id.get(case.id)
+            if new is None and self.is_part and not died:
+                continue
             yield Change(case.id, case, new, lost=new is None and died)
         for case in self.new.cases:
             if case.id not in self.old.by_id:
                 yield Change(case.id, None, case)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the new run chose some of the cases that the old one had: what it leaves out is not removed."""
+        old, new = self.old.header, self.new.header
+        return bool(new.chosen or new.shard) and (new.chosen, new.shard) != (old.chosen, old.shard)
+
+    @property
+    def left_out(self) -> int:
+        """How many of the old run's cases the new one, a part, has not."""
+        return sum(case.id not in self.new.by_id for case in self.old.cases) if self.is_part else 0
 
     def _worse(self, change: Change) -> bool:
         used = change.budget_after  # "not <": a budget that is not a number is not below the floor
@@ -135,7 +148,9 @@ class Difference:
     @property
     def unchanged(self) -> int:
         """Cases in both records with nothing to say about them."""
-        return len(self.old.by_id.keys() | self.new.by_id.keys()) - sum(map(len, self.groups.values()))
+        both = self.old.by_id.keys() | self.new.by_id.keys()
+        skipped = self.left_out if not self.new.missing else 0
+        return len(both) - skipped - sum(map(len, self.groups.values()))
 
     @property
     def sentence(self) -> Text:
@@ -173,6 +188,9 @@ class Difference:
             for what, a, b, why in pairs
             if a != b
         ]
+        if self.left_out:
+            notes.append(_("The new run is a part ({chosen}): {n} cases of the old one are not in it.",
+                           chosen=new.chosen or f"--shard {new.shard}", n=self.left_out))  # fmt: skip
         notes += [_("The old record: {note}", note=Phrase(note)) for note in self.old.notes]
         notes += [_("The new record: {note}", note=Phrase(note)) for note in self.new.notes]
         return notes

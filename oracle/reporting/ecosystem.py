@@ -90,7 +90,7 @@ def _ttk(case: CaseRecord, record: Record) -> dict[str, object]:
         "api_name": case.op,
         "tensor_view_shapes": repr(shapes) if shapes else "",
         "tensor_dtypes": repr(dtypes) if dtypes else repr((case.dtype,)) if case.dtype else "",
-        "attributes": repr(dict(case.detail.attrs)) if case.detail and case.detail.attrs else "",
+        "attributes": repr(dict(case.attrs)) if case.attrs else "",
         "is_enabled": True,
         "remark": remark(case),
         "soc_series": record.header.soc,
@@ -104,8 +104,7 @@ def _ttk(case: CaseRecord, record: Record) -> dict[str, object]:
 
 def _tensors(case: CaseRecord) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
     """Shapes and dtypes of the inputs, where the record describes them (``float32[16,20000] normal``)."""
-    given = case.detail.inputs.values() if case.detail else ()
-    found = [match for text in given if (match := _TENSOR.match(text))]
+    found = [match for text in case.inputs.values() if (match := _TENSOR.match(text))]
     shapes = tuple(tuple(int(n) for n in m["shape"].split(",") if n) for m in found)
     return shapes, tuple(m["dtype"] for m in found)
 

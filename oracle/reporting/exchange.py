@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from ..record.codec import to_json
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
 from ..system.strictjson import finite
@@ -183,6 +184,21 @@ def _seconds(value: Number | None) -> str:
 
 
 CTRF = {"pass": "passed", "skip": "skipped", "xfail": "other"}  # anything else has failed
+
+
+def to_groups(records: Sequence[Record]) -> str:
+    """The groups of failures as a JSON list, the largest first: what fails, where, by which cause, of which operators.
+
+    ``script`` and ``cases`` are left to the record; the names of runs stand beside the groups where there are several.
+    """
+    found = [
+        {**({"run": record.label} if len(records) > 1 else {}),
+         **{key: value for key, value in to_json(group).items() if key not in ("script", "cases")}}
+        for record in records for group in record.groups
+    ]  # fmt: skip
+    ordered = sorted(found, key=lambda group: -int(group["failures"]))
+    return json.dumps([{k: finite(v) if isinstance(v, float) else v for k, v in each.items()} for each in ordered],
+                      indent=1, ensure_ascii=False) + "\n"  # fmt: skip
 
 
 def to_ctrf(records: Sequence[Record]) -> str:

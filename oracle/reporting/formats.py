@@ -40,6 +40,7 @@ RENDERERS: dict[str, Format] = {
     "xml": Format("JUnit XML", (".xml",), "exchange.to_junit"),
     "csv": Format("CSV", (".csv",), "exchange.to_csv"),
     "json": Format("CTRF JSON", (".json",), "exchange.to_ctrf"),
+    "groups": Format("groups of failures", (".groups.json",), "exchange.to_groups"),
     "ttk": Format("TTK result CSV", (".ttk.csv",), "ecosystem.to_ttk"),
     "msprobe": Format("msprobe details CSV", (".msprobe.csv",), "ecosystem.to_msprobe"),
 }

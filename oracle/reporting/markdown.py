@@ -11,7 +11,7 @@ from ..record.reader import CaseRecord, Record, RunHeader
 from .cells import Cell
 from .clusters import Cluster
 from .language.translate import ENGLISH, Language, Phrase, _, _n
-from .language.words import NAME, NONE, clip, equation, figure, index, percent
+from .language.words import NAME, NONE, clip, equation, figure, index, judged, percent
 from .summary import Excused, Summary, columns, command_for
 
 CLUSTERS = 12  # more belongs into the HTML report
@@ -52,9 +52,10 @@ class Writer:
         self.say = language.say
 
     def render(self, summaries: Sequence[Summary]) -> str:
-        parts = [self.verdicts(summaries), self.environment(summaries), self.matrix(summaries)]
+        parts = [self.verdicts(summaries)]
         for summary in summaries:
             parts += self.failures(summary, named=len(summaries) > 1)
+        parts += [self.environment(summaries), self.matrix(summaries)]
         for summary in summaries:
             parts += self.excused(summary, named=len(summaries) > 1)
         parts += [self.notes(summaries), self.repeat(summaries)]
@@ -65,6 +66,7 @@ class Writer:
             mark = "✅" if summary.record.ok else "❌"
             told = (
                 f"### {mark} {escape(summary.record.label)}: {self.say(summary.verdict)}\n\n{equation(summary.record)}"
+                f" · {self.say(judged(summary.record))}"
             )
             layers = " · ".join(f"{name} {a:,}/{n:,}" for name, (a, n) in summary.layers.items())
             accepted = self.say(_("Accepted by each layer: {layers}", layers=layers))
@@ -145,10 +147,12 @@ class Writer:
         told = [
             say(_("Rejected by: {layers}", layers=objecting)) if objecting else "",
             say(_("On the authority of: {whose}", whose=escape(case.authority))) if case.authority else "",
+            say(_("Where: {where}", where=escape(say(Phrase(cluster.where))))) if cluster.where else "",
+            escape(say(cluster.counts)) if cluster.where else "",
             say(_("Likely cause: {causes}", causes=causes)) if causes else "",
             say(_("Simplest: {case}", case=code(case.id))),
             self.worst(case),
-            say(_("Replay: {command}", command=code(command_for(case, header)))),
+            say(_("Shrink: {command}", command=code(cluster.shrink or command_for(case, header)))),
         ]
         lines += [f"   {line}" for line in told if line]
         return "  \n".join(lines)

@@ -123,7 +123,7 @@ class Summary:
 
     @cached_property
     def clusters(self) -> list[Cluster]:
-        return clusters(self.record.cases)
+        return clusters(self.record)
 
     @cached_property
     def excused(self) -> list[Excused]:

@@ -58,6 +58,7 @@ class ControllerHooks:
         if self.quiet is not None:
             self.quiet.close()
         try:
+            self.run.explain()
             self.run.recorder.end()
             written = self.write_report()  # before the device is closed, which may take long or end the process
         except (OracleError, OSError) as error:
@@ -113,7 +114,7 @@ class ControllerHooks:
             return [*notes, *self.summary]
         if self.quiet.kept_back:
             notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
-        told = failures(self.run.recorder.record().cases, language, MIDDLE - min(len(notes), MIDDLE // 4))
+        told = failures(self.run.recorder.record(), language, MIDDLE - min(len(notes), MIDDLE // 4))
         return [*told, *few(notes, MIDDLE - len(told), language), *self.summary]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import operator_of, slug_of
 from ..catalogue.plan.asked import demanded
 from ..catalogue.written.reading import display
+from ..explain.groups import groups
+from ..explain.where import Where
 from ..interop import is_foreign_catalogue
 from ..interop import load as load_foreign
 from ..model.authority import DOCUMENT
@@ -33,6 +36,7 @@ from ..place.cluster import Spread
 from ..record.types import SCHEMA, CaseRecord, RunHeader, told_of_changes
 from ..record.writer import RecordWriter
 from ..reporting.language.translate import ENGLISH, Language
+from ..settings.project import Project
 from ..settings.settings import OURS, Settings
 from ..system.cache import untrusted
 from .earlier import Earlier
@@ -58,6 +62,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.bench = Bench(self.settings)
+        self._where = None if self.settings.where is None else Where.of(self.settings.where)
         self.recorder = RecordWriter(self.record)
         self._active = False
         self.lost = ""  # why no further case can be run
@@ -72,6 +77,9 @@ class Run:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
         if self.settings.only and operator_of(file) not in ("", *self.settings.only):
             return []  # nothing of it is expanded
+        if self._where is not None and not self._where.may_be_of(operator_of(file), slug_of(file)):
+            return []
+        every_tier = every_tier or bool(self.settings.cases)
         whole = every_tier or self.settings.volume is not None or self._failed is not None
         tier = None if whole and self.settings.tier != HUGE else self.settings.tier
         if (file, tier) not in self._cases:
@@ -80,6 +88,10 @@ class Run:
             self._cases[file, tier] = found
         cases = select(self._cases[file, tier], tier=tier, soc=self.settings.soc)
         cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
+        if self.settings.cases:
+            cases = [case for case in cases if case.id in self.settings.cases]
+        if self._where is not None:
+            cases = [case for case in cases if self._where(case)]
         if self.settings.authority == DOCUMENT and not every_tier:  # a case that is named is run whoever demands it
             cases = list(demanded(cases, self.settings.soc, self.settings.cann))
         return cases
@@ -112,8 +124,12 @@ class Run:
     def expectations(self, folder: Path) -> Expectations:
         """Return what is expected of the backend for the catalogue in a folder."""
         if folder not in self._expectations:
-            path = expectations_file(folder, self.backend_name or self.settings.backend)
-            self._expectations[folder] = load_expectations(path)
+            own = expectations_file(folder, self.backend_name or self.settings.backend)
+            given = [Path(path) for path in self.settings.expectations]
+            project = Project.near(Path.cwd()).folder
+            given += [] if project is None else [expectations_file(project, self.backend_name or self.settings.backend)]
+            found = [load_expectations(path).entries for path in (*given, own)]
+            self._expectations[folder] = Expectations(tuple(chain.from_iterable(found)))
         return self._expectations[folder]
 
     def check_expectations(self, chosen: Iterable[Path]) -> None:
@@ -198,6 +214,10 @@ class Run:
     def begin(self, planned: Sequence[tuple[Path, str]], given: Iterable[Path] = ()) -> None:
         """Start the record of the planned (file, id) pairs; ``given`` are all catalogues that cases were chosen from.
         Raises OracleError for an id planned twice."""
+        chosen = self.settings.cases if self.settings.shard is None and self.earlier is None else frozenset()
+        if missing := sorted(chosen.difference(case_id for _, case_id in planned)):
+            more = f", nor of {len(missing) - 1} more" if missing[1:] else ""
+            raise OracleError(f"--case: no case {missing[0]!r}{more} is planned with the other options that are given")
         first: dict[str, Path] = {}
         for file, case_id in planned:
             if first.setdefault(case_id, file) != file:
@@ -227,28 +247,13 @@ class Run:
 
     def header(self, files: Sequence[Path]) -> RunHeader:
         """Return what the record's first line says of the run."""
-        settings = self.settings
-        return RunHeader(
-            schema=SCHEMA,
-            backend=self.backend_name or settings.backend,
-            backend_options=dict(settings.backend_options),
-            soc=settings.soc,
-            cann=settings.cann,
-            gate=settings.gate,
-            authority=settings.authority,
-            subnormals=settings.subnormals or ("flush" if platform(settings.soc).flushes else "keep"),
-            standard=settings.standard,
-            seed=settings.seed,
-            shuffle="" if settings.shuffle is None else str(settings.shuffle),
-            tier=settings.tier,
-            layers=settings.layers,
-            overflow="saturate" if settings.saturates else "inf_nan",
-            third_party=settings.third_party,
-            replay_arguments=settings.replay_arguments,
-            versions={**versions(), **self.versions},
+        found = header_of(self.settings, {**versions(), **self.versions})
+        return replace(
+            found,
+            backend=self.backend_name or self.settings.backend,
             catalogue_sha256=digest(files),
             command=shlex.join(self.command),
-            shard=str(settings.shard or ""),
+            shard=str(self.settings.shard or ""),
             chosen=shlex.join([*self._chosen, *([] if self.earlier is None else self.earlier.chosen)]),
         )
 
@@ -256,6 +261,11 @@ class Run:
     def active(self) -> bool:
         """Whether this run has begun its record."""
         return self._active
+
+    def explain(self) -> None:
+        """Divide the failures into groups, and write them into the record."""
+        if not self.recorder.good:
+            self.recorder.explain(groups(self.recorder.record()))
 
     def finish(self) -> list[str]:
         """End the record and release the backend; return the terminal's last lines: totals and where the record is."""
@@ -296,6 +306,31 @@ class Run:
     @property
     def failed(self) -> bool:
         return bool(self.problems) or not self.recorder.good
+
+
+def header_of(settings: Settings, versions: dict[str, str]) -> RunHeader:
+    """Return what a record's first line says of settings alone."""
+    return RunHeader(
+        schema=SCHEMA,
+        backend=settings.backend,
+        backend_options=dict(settings.backend_options),
+        soc=settings.soc,
+        cann=settings.cann,
+        gate=settings.gate,
+        authority=settings.authority,
+        subnormals=settings.subnormals or ("flush" if platform(settings.soc).flushes else "keep"),
+        standard=settings.standard,
+        seed=settings.seed,
+        shuffle="" if settings.shuffle is None else str(settings.shuffle),
+        tier=settings.tier,
+        layers=settings.layers,
+        overflow="saturate" if settings.saturates else "inf_nan",
+        third_party=settings.third_party,
+        replay_arguments=settings.replay_arguments,
+        versions=versions,
+        catalogue_sha256="",
+        command="",
+    )
 
 
 def versions() -> dict[str, str]:

@@ -1,27 +1,30 @@
 """What a run says while it goes and at its end: never more than 60 lines, the totals and the report's path last.
 
 While it goes: one line in a terminal; in a pipe four lines, half a minute apart, and then one each time the run has
-taken twice as long. At its end: a few failures in full, or the ten biggest kinds of many in a line each.
+taken twice as long. At its end: the verdict, then the groups of failures, the largest with condition, cause and
+command.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..explain import detail as failure
 from ..model.text import bounded
-from ..record.types import GOOD, CaseRecord
+from ..record.reader import Record
+from ..record.types import GOOD
 from ..reporting.clusters import Cluster, clusters
 from ..reporting.language.translate import Language, Listing, Phrase, _, _n
-from ..reporting.language.words import DID, ORDER
+from ..reporting.language.words import DID, ORDER, figure, verdict
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 TERMINAL_S, PIPE_S = 0.2, 30.0  # seconds between two tellings
 EVENLY = 4  # tellings in a pipe before they grow rare
+FULL = 4  # groups of failures that are told with condition, cause, input and command
 KINDS = 10  # of failures that are told
 MIDDLE = 26  # lines between pytest's first ones and the totals
 STRANGERS = 4  # lines of other plug-ins (xdist: a worker went down) that are shown
@@ -114,32 +117,62 @@ def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[
     return [language.say(_("Accepted by each layer: {layers}", layers=told))]
 
 
-def failures(cases: Iterable[CaseRecord], language: Language, room: int) -> list[str]:
-    """What to say in so many lines of the cases that did not end well: all of it where that fits, else the biggest
-    kinds."""
-    bad = [case for case in cases if not case.ok]
-    if len(bad) <= KINDS:
-        full = [line for case in bad for line in failure.text(case).splitlines()]
-        if len(full) <= room:
-            return full
-    found = sorted(clusters(bad), key=lambda cluster: -cluster.size)
-    lines = [language.say(_n("{n} kind of failure:", "{n} kinds of failure, the biggest first:", len(found)))]
-    lines += [_kind(cluster, language) for cluster in found[:KINDS]]
+def failures(record: Record, language: Language, room: int) -> list[str]:
+    """What to say in so many lines of the cases that did not end well: the verdict, then their groups, the largest
+    first; after these all of it where that fits."""
+    bad = [case for case in record.cases if not case.ok]
+    if not bad:
+        return [language.say(verdict(record))] if record.unjudged else []
+    found = clusters(record)
+    lines = [language.say(verdict(record))]
+    for number, cluster in enumerate(found[:KINDS]):
+        own = list(_group(cluster, language))
+        lines += own if number < FULL and len(lines) + len(own) + len(found) - number <= room else own[:1]
     if len(found) > KINDS:
         left = sum(cluster.size for cluster in found[KINDS:])
-        more = _n("... and {n} more kind, {cases} cases", "... and {n} more kinds, {cases} cases",
+        more = _n("... and {n} more group, {cases} cases", "... and {n} more groups, {cases} cases",
                   len(found) - KINDS, cases=left)  # fmt: skip
         lines.append(language.say(more))
-    lines.append(language.say(_("-v shows each failure in full; to repeat one: {command}", command=_replay(found[0]))))
-    return lines
+    full = [line for case in bad[:KINDS] for line in failure.text(case).splitlines()]
+    if len(bad) <= KINDS and len(lines) + len(full) <= room:
+        return [*lines, *full]
+    return [*lines, language.say(_("-v shows each failure in full"))]
 
 
-def _kind(cluster: Cluster, language: Language) -> str:
-    """A kind of failure in a line: how many, of what, which rule, which elements, a likely cause, an example."""
-    said = [Phrase(text) for text in (cluster.rule, cluster.pattern, *cluster.causes[:1]) if text]
-    told = one_line(language.semicolon.join(language.say(part) for part in said))
-    told += f" ({cluster.cause_share})" if cluster.causes else ""
-    return f"{cluster.size:>7,}  {cluster.status}  {cluster.op} {cluster.dtype}: {told}  {cluster.simplest.id}"
+def _group(cluster: Cluster, language: Language) -> Iterator[str]:
+    """A group of failures: how many, of what, which rule; then where, why, the smallest input, and what shrinks it."""
+    say, group = language.say, cluster.group
+    rule = say(Phrase(cluster.rule))
+    told = [f"{cluster.size:>7,}  {cluster.status}  {_operators(cluster, language)} {cluster.dtype}: {rule}"]
+    if cluster.where:
+        told[0] += f"{language.colon}{say(_('where {where}', where=Phrase(cluster.where)))}"
+        told.append(_row(say(_("where")), say(cluster.counts)))
+    if cluster.causes:
+        told.append(_row(say(_("cause")), f"{say(Phrase(cluster.causes[0]))} ({cluster.cause_share})"))
+    if group is not None and group.apart:
+        told.append(_row(say(_("open")), say(Phrase(group.apart))))
+    case = cluster.simplest
+    told.append(_row(say(_("smallest")), case.id))
+    if case.detail is not None and case.detail.worst:
+        worst = case.detail.worst[0]
+        at = f"{case.detail.output}{list(worst.index)}"
+        seen = _("{at}: expected {expected}, actual {actual}", at=at, expected=figure(worst.expected),
+                 actual=figure(worst.actual))  # fmt: skip
+        told.append(_row(say(_("seen")), say(seen)))
+    told.append(_row(say(_("shrink")), cluster.shrink or _replay(cluster)))
+    return (one_line(line) if n != len(told) - 1 else line for n, line in enumerate(told))
+
+
+def _row(name: str, text: str) -> str:
+    return f"           {name:<9} {text}"
+
+
+def _operators(cluster: Cluster, language: Language) -> str:
+    """The operators of a group: a few by name, many by their number."""
+    names = cluster.op.split(", ")
+    if len(names) <= 2:
+        return cluster.op
+    return language.say(_("{first} and {n} more operators", first=names[0], n=len(names) - 1))
 
 
 def _replay(cluster: Cluster) -> str:

@@ -61,6 +61,12 @@ OPTIONS: tuple[Option, ...] = (
     _append("operator", "module:NAME", "an operator from outside, repeatable; its cases lie in a YAML file beside the "
             "module, and are run unless paths or --op are given"),
     _append("op", "NAME", "only this operator, by its aclnn name or as ids begin, repeatable", verdict=False),
+    _value("where", "WORDS", "only cases of which all these words hold, as a report says them: 'dtype:float16 "
+           "dim=0 rank>2' (NAME:TEXT, NAME=VALUE, also != < <= > >=)", verdict=False),
+    _append("case", "ID", "only this case, of any tier, by its id as every output prints it; repeatable",
+            verdict=False),
+    _append("expectations", "FILE", "what is known to fail, beside the catalogue's own expectations/BACKEND.yaml; "
+            "repeatable (`aclnn-oracle baseline` writes such a file)", verdict=False),
     _value("soc", "NAME", "SoC whose rules apply: ascend910b (default), ascend910_93, ascend950, ascend910, "
            "ascend310p"),
     _value("cann", "VERSION", "version of CANN whose rules apply: 8.5, 9.0, 9.1, 9.2 or master (default: the detected "
@@ -116,6 +122,9 @@ OPTIONS: tuple[Option, ...] = (
     _value("max-elements", "N", "leave out cases of ATK and TTK files with a tensor of more elements (default: 2^24)",
            verdict=False),
     _flag("emulate", "run aclnn or torch_npu on the emulated CANN"),
+    _flag("no-explain", "run no further calls at the end of a run with failures (else at most 200, in 5 seconds: what "
+          "tells two conditions apart, and smaller inputs of the largest groups)", verdict=False),
+    _flag("explain", "run them (the default)", verdict=False),
 )  # fmt: skip
 
 

@@ -41,6 +41,10 @@ class Settings:
     backend_options: tuple[tuple[str, str], ...] = ()
     operators: tuple[str, ...] = ()  # those from outside, as module:NAME
     only: tuple[str, ...] = ()  # aclnn names; empty: every operator
+    where: str | None = None  # a choice in words
+    cases: frozenset[str] = frozenset()  # ids; empty: all
+    expectations: tuple[str, ...] = ()  # files beside the catalogue's own
+    explain: bool = True  # run further calls at the end of a run with failures
     soc: str = DEFAULT_SOC
     cann: str = NEWEST
     standard: str = "mixed"
@@ -100,7 +104,9 @@ class Settings:
     def chosen(self) -> list[str]:
         """The options of this project, beside the tier and the volume, that chose some of the catalogue's cases."""
         limit = [] if self.max_elements is None else ["--max-elements", str(self.max_elements)]
-        return [word for name in self.only for word in ("--op", name)] + limit
+        words = [] if self.where is None else ["--where", self.where]
+        words += [word for case_id in sorted(self.cases) for word in ("--case", case_id)]
+        return [word for name in self.only for word in ("--op", name)] + limit + words
 
     @property
     def apart(self) -> bool:
@@ -134,6 +140,10 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         backend_options=tuple(key_values("--backend-option", given["backend-option"])),
         operators=operators,
         only=tuple(operator_named(name).name for name in given["op"] or ()),
+        where=text.get("where"),
+        cases=frozenset(given["case"] or ()),
+        expectations=tuple(_file("--expectations", path) for path in given["expectations"] or ()),
+        explain=not given["no-explain"],
         soc=platform(text.get("soc", DEFAULT_SOC)).soc,
         cann=cann_version(text["cann"]) if "cann" in text else _cann_here(given),
         standard=standard,
@@ -299,6 +309,13 @@ def _seconds(option: str, text: str) -> float:
     if not 0 < value <= LONGEST:
         raise OracleError(f"{option} {text}: must be a positive number of seconds, at most {LONGEST:g}, or none")
     return value
+
+
+def _file(option: str, text: str) -> str:
+    """Return a file that is there."""
+    if not Path(text).is_file():
+        raise OracleError(f"{option} {text}: there is no such file")
+    return str(Path(text).resolve())
 
 
 def _folder(option: str, text: str | None) -> str | None:

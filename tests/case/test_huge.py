@@ -65,9 +65,12 @@ class Spoils(Backend):
         return self.after(call) or status
 
 
+NOT_SLICED = {"aclnnRmsNormGrad"}  # dgamma sums over the axes that dx keeps
+
+
 def test_every_operator_has_huge_cases_that_can_be_judged_by_blocks_and_no_other_tier_plans_them():
     found = load_all(None, None, HUGE)
-    assert {case.op for case in found} == set(OPERATORS)
+    assert {case.op for case in found} == set(OPERATORS) - NOT_SLICED
     for case in found:
         cut = Cut.of(case)
         assert (case.tier, cut.block % 2) == (HUGE, 1)

@@ -178,7 +178,8 @@ def test_a_failure_is_one_screen_of_strict_json(device):
 
 
 def test_the_detail_names_worst_elements_pattern_and_inputs():
-    detail = run_case(log_sigmoid(), m.FlipsOneSign(), Settings(layers=("strict",), seed=1)).detail
+    record = run_case(log_sigmoid(), m.FlipsOneSign(), Settings(layers=("strict",), seed=1))
+    detail = record.detail
     assert detail.rule == "|actual - value| <= bound"
     assert [row.index for row in detail.worst] == [(0, 0)]
     worst = detail.worst[0]
@@ -187,7 +188,7 @@ def test_the_detail_names_worst_elements_pattern_and_inputs():
     assert detail.cause == "wrong sign"
     assert (detail.bad, detail.total) == (1, 54)
     assert sum(detail.ulp_histogram.values()) == 54
-    assert detail.inputs["self"] == "float32[6,9] normal"
+    assert record.inputs["self"] == "float32[6,9] normal"
 
 
 class OneUlpOff:

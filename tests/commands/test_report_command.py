@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Path:
 
 
 BEGINS = {"html": "<!doctype html>", "md": "### ", "xml": "<?xml", "csv": "backend,soc", "json": "{",
-          "ttk": "testcase_name,", "msprobe": "API Name,"}  # fmt: skip
+          "ttk": "testcase_name,", "msprobe": "API Name,", "groups": "["}  # fmt: skip
 
 
 def test_every_format_is_written_by_its_suffix(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from oracle import Call, OracleError, TensorSpec
 from oracle.case.one_case import run_case
 from oracle.catalogue import load
 from oracle.explain.detail import text
-from oracle.fixtures.files import verify, write
+from oracle.fixtures.files import case_folder, verify, write
 from oracle.operators.answers.api import compute, references
 from oracle.reduce.script import script
 from oracle.reduce.shrink import shrink
@@ -198,7 +198,7 @@ def test_shrinking_cuts_every_tensor_that_has_the_axis_and_the_script_tells_the_
 
 def test_fixtures_hold_a_golden_for_each_output(tmp_path: Any) -> None:
     write(tmp_path / "npy", [CASE], soc="ascend910b")
-    names = {path.name for path in (tmp_path / "npy" / CASE.id).iterdir()}
+    names = {path.name for path in (tmp_path / "npy" / case_folder(CASE.id)).iterdir()}
     assert {"golden_gradInput__float32.npy", "golden_gradWeight__float32.npy"} <= names
     assert verify(tmp_path / "npy") == []
     write(tmp_path / "ttk", [CASE], soc="ascend910b", layout="ttk")

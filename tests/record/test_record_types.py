@@ -37,12 +37,13 @@ HEADER = RunHeader(
 WORST = WorstElement((2, 8), -364.5, math.inf, 0.125, math.inf, "0xddb2", "0xfc00", None)
 DETAIL = Detail(
     rule="a rule", output="out", worst=(WORST,), ulp_histogram={"0": 109, "nan": 1}, bad=0, total=110,
-    error_map=(0.5, math.inf), inputs={"self": "float16[6,35] normal"}, attrs={"dim": -1, "p": 0.5, "flag": True},
-    replay="aclnn-oracle replay x",
+    error_map=(0.5, math.inf), replay="aclnn-oracle replay x",
 )  # fmt: skip
 CASE = CaseRecord(
     "an_op/family[float16-6x35]", "aclnnAn", "float16", "fail", "strict: no", {"strict": LayerVerdict(False, "no")},
     {"ratio": 1.0}, math.inf, 0.5, 0.25, 0.125, "gw1", "npu:0", DETAIL,
+    inputs={"self": "float16[6,35] normal"}, attrs={"dim": -1, "p": 0.5, "flag": True},
+    outputs={"out": "float16[6,35]"},
 )  # fmt: skip
 
 numbers = st.none() | st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)
@@ -56,8 +57,6 @@ details = st.builds(
     cause=texts,
     error_map=st.lists(st.floats(allow_nan=False), max_size=3).map(tuple),
     traceback=texts,
-    inputs=st.dictionaries(texts, texts, max_size=3),
-    attrs=st.dictionaries(texts, st.integers() | st.booleans() | st.floats(-9, 9) | st.none() | texts, max_size=3),
 )
 verdicts = st.builds(LayerVerdict, st.booleans(), texts, st.dictionaries(texts, st.floats(allow_nan=False), max_size=2))
 cases = st.builds(
@@ -72,6 +71,8 @@ cases = st.builds(
     worker=texts,
     device=texts,
     detail=st.none() | details,
+    inputs=st.dictionaries(texts, texts, max_size=3),
+    attrs=st.dictionaries(texts, st.integers() | st.booleans() | st.floats(-9, 9) | st.none() | texts, max_size=3),
 )
 
 
@@ -95,20 +96,20 @@ def test_the_keys_of_a_case_line_are_the_contracts_in_their_order() -> None:
         "type", "id", "op", "dtype", "status", "reason", "verdicts", "metrics", "budget_used", "duration_s", "golden_s",
         "backend_s", "worker", "device",
     ]  # fmt: skip
-    assert list(line_of(CASE))[-1] == "detail"
+    assert list(line_of(CASE))[-4:] == ["detail", "inputs", "attrs", "outputs"]
 
 
 @pytest.mark.parametrize(
     ("detail", "keys"),
     [
-        (Detail(), ["inputs", "attrs", "replay"]),
-        (Detail(rule="status code"), ["rule", "inputs", "attrs", "replay"]),
-        (Detail(traceback="Traceback"), ["traceback", "inputs", "attrs", "replay"]),
+        (Detail(), ["replay"]),
+        (Detail(rule="status code"), ["rule", "replay"]),
+        (Detail(traceback="Traceback"), ["traceback", "replay"]),
         (DETAIL,
-         ["rule", "output", "worst", "ulp_histogram", "bad", "total", "error_map", "inputs", "attrs", "replay"]),
+         ["rule", "output", "worst", "ulp_histogram", "bad", "total", "error_map", "replay"]),
         (dataclasses.replace(DETAIL, worst=(), pattern="all"),
-         ["rule", "output", "worst", "ulp_histogram", "bad", "total", "pattern", "error_map", "inputs",
-          "attrs", "replay"]),
+         ["rule", "output", "worst", "ulp_histogram", "bad", "total", "pattern", "error_map",
+          "replay"]),
     ],
 )  # fmt: skip
 def test_a_detail_says_only_what_was_looked_at(detail: Detail, keys: list[str]) -> None:
@@ -150,7 +151,7 @@ def test_the_first_and_last_line_say_what_was_planned_and_what_came_of_it(tmp_pa
         "authority", "subnormals",
         "started", "planned",
     ]  # fmt: skip
-    assert list(last) == ["type", *STATUSES, "duration_s"]
+    assert list(last) == ["type", *STATUSES, "duration_s", "judged"]
     assert (last["fail"], last["notrun"]) == (1, 1)
     record = read(path)
     assert dataclasses.replace(record.header, started="", planned=0) == HEADER

@@ -123,6 +123,7 @@ def test_a_passing_case_opens_with_its_replay_command(look: Any) -> None:
 
 def test_a_command_is_copied_whole(look: Any) -> None:
     page = look(run(), permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_text("What ran on what").click()
     page.locator(".run button.copy").first.click()
     page.get_by_text("copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == synthetic.header()["command"]

@@ -221,7 +221,7 @@ def test_markdown_says_what_matters(tmp_path: Path) -> None:
     record = record_of(tmp_path)
     text = markdown.render([record])
     for said in ("planned =", "aclnnSoftmaxBackward", "Simplest: `softmax_backward/wide_row[bfloat16-16x20000-dim=-1]`",
-                 "Replay: `aclnn-oracle", "error 3.1e-06", "pytest cases --backend", "numpy 2.4.0"):  # fmt: skip
+                 "Shrink: `aclnn-oracle", "error 3.1e-06", "pytest cases --backend", "numpy 2.4.0"):  # fmt: skip
         assert said in text
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
 
+from oracle.explain.groups import groups
 from oracle.model.errors import OracleError
 from oracle.record.fields import parse_object
+from oracle.record.reader import Record
 from oracle.record.types import STATUSES, CaseRecord, Detail, RunHeader
 from oracle.record.writer import RecordWriter
 from oracle.reporting.language.translate import CHINESE, ENGLISH
-from oracle.run.terminal import KINDS, LINE, MIDDLE, PIPE_S, STRANGERS, Progress, Quiet, failures, few, summary
+from oracle.run.terminal import LINE, MIDDLE, PIPE_S, STRANGERS, Progress, Quiet, failures, few, summary
 
 
 class Reporter:
@@ -69,20 +72,24 @@ def failed(number: int, **changes: Any) -> CaseRecord:
     return CaseRecord(id=f"x_backward/f[{number}]", detail=detail, **given)
 
 
-def test_few_failures_are_told_in_full_and_many_by_their_ten_biggest_kinds() -> None:
-    assert failures([failed(0, status="pass")], ENGLISH, MIDDLE) == []
-    one = [failed(0, reason="expected ACLNN_SUCCESS")]
-    assert "  reason   expected ACLNN_SUCCESS" in failures(one, ENGLISH, MIDDLE)
-    many = [failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3) for number in range(3000)]
+def of(cases: list[CaseRecord]) -> Record:
+    header = RunHeader.of(parse_object(json.dumps(synthetic.header(planned=len(cases))), "here"))
+    record = Record(Path("run.jsonl"), header, cases, True, 1.0)
+    return replace(record, groups=tuple(groups(record)))
+
+
+def test_the_verdict_stands_first_then_few_failures_in_full_and_many_by_their_groups() -> None:
+    assert failures(of([failed(0, status="pass")]), ENGLISH, MIDDLE) == []
+    one = failures(of([failed(0, reason="expected ACLNN_SUCCESS")]), ENGLISH, MIDDLE)
+    assert one[0] == "1 of 1 case failed."
+    assert "  reason   expected ACLNN_SUCCESS" in one
+    many = of([failed(number, rule="abcdefghijklmnop"[min(number % 40, 15)] * 3) for number in range(3000)])
     lines = failures(many, ENGLISH, MIDDLE)
-    assert lines[0] == "16 kinds of failure, the biggest first:"
+    assert lines[0] == "3,000 of 3,000 cases failed."
     assert lines[1].split()[:4] == ["1,875", "fail", "aclnnXBackward", "float32:"]
-    assert len(lines) == 1 + KINDS + 2
-    assert lines[-2:] == [
-        "... and 6 more kinds, 450 cases",
-        "-v shows each failure in full; to repeat one: aclnn-oracle replay 15",
-    ]
-    assert failures(many, CHINESE, MIDDLE)[0] == "16 类失败，从大到小："
+    assert len(lines) <= MIDDLE
+    assert lines[-2:] == ["... and 6 more groups, 450 cases", "-v shows each failure in full"]
+    assert failures(many, CHINESE, MIDDLE)[0] == "3,000 个用例中有 3,000 个失败。"
 
 
 def test_what_others_say_takes_a_few_lines_of_bounded_length_and_none_of_the_terminal() -> None:

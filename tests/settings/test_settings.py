@@ -48,6 +48,7 @@ def test_every_option_reaches_the_settings():
         "--invariance --isolate --subnormals keep "
         "--timeout-per-case 1.5 --timeout-backend 60 --max-memory 1.5G --record-outputs O --devices 2,0 --emulate "
         "--max-elements 9 --volume L0 --golden-cache G --shuffle 3 "
+        f"--expectations {Path(__file__)} --where 'rank>2' --no-explain --case a/b[c] "
         f"--op softmax_backward --operator {OUTSIDE}"
     )
     got = settings_of(parsed(*words))

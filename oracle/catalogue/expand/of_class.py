@@ -144,10 +144,19 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "spread": (*broadcast, *((op.main,) if mutual else ())),  # every input that may be the one that broadcasts
         "spread main": (op.main,) if mutual else (),
         **{role: attributes.get(role, ()) for role in _ATTRIBUTES},
+        "sliced": (op.main,) if _is_sliced(op) else (),
         "optional number": tuple(p.name for p in op.parameters if p.role == "number" and p.optional),
         "scalar": tuple(p.name for p in op.parameters if p.c == "aclScalar"),
         "real": tuple(p.name for p in op.parameters if p.c in ("float", "double")),
     }
+
+
+def _is_sliced(op: Operator) -> bool:
+    """Whether a call can be taken in slices: no output sums over what another keeps."""
+    main = (2, 2, 2, 2)
+    attributes = {p.name: p.plain for p in op.attributes}
+    shapes = {p.name: op.shape_of(p.name, main, attributes) for p in op.inputs()}
+    return bool(op.slice_axes(main, attributes, shapes)) or not reduces(op.computes)
 
 
 def _signs(plain: float) -> list[float]:

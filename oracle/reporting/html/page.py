@@ -30,7 +30,7 @@ from ..clusters import Cluster
 from ..formats import save
 from ..language import words
 from ..language.bilingual import Bilingual
-from ..language.translate import ENGLISH, LANGUAGES, Language, Text, _, _n
+from ..language.translate import ENGLISH, LANGUAGES, Language, Phrase, Text, _, _n
 from ..summary import Summary, columns, command_for
 from . import drawing
 from .case_table import CaseTable
@@ -167,6 +167,10 @@ def _title(runs: Sequence[RunView]) -> Text:
 
 def kinds(clusters: Sequence[Cluster]) -> Text:
     """How many cases failed in how many ways, and what makes a way (``clusters.clusters``)."""
+    if all(cluster.group is not None for cluster in clusters):
+        return _("{cases} in {kinds}: same condition and likely cause.",
+                 cases=_n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters)),
+                 kinds=_n("{n} group", "{n} groups", len(clusters)))  # fmt: skip
     return _("{cases} in {kinds}: same operator, status and likely cause; without one, same type and broken rule.",
              cases=_n("{n} case", "{n} cases", sum(cluster.size for cluster in clusters)),
              kinds=_n("{n} kind", "{n} kinds", len(clusters)))  # fmt: skip
@@ -214,6 +218,7 @@ def _environment() -> jinja2.Environment:
         name=words.NAME, meaning=words.MEANING, order=words.ORDER, query=query, atom=atom, kinds=kinds, label=LABEL,
         bars=drawing.bars, map_parts=drawing.map_parts, grid_paths=drawing.grid_paths,
         split_id=split_id, command_for=command_for, sum_of=sum_of, group_name=diff.NAME,
+        judged=words.judged, as_phrase=Phrase,
     )  # fmt: skip
     return environment
 

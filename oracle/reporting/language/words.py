@@ -70,6 +70,9 @@ def _ended(record: Record) -> Text:
         return _("{some} of {cases} did not pass: {list}.", some=sum(n for _, n in bad), cases=cases, list=_list(bad))
     if not counts["pass"]:
         return _("Nothing was judged: of {cases} {list}.", cases=cases, list=also)
+    if record.unjudged:
+        return _("No number was judged of {operators}, although cases of it passed: that shows nothing. (--layers "
+                 "structure asks for no numbers.)", operators=Listing(record.unjudged))  # fmt: skip
     if counts["pass"] == planned:
         return _n("The one case passed.", "All {n} cases passed.", planned)
     return _("{some} of {cases} passed; {list}.", some=counts["pass"], cases=cases, list=also)
@@ -85,19 +88,27 @@ def equation(record: Record) -> str:
     return f"{record.planned:,} planned = {' + '.join(parts) or '0'}"
 
 
+def judged(record: Record) -> Text:
+    """Return how many numbers were compared with a golden."""
+    return _("numbers judged: {n}", n=record.judged)
+
+
 def percent(fraction: Number | None) -> str:
-    """A fraction as a percentage of three digits. Only what is exactly 0 or 1 reads as 0 % or 100 %."""
+    """A fraction as a percentage of three digits, from ten times on as a multiple. Only what is exactly 0 or 1 reads as
+    0 % or 100 %."""
     if fraction is None:
         return NONE
     if not math.isfinite(fraction):
         return {math.inf: "∞", -math.inf: "-∞"}.get(fraction, "nan")
+    if abs(fraction) >= 10:
+        return f"{float(f'{fraction:.3g}'):,.0f}×" if abs(fraction) < 1e7 else f"{fraction:.3g}×"
     value = 100.0 * fraction
     if 0 < value < 0.1:
         return "<0.1 %"
     rounded = float(f"{value:.3g}")
     if rounded == 100 and value != 100:
         rounded = 99.9 if value < 100 else 100.1
-    return f"{rounded:,.0f} %" if 1000 <= rounded < 1e7 else f"{rounded:g} %"
+    return f"{rounded:g} %"
 
 
 def seconds(value: Number | None) -> str:

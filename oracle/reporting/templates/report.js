@@ -18,11 +18,12 @@ function percent(value) {
   if (value === null) return "–";
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
+  if (Math.abs(value) >= 10) return (Math.abs(value) < 1e7 ? Number(value.toPrecision(3)).toLocaleString("en-US") : value.toPrecision(3)) + "×";
   const p = 100 * value;
   if (p > 0 && p < 0.1) return "<0.1 %";
   let rounded = Number(p.toPrecision(3));
   if (rounded === 100 && p !== 100) rounded = p < 100 ? 99.9 : 100.1;
-  return (p < 1e7 ? rounded.toLocaleString("en-US") : rounded.toExponential()) + " %";
+  return rounded + " %";
 }
 function duration(ms) {
   if (ms === null || !Number.isFinite(ms)) return "–";

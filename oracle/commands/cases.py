@@ -1,0 +1,152 @@
+"""``aclnn-oracle list`` and ``aclnn-oracle show``: what cases there are, and one of them looked at. Nothing runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..case.memory import Memory
+from ..catalogue import TIERS, select
+from ..catalogue.data.case import Case
+from ..catalogue.loader import default_catalogues, load_files
+from ..catalogue.measure.cost import cost
+from ..explain.detail import describe
+from ..explain.where import HELP, chosen_by
+from ..fixtures.files import case_files
+from ..model.call import Array
+from ..model.errors import OracleError
+from ..model.platforms import DEFAULT_SOC, PLATFORMS, platform
+from ..operators import references
+from ..operators.answers.registry import operator_named
+from ..reporting.language.words import seconds
+from . import Subparsers
+from .golden import catalogue_files, matching
+from .run import find_case
+
+SHOWN = 8  # first values of a tensor
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Register ``list`` and ``show`` with argparse."""
+    parser = subparsers.add_parser(
+        "list",
+        description="List cases: counts by operator, family, type and tier with what they cost, or the ids (--ids), "
+        "one a line as `run` takes them. Nothing runs.",
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: the built-in catalogue")
+    parser.add_argument("--tier", choices=(*TIERS, "huge"), default="standard", help="which cases (default: standard)")
+    parser.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
+    parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
+    parser.add_argument("-k", dest="expression", metavar="EXPRESSION", help="only what `run -k` would choose")
+    parser.add_argument("--where", metavar="WORDS", help=HELP)
+    parser.add_argument("--by", choices=("op", "family", "dtype", "tier"), default="op", help="rows (default: op)")
+    parser.add_argument("--ids", action="store_true", help="the ids themselves")
+    parser.set_defaults(run=list_cases)
+
+    show = subparsers.add_parser(
+        "show",
+        description="Show one case: its call, the statistics and first values of its data, golden and bound, and the "
+        "family it comes from with its reason, file and line. No device runs.",
+    )
+    show.add_argument("case", metavar="CASE-ID")
+    show.add_argument("--catalogue", type=Path, metavar="PATH", help="file or folder (default: the built-in catalogue)")
+    show.add_argument("--soc", default=DEFAULT_SOC, help=f"{', '.join(PLATFORMS)} (default: {DEFAULT_SOC})")
+    show.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the data (default: 0)")
+    show.add_argument("--save", type=Path, metavar="DIR", help="write inputs, golden and bound there as .npy files")
+    show.set_defaults(run=show_case)
+
+
+def list_cases(args: argparse.Namespace) -> int:
+    """Print the table or the ids; OracleError where no case is chosen."""
+    only = {operator_named(name).name for name in args.op}
+    paths = catalogue_files(args.files) if args.files else default_catalogues(only)
+    tier = args.tier if args.tier == "huge" else None
+    cases = select(load_files(paths, only, tier=tier), tier=args.tier, soc=args.soc)
+    if args.expression is not None:
+        cases = matching(cases, args.expression)
+    cases = chosen_by(cases, args.where)
+    if not cases:
+        raise OracleError("no case is chosen; leave --where, -k, --op or --tier out to see more")
+    for line in (case.id for case in cases) if args.ids else _table(cases, args.by):
+        print(line)
+    return 0
+
+
+def _table(cases: Sequence[Case], by: str) -> Iterator[str]:
+    rows: dict[str, list[Case]] = {}
+    for case in cases:
+        name = case.id.partition("[")[0] if by == "family" else str(getattr(case, by))
+        rows.setdefault(name, []).append(case)
+    width = max(map(len, (*rows, "in all")))
+    yield f"{by:<{width}}  {'cases':>7}  {'about':>10}  types, tiers"
+    for name, own in rows.items():
+        yield _row(name, own, width)
+    if len(rows) > 1:
+        yield _row("in all", cases, width)
+
+
+def _row(name: str, cases: Iterable[Case], width: int) -> str:
+    own = list(cases)
+    types, tiers = Counter(case.dtype for case in own), Counter(case.tier for case in own)
+    told = ", ".join(f"{what} {n:,}" for what, n in [*types.most_common(4), *tiers.most_common()])
+    return f"{name:<{width}}  {len(own):>7,}  {seconds(sum(map(cost, own))):>10}  {told}"
+
+
+def show_case(args: argparse.Namespace) -> int:
+    """Print the case, and save its data where asked to."""
+    case, soc = find_case(args.case, args.catalogue), platform(args.soc).soc
+    for line in _shown(case, soc, args.seed):
+        print(line)
+    if args.save is not None:
+        files = case_files(case, soc=soc, seed=args.seed)
+        if not files:
+            raise OracleError(f"{case.id}: has no data on {soc}: it is refused there, or asks for the status alone")
+        try:
+            args.save.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():
+                (args.save / name).write_bytes(content)
+        except OSError as error:
+            raise OracleError(f"--save {args.save}: cannot be written: {error.strerror or error}") from None
+        print(f"{args.save}: {', '.join(files)}")
+    return 0
+
+
+def _shown(case: Case, soc: str, seed: int) -> Iterator[str]:
+    yield case.id
+    yield f"  operator  {case.op}"
+    yield f"  family    {case.family}: {case.why}"
+    yield f"  from      {case.source or 'no file'}, tier {case.tier}"
+    yield f"  expected  {case.expected(soc)} on {soc}" + ("" if case.computes(soc) else "; nothing is computed")
+    for name, words in {**describe(case.inputs), **describe(case.outputs)}.items():
+        yield f"  {'written' if name in case.outputs else 'input':<9} {name} {words}"
+    if case.attrs:
+        yield "  attrs     " + " ".join(f"{name}={value}" for name, value in case.attrs.items())
+    if not case.computes(soc):
+        return
+    memory = Memory.make(case, soc=soc, seed=seed)
+    for name, array in memory.inputs.items():
+        if isinstance(array, np.ndarray):
+            yield f"  data      {name}: {_statistics(array)}"
+    for name, found in references(memory.call).items():
+        yield f"  golden    {name}: {_statistics(found.golden)}"
+        yield f"  bound     {name}: {_statistics(np.broadcast_to(found.bound, found.golden.shape))}"
+        if found.unspecified is not None and found.unspecified.any():
+            yield f"  free      {name}: {int(found.unspecified.sum())} elements may hold anything"
+
+
+def _statistics(array: Array) -> str:
+    """Smallest, largest and mean of the finite values, how many are not finite or zero, and the first ones."""
+    if not array.size:
+        return "empty"
+    flat = array.reshape(-1)
+    wide = np.abs(flat).astype(np.float64) if array.dtype.kind == "c" else flat.astype(np.float64)
+    finite = wide[np.isfinite(wide)]
+    told = [f"min {finite.min():.6g}, max {finite.max():.6g}, mean {finite.mean():.6g}"] if finite.size else []
+    told += [f"{wide.size - finite.size} not finite"] if finite.size < wide.size else []
+    told += [f"{int((finite == 0).sum())} zero"] if (finite == 0).any() else []
+    first = " ".join(f"{value:.6g}" for value in wide[:SHOWN])
+    return f"{', '.join(told)}; first {first}{' ...' if wide.size > SHOWN else ''}"

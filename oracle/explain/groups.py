@@ -1,0 +1,279 @@
+"""The failures of a run in few groups: what fails, where it does and where not, and what would explain it.
+
+The failures of an operator are contrasted with its passing cases (:mod:`.contrast`). Where one condition does not tell
+them all, those that a simulation explains alike, and then those that the conditions so far leave over, are contrasted
+by themselves. Last, groups of several operators with one cause, or without a cause and with one condition, are one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..model.call import Array
+from ..record.reader import Record
+from ..record.types import CaseRecord, CaseStatus, Group
+from ..reporting.cells import dtype_order
+from ..reporting.clusters import bug_of, rule_of, shared_text
+from ..reporting.language.words import index
+from ..reporting.summary import command_for
+from .conditions import Condition, Fact, facts_of
+from .contrast import Contrast, contrast, measured, sentence
+
+ENDED = ("fail", "error", "crash", "timeout")  # what a condition is looked for
+MOST_GROUPS = 4  # of the failures of one operator that end alike and have no cause
+OFTEN = 0.05  # share of an operator's failures that a cause must explain to be looked at by itself
+CLEAR, FULL = 0.9, 0.98  # shares of the cases under a condition that fail, and of the failures under it: one bug
+WORSE = 3.0  # times as many exceptions as their own conditions have, that a common condition may have
+_DTYPE = re.compile(r"\b(?:b?float|u?int|complex)\d+\b|\bbool\b")
+
+
+@dataclass(frozen=True)
+class Population:
+    """The cases of one operator that can be compared, with their facts, and which of them failed."""
+
+    cases: Sequence[CaseRecord]
+    facts: Sequence[Mapping[str, Fact]]
+    bad: Array
+
+    @classmethod
+    def of(cls, cases: Iterable[CaseRecord], status: str, valued: bool) -> Population:
+        """Take the failures of one status and the passing cases beside them; of values only where values were judged:
+        a call that is refused has none to be wrong."""
+        ended = [case for case in cases if case.status in (status, "pass") and (case.elements is not None) >= valued]
+        return cls(ended, [facts_of(case) for case in ended], np.array([case.status == status for case in ended], bool))
+
+    def failures(self, chosen: Array) -> list[CaseRecord]:
+        return [case for case, is_one in zip(self.cases, chosen & self.bad, strict=True) if is_one]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Failures of one or several operators that are one group, ``members`` of each population."""
+
+    status: CaseStatus
+    populations: tuple[Population, ...]
+    members: tuple[Array, ...]
+    where: Contrast | None
+
+    @cached_property
+    def cases(self) -> list[CaseRecord]:
+        """The failures."""
+        found = zip(self.populations, self.members, strict=True)
+        return [case for population, chosen in found for case in population.failures(chosen)]
+
+    @cached_property
+    def causes(self) -> list[str]:
+        """The cause that at least half of the failures have, as each says it."""
+        told = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
+        (most, count), *_ = Counter(map(key_of, told)).most_common(1) or [("", 0)]
+        return [cause for cause in told if key_of(cause) == most] if 2 * count >= len(self.cases) else []
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What groups have in common that are one, whatever the operator; of a group that has neither cause nor
+        condition nothing is."""
+        if self.causes:
+            return self.status, key_of(self.causes[0]), ""
+        where = sentence(self.where.conditions) if self.where else ""
+        return self.status, "", where or f"{self.cases[0].op} {rule_of(self.cases)}"
+
+
+def key_of(cause: str) -> str:
+    """What the causes of one bug have in common, whatever the type."""
+    return _DTYPE.sub("…", bug_of(cause))
+
+
+def groups(record: Record) -> list[Group]:
+    """Return the groups of a record's failures, the largest first."""
+    return [group_of(part, record) for part in parts(record.cases)]
+
+
+def explained(record: Record) -> Record:
+    """Return a record with the groups of its failures: those that its run wrote, or what its cases show."""
+    return record if record.groups or record.ok else replace(record, groups=tuple(groups(record)))
+
+
+def parts(cases: Sequence[CaseRecord]) -> list[Part]:
+    """Divide failures into groups, the largest first."""
+    by_op: dict[str, list[CaseRecord]] = {}
+    for case in cases:
+        by_op.setdefault(case.op, []).append(case)
+    found = [part for own in by_op.values() for part in _of_operator(own)]
+    return sorted(_merged(found), key=lambda part: -len(part.cases))
+
+
+def _of_operator(cases: Sequence[CaseRecord]) -> Iterator[Part]:
+    kinds: dict[tuple[CaseStatus, bool], None] = dict.fromkeys(
+        (case.status, case.elements is not None) for case in cases if not case.ok
+    )
+    for status, valued in kinds:
+        population = Population.of(cases, status, valued)
+        chosen = np.array([(case.elements is not None) == valued for case in population.cases], bool) & population.bad
+        if status in ENDED:
+            yield from _divided(population, chosen, status)
+        else:
+            yield Part(status, (population,), (chosen,), None)
+
+
+def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[Part]:
+    """One group where one condition tells all failures; else one for each cause, and the rest by conditions."""
+    whole = _contrasted(population, chosen)
+    if whole is not None and _is_one_bug(whole, int(np.count_nonzero(chosen))):
+        return [Part(status, (population,), (chosen,), whole)]
+    found, left = [], chosen.copy()
+    for own in _by_cause(population, chosen):
+        own &= left
+        where = _contrasted(population, own)
+        if where is not None:
+            own |= left & where.holds & _without_cause(population)
+            kept = own | ~population.bad
+            where = replace(measured(where.conditions, where.holds[kept], own[kept], where.bits), holds=where.holds)
+        found.append(Part(status, (population,), (own,), where))
+        left &= ~own
+    for _ in range(MOST_GROUPS):
+        where = _contrasted(population, left)
+        if where is None:
+            break
+        found.append(Part(status, (population,), (left & where.holds,), where))
+        left &= ~where.holds
+    rules: dict[str, list[int]] = {}
+    for number in np.flatnonzero(left).tolist():
+        case = population.cases[number]
+        rules.setdefault(case.detail.rule if case.detail else "", []).append(number)
+    for numbers in rules.values():
+        own = np.zeros(left.shape, bool)
+        own[numbers] = True
+        found.append(Part(status, (population,), (own,), None))
+    return found
+
+
+def _contrasted(population: Population, chosen: Array) -> Contrast | None:
+    """Contrast some failures with the passing cases; the other failures count for neither."""
+    kept = chosen | ~population.bad
+    facts = [each for each, is_kept in zip(population.facts, kept, strict=True) if is_kept]
+    found = contrast(facts, chosen[kept])
+    if found is None:
+        return None
+    holds = np.logical_and.reduce([condition.of(population.facts) for condition in found.conditions])
+    return replace(found, holds=holds)
+
+
+def _is_one_bug(where: Contrast, failures: int) -> bool:
+    return where.failed >= CLEAR * where.inside and where.failed >= FULL * failures
+
+
+def _by_cause(population: Population, chosen: Array) -> list[Array]:
+    """The failures of each cause that explains a fair share of them, the most frequent first."""
+    causes = [key_of(case.detail.cause) if case.detail else "" for case in population.cases]
+    counts = Counter(cause for cause, is_one in zip(causes, chosen, strict=True) if is_one and cause)
+    least = max(2.0, OFTEN * np.count_nonzero(chosen))
+    return [chosen & np.array([c == cause for c in causes], bool) for cause, n in counts.most_common() if n >= least]
+
+
+def _without_cause(population: Population) -> Array:
+    return np.array([not (case.detail and case.detail.cause) for case in population.cases], bool)
+
+
+# ---- over operators --------------------------------------------------------------------------------------------------
+
+
+def _merged(found: Iterable[Part]) -> Iterator[Part]:
+    alike: dict[tuple[str, str, str], list[Part]] = {}
+    for part in found:
+        alike.setdefault(part.key, []).append(part)
+    for own in alike.values():
+        yield own[0] if len(own) == 1 else _joined(own)
+
+
+def _joined(alike: Sequence[Part]) -> Part:
+    """Parts of one key as one, with the condition of theirs that tells all of them best."""
+    populations = tuple(population for part in alike for population in part.populations)
+    members = tuple(chosen for part in alike for chosen in part.members)
+    known = {sentence(part.where.conditions): part.where.conditions for part in alike if part.where}
+    tried = [_over_all(conditions, populations, members) for conditions in known.values()]
+    best = min(tried, key=lambda where: where.misses, default=None)
+    own = sum(part.where.misses if part.where else len(part.cases) for part in alike)
+    failures = sum(int(np.count_nonzero(chosen)) for chosen in members)
+    if best is not None and best.misses > max(WORSE * own, failures / 2):
+        best = None
+    return Part(alike[0].status, populations, members, best)
+
+
+def _over_all(chosen: Sequence[Condition], populations: Sequence[Population], members: Sequence[Array]) -> Contrast:
+    """How a condition tells the failures of several operators; those of other groups count for neither."""
+    holds, bad = [], []
+    for population, own in zip(populations, members, strict=True):
+        kept = own | ~population.bad
+        holds.append(np.logical_and.reduce([condition.of(population.facts) for condition in chosen])[kept])
+        bad.append(own[kept])
+    return measured(chosen, np.concatenate(holds), np.concatenate(bad))
+
+
+# ---- as the record has it --------------------------------------------------------------------------------------------
+
+
+def group_of(part: Part, record: Record) -> Group:
+    """Return a group as a record's line."""
+    smallest = min(part.cases, key=lambda case: (_size(case), len(case.id), case.id))
+    detail, where = smallest.detail, part.where
+    worst = detail.worst[0] if detail is not None and detail.worst else None
+    counts = (0, 0, 0, 0) if where is None else (where.failed, where.inside, where.passed, where.outside)
+    return Group(
+        what=rule_of(part.cases),
+        where="" if where is None else sentence(where.conditions),
+        cause=_shared_cause(part.causes),
+        operators=tuple(sorted({case.op for case in part.cases})),
+        status=part.status,
+        failures=len(part.cases),
+        explained=len(part.causes),
+        failed=counts[0],
+        inside=counts[1],
+        passed=counts[2],
+        outside=counts[3],
+        smallest=smallest.id,
+        cases=tuple(case.id for case in part.cases),
+        input=", ".join([*(f"{name} {words}" for name, words in smallest.inputs.items()),
+                         *(f"{name}={value}" for name, value in smallest.attrs.items())]),
+        element="" if worst is None or detail is None else detail.output + index(worst.index),
+        expected=None if worst is None else worst.expected,
+        actual=None if worst is None else worst.actual,
+        shrink=shrink_command(smallest, record),
+        apart=apart(where),
+    )  # fmt: skip
+
+
+def _shared_cause(causes: Sequence[str]) -> str:
+    """One sentence for the causes of a group: a figure where all have the same, every type that one of them has."""
+    if not causes:
+        return ""
+    alike = [cause for cause in causes if bug_of(cause) == bug_of(causes[0])]
+    told = {tuple(_DTYPE.findall(cause)) for cause in causes}
+    types = dtype_order(name for each in told for name in each)
+    return _DTYPE.sub(" or ".join(types), shared_text(alike)) if len(told) > 1 else shared_text(alike)
+
+
+def shrink_command(case: CaseRecord, record: Record) -> str:
+    """Return the command that makes a failing case smaller."""
+    words = shlex.split(command_for(case, record.header))
+    return shlex.join([*words, "--shrink"])
+
+
+def _size(case: CaseRecord) -> float:
+    return math.inf if case.detail is None or case.detail.total is None else case.detail.total
+
+
+def apart(where: Contrast | None) -> str:
+    """Say which calls would tell a limit from others that fit as well; "" where the cases next to it are neighbours."""
+    if where is None:
+        return ""
+    wide = [c for c in where.conditions if c.gap is not None and c.gap[1] - c.gap[0] > 1]
+    return "; ".join(f"no case tells where between {c.gap[0]} and {c.gap[1]} {c.subject} begins to matter"
+                     for c in wide if c.gap is not None)  # fmt: skip

@@ -1,0 +1,182 @@
+"""Cases chosen in a report's words: ``op:softmax dtype:float16 dim=0 rank>2 status:fail``.
+
+A word is ``NAME:TEXT`` (the value holds the text, or one of several with commas between them), or a comparison with
+``=``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``, of a size also of its remainder (``reduced%64!=0``); all words have to
+hold. A word without a name is a part of the id. What a tensor is stands behind its name: ``self.layout=strided``,
+``weightOptional.broadcast=yes``.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..catalogue.data.case import Case
+from ..model.errors import OracleError, unknown
+from ..operators import OPERATORS
+from ..record.types import STATUSES, CaseRecord
+from .conditions import FLAGS, Condition, facts_of
+from .detail import described
+
+_WORD = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?:%(?P<step>\d+))?(?P<how>:|!=|<=|>=|=|<|>)(?P<value>.*)\Z", re.DOTALL)
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+SIZES = {
+    "rank": "the rank", "elements": "the number of elements", "rows": "the number of rows", "last": "the last axis",
+    "first": "the first axis", "reduced": "the reduced axis",
+    "behind": "the number of elements behind the reduced axis",
+    "before": "the number of elements before the reduced axis",
+}  # fmt: skip
+NAMES = ("id", "op", "family", "dtype", "tier", "status", "reason", *SIZES, "layout", "values")
+HELP = (
+    "only cases of which all these words hold: NAME:TEXT or NAME=VALUE (also != < <= > >=), e.g. 'dtype:float16 "
+    "dim=0 rank>2'; names are " + ", ".join(NAMES) + ", and every attribute"
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a choice. Without a name it is a part of the id."""
+
+    name: str
+    how: str
+    value: str
+    step: int = 0  # the remainder by it is compared, where there is one
+
+    def holds(self, found: object) -> bool:
+        """Whether a value that a case has fits."""
+        if self.how == ":":
+            return any(part.lower() in str(found).lower() for part in self.value.split(","))
+        if isinstance(found, bool):
+            found = "yes" if found else "no"
+        if self.step and isinstance(found, int):
+            found %= self.step
+        try:
+            return _COMPARED[self.how](float(str(found)), float(self.value))
+        except ValueError:
+            same = str(found).lower() == self.value.lower()
+            return same if self.how == "=" else not same
+
+
+@dataclass(frozen=True)
+class Where:
+    """What cases are chosen by."""
+
+    words: tuple[Word, ...] = ()
+
+    @classmethod
+    def of(cls, text: str, *, recorded: bool = False) -> Where:
+        """Read a choice. ``recorded``: of a record's cases, which have ended. Raises OracleError for a wrong word."""
+        try:
+            parts = shlex.split(text)
+        except ValueError as error:
+            raise OracleError(f"--where {text!r}: {error}") from None
+        return cls(tuple(_word(part, recorded) for part in parts))
+
+    def __call__(self, case: Case) -> bool:
+        """Whether a case of a catalogue is chosen."""
+        return self.of_record(described(case), case.tier)
+
+    def may_be_of(self, op: str, slug: str) -> bool:
+        """Whether cases of an operator may be chosen."""
+        return all(word.holds(f"{op} {slug}") for word in self.words if word.name == "op")
+
+    def of_record(self, case: CaseRecord, tier: str = "") -> bool:
+        """Whether a case of a record is chosen."""
+        quick = {"id": case.id, "op": case.op, "family": case.family, "dtype": case.dtype, "tier": tier,
+                 "status": case.status, "reason": case.reason, **case.attrs}  # fmt: skip
+        slow = [word for word in self.words if word.name not in quick]
+        if not all(word.holds(_of_op(case) if word.name == "op" else quick[word.name])
+                   for word in self.words if word.name in quick):  # fmt: skip
+            return False
+        return not slow or all(_fits(word, facts_of(case)) for word in slow)
+
+
+def _of_op(case: CaseRecord) -> str:
+    """Both names of an operator: a text may be a part of either."""
+    return f"{case.op} {case.id.partition('/')[0]}"
+
+
+def _fits(word: Word, facts: Mapping[str, Any]) -> bool:
+    if word.name in ("layout", "values"):
+        told = [value for subject, value in facts.items() if subject.startswith(f"the {word.name} of ")]
+        return any(map(word.holds, told))
+    fact = fact_of(word.name)
+    return fact in facts and word.holds(facts[fact])  # else an attribute or a tensor that this operator has not
+
+
+_OF_TENSOR = {"layout": "the layout of {}", "values": "the values of {}", "dtype": "the type of {}",
+              "rank": "the rank of {}", **{kind.replace(" ", ""): f"{{}} {kind}" for kind in FLAGS}}  # fmt: skip
+_OF_AXIS = {"axis": "the axis", "axis.first": "the axis counted from 0", "axis.last": "the axis counted from the end"}
+
+
+def fact_of(name: str) -> str:
+    """Return the fact that a name of a choice stands for."""
+    if name in SIZES or name in _OF_AXIS:
+        return SIZES.get(name) or _OF_AXIS[name]
+    tensor, dot, kind = name.partition(".")
+    return _OF_TENSOR[kind].format(tensor) if dot else "the type" if name == "dtype" else f"the attribute {name}"
+
+
+def words_of(conditions: Iterable[Condition]) -> str:
+    """Return conditions as a choice that the same cases fulfil."""
+    return " ".join(shlex.quote(_words(condition)) for condition in conditions)
+
+
+def _words(condition: Condition) -> str:
+    fact, told = condition.fact, condition.told
+    name = next((name for name, each in {**SIZES, **_OF_AXIS, "dtype": "the type"}.items() if each == fact), "")
+    if fact.startswith("the attribute "):
+        name = fact.removeprefix("the attribute ")
+    elif not name:
+        name = next(
+            f"{found[1]}.{kind}" for kind, form in _OF_TENSOR.items()
+            if (found := re.fullmatch(re.escape(form).replace(r"\{\}", r"(\w+)"), fact))
+        )  # fmt: skip
+        if fact.endswith(tuple(FLAGS)):
+            return f"{name}={'yes' if condition.test(True) else 'no'}"
+    if told == "is float16 or bfloat16":
+        return f"{name}:float16"
+    value = told.rpartition(" ")[2]
+    for begins, how in (("is longer than", ">"), ("is above", ">"), ("is no longer than", "<="), ("is at most", "<=")):
+        if told.startswith(begins):
+            return f"{name}{how}{value}"
+    if "multiple of" in told:
+        return f"{name}%{value}{'!=' if 'no multiple' in told else '='}0"
+    return f"{name}={told.removeprefix('is ').removeprefix('are drawn as ')}"
+
+
+def _word(text: str, recorded: bool) -> Word:
+    found = _WORD.match(text)
+    if found is None or (found["how"] == "=" and "/" in text.partition("=")[0]):
+        return Word("id", ":", text)
+    name, how, value = found["name"], found["how"], found["value"]
+    attributes = {p.name for op in OPERATORS.values() for p in op.attributes}
+    tensor, dot, kind = name.partition(".")
+    tensors = {p.name for op in OPERATORS.values() for p in op.parameters if p.kind != "attr"}
+    if name not in (*NAMES, *attributes, *_OF_AXIS) and not (dot and tensor in tensors and kind in _OF_TENSOR):
+        raise OracleError(f"--where {text!r}: {unknown('name', name, (*NAMES, *sorted(attributes)))}")
+    if name == "status" and not recorded:
+        raise OracleError(
+            f"--where {text!r}: only the cases of a record have a status; --rerun-failed RECORD repeats what failed"
+        )
+    if name == "status" and how in (":", "=") and not set(value.split(",")) <= set(STATUSES):
+        raise OracleError(f"--where {text!r}: {unknown('status', value, STATUSES)}")
+    if how in ("<", "<=", ">", ">=") and not re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value):
+        raise OracleError(f"--where {text!r}: {value!r} is no number")
+    if not value:
+        raise OracleError(f"--where {text!r}: has no value after {how}")
+    if name == "op" and how in ("=", "!="):
+        how = ":" if how == "=" else how
+    return Word(name, how, value, int(found["step"] or 0))
+
+
+def chosen_by(cases: Iterable[Case], text: str | None) -> list[Case]:
+    """Return the cases that a choice leaves; all where there is none."""
+    where = None if text is None else Where.of(text)
+    return [case for case in cases if where is None or where(case)]

@@ -1,0 +1,180 @@
+"""What tells failing cases from passing ones, on made-up runs and on kernels with one mistake each."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import mistaken
+import numpy as np
+import pytest
+import synthetic
+
+from oracle.case.one_case import run_case
+from oracle.catalogue import load, select
+from oracle.catalogue.loader import default_dir
+from oracle.explain.conditions import Tensor, facts_of, roundest
+from oracle.explain.contrast import contrast, sentence
+from oracle.explain.groups import groups
+from oracle.record.fields import parse_object
+from oracle.record.reader import Record
+from oracle.record.types import CaseRecord, Detail, RunHeader
+from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase
+from oracle.run.terminal import MIDDLE, failures
+from oracle.settings.settings import Settings
+
+
+def recorded(cases: Iterable[CaseRecord]) -> Record:
+    made = list(cases)
+    header = RunHeader.of(parse_object(json.dumps(synthetic.header(planned=len(made))), "here"))
+    record = Record(Path("run.jsonl"), header, made, True, 1.0)
+    return replace(record, groups=tuple(groups(record)))
+
+
+def case(number: int, fails: bool, dtype: str, shape: tuple[int, ...], **changes: object) -> CaseRecord:
+    words = f"{dtype}[{','.join(map(str, shape))}]"
+    made = CaseRecord(
+        f"softmax_backward/made[{number}]", "aclnnSoftmaxBackward", dtype, "fail" if fails else "pass",
+        detail=Detail(rule="standard mixed", bad=1, total=int(np.prod(shape))) if fails else None,
+        elements=int(np.prod(shape)), inputs={"gradOutput": f"{words} normal", "output": f"{words} uniform"},
+        attrs={"dim": -1}, outputs={"out": words},
+    )  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def drawn(fails: Callable[[str, tuple[int, ...]], bool], seed: int = 0) -> Record:
+    draw = random.Random(seed)
+    cases = []
+    for number in range(600):
+        shape = tuple(draw.choice((1, 3, 8, 63, 64, 65, 100, 128, 129, 256)) for _ in range(draw.randint(1, 4)))
+        dtype = draw.choice(("float32", "float16", "bfloat16"))
+        cases.append(case(number, fails(dtype, shape), dtype, shape))
+    return recorded(cases)
+
+
+@pytest.mark.parametrize(
+    ("fails", "where"),
+    [
+        (lambda dtype, shape: shape[-1] > 64 and shape[-1] % 64 != 0,
+         "the reduced axis is longer than 64 and no multiple of 64"),
+        (lambda dtype, shape: dtype == "bfloat16", "the type is bfloat16"),
+        (lambda dtype, shape: dtype != "float32" and len(shape) == 3,
+         "the type is float16 or bfloat16, and the rank is 3"),
+        (lambda dtype, shape: shape[-1] == 1, "the reduced axis is no longer than 1"),
+    ],
+)  # fmt: skip
+def test_the_condition_of_a_rule_is_found(fails: Callable[[str, tuple[int, ...]], bool], where: str) -> None:
+    (group,) = drawn(fails).groups
+    assert group.where == where
+    assert (group.failed, group.passed) == (group.inside, group.outside)
+
+
+def test_a_few_cases_that_pass_by_luck_hide_no_condition() -> None:
+    luck = random.Random(1)
+    (group,) = drawn(lambda dtype, shape: dtype == "float16" and luck.random() < 0.9).groups
+    assert group.where == "the type is float16"
+    assert group.failed < group.inside
+
+
+def test_failures_without_rhyme_or_reason_get_no_condition() -> None:
+    for seed in range(20):
+        draw = random.Random(seed)
+        assert all(not group.where for group in drawn(lambda dtype, shape, d=draw: d.random() < 0.1, seed).groups)
+
+
+def test_operators_that_share_condition_or_cause_are_one_group() -> None:
+    def other(made: CaseRecord) -> CaseRecord:
+        return replace(made, id=made.id.replace("softmax", "log_softmax"), op="aclnnLogSoftmaxBackward")
+
+    one = drawn(lambda dtype, shape: dtype == "float16").cases
+    (group,) = recorded([*one, *map(other, one)]).groups
+    assert group.operators == ("aclnnLogSoftmaxBackward", "aclnnSoftmaxBackward")
+    assert group.failures == 2 * sum(not each.ok for each in one)
+    assert group.failed == group.inside
+
+
+def test_two_bugs_with_different_causes_are_two_groups() -> None:
+    def told(each: CaseRecord) -> CaseRecord:
+        cause = "wrong sign" if each.dtype == "float16" else "all wrong by the factor 2"
+        return each if each.detail is None else replace(each, detail=replace(each.detail, cause=cause))
+
+    record = recorded(map(told, drawn(lambda dtype, shape: dtype == "float16" or shape[-1] == 256).cases))
+    assert {group.cause: group.where for group in record.groups} == {
+        "wrong sign": "the type is float16",
+        "all wrong by the factor 2": "the reduced axis is longer than 129",
+    } or len(record.groups) == 2
+    assert sum(group.failures for group in record.groups) == sum(not each.ok for each in record.cases)
+
+
+def test_every_failure_is_in_one_group() -> None:
+    draw = random.Random(3)
+    statuses = ("pass", "fail", "error", "crash", "xpass")
+    cases = [case(n, False, "float32", (n % 9 + 1, 7), status=draw.choice(statuses)) for n in range(200)]
+    record = recorded(cases)
+    told = [case_id for group in record.groups for case_id in group.cases]
+    assert sorted(told) == sorted(each.id for each in cases if not each.ok)
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        ("float32[16,20000] normal strided:2", Tensor("float32", (16, 20000), "normal", "strided:2")),
+        ("float16[] constant!", Tensor("float16", (), "constant!", "contiguous")),
+        ("int64[4] classes offset:3", Tensor("int64", (4,), "classes", "offset:3")),
+        ("null", None),
+    ],
+)
+def test_a_tensor_is_read_from_its_words(words: str, read: Tensor | None) -> None:
+    assert Tensor.of(words) == read
+
+
+def test_a_limit_is_the_roundest_number_between_two_sizes() -> None:
+    assert [roundest(64, 64), roundest(60, 99), roundest(70, 99), roundest(0, 0), roundest(8000, 8100)] == [
+        64, 64, 90, 0, 8000,
+    ]  # fmt: skip
+
+
+def test_a_contrast_needs_failures_and_passes() -> None:
+    facts = [facts_of(case(n, True, "float32", (n + 1,))) for n in range(4)]
+    assert contrast(facts, np.ones(4, bool)) is None
+    assert contrast(facts, np.array([True, False, False, False])) is None
+
+
+def ran(backend: object, slug: str, every: int) -> Record:
+    """Run every so manieth small case, and all whose last axis is long, on a backend."""
+    cases = select(load(default_dir() / f"{slug}.yaml"), tier="standard", soc="ascend910b")
+    shapes = [() if each.output is None else each.output.shape for each in cases]
+    chosen = [
+        each for n, (each, shape) in enumerate(zip(cases, shapes, strict=True))
+        if (n % every == 0 and np.prod(shape) < 1 << 14) or 8191 <= max(shape[-1:], default=0) <= 8193
+    ]  # fmt: skip
+    return recorded(run_case(each, backend, Settings()) for each in chosen)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("backend", "slug", "every", "where"),
+    [
+        (mistaken.LosesTheTail(), "softmax_backward", 8, "the reduced axis is longer than 64 and no multiple of 64"),
+        (mistaken.MisplacesTheWeight(), "binary_cross_entropy_backward", 8,
+         "the rank is 3, and weightOptional holds several values and is broadcast"),
+        (mistaken.IgnoresTheLastBlock(), "softmax_backward", 16,
+         "the type is float16 or bfloat16, and the last axis is longer than 8192"),
+    ],
+)  # fmt: skip
+def test_a_kernels_mistake_stands_in_the_first_ten_lines(backend: object, slug: str, every: int, where: str) -> None:
+    record = ran(backend, slug, every)
+    (group,) = record.groups
+    assert group.where == where
+    assert any(where in line for line in failures(record, ENGLISH, MIDDLE)[:10])
+    chinese = CHINESE.say(Phrase(where))
+    assert " is " not in chinese
+    assert any(chinese in line for line in failures(record, CHINESE, MIDDLE)[:10])
+
+
+def test_conditions_of_one_subject_are_told_together() -> None:
+    (group,) = drawn(lambda dtype, shape: shape[-1] > 64 and shape[-1] % 64 != 0).groups
+    assert group.where.count("the reduced axis") == 1
+    assert sentence(()) == ""
