@@ -12,6 +12,7 @@ from ..explain import broken_rules
 from ..model.call import Array
 from ..model.status import SUCCESS
 from ..operators import Reference
+from ..record.types import REFUSED
 from ..settings.settings import Settings
 from ..verdict import Comparison, Judgement
 from .execute import Execution
@@ -74,6 +75,8 @@ def judge(prepared: Prepared, execution: Execution) -> Judged:
         layers = {"standard": because, "strict": because}
     problems += execution.differing
     layers["structure"] = _in_sum(problems, layers.get("structure"))
+    if prepared.expected != SUCCESS.name:
+        layers["structure"] = replace(layers["structure"], metrics={REFUSED: 1})
     return Judged({name: layers[name] for name in prepared.settings.layers if name in layers}, values)
 
 

@@ -42,6 +42,7 @@ CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
 LAYERS = ("structure", "standard", "strict")  # in the order they are judged
+REFUSED = "refused"  # a metric of the structure of a call that must be refused: there is no number to judge
 # The keys of a histogram of how many numbers of its type lie between an element and its golden; the last: one is NaN.
 ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")
 _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
@@ -306,12 +307,14 @@ def judged_of(cases: Iterable[CaseRecord]) -> int:
 
 
 def unjudged_of(header: RunHeader, cases: Iterable[CaseRecord]) -> list[str]:
-    """Return the operators of which cases ran and no number was judged, although the run was to judge numbers: that all
-    their cases passed says nothing of what they compute."""
+    """Return the operators of which calls succeeded and no number was judged, although the run was to judge numbers.
+    That all their cases passed says nothing of their results. A call that must be refused has no number to judge."""
     if not set(header.layers) - {"structure"} or header.shard:
         return []
     structure: dict[str, bool] = {}  # whether of an operator nothing but the structure was judged
     for case in cases:
+        if "structure" in case.verdicts and REFUSED in case.verdicts["structure"].metrics:
+            continue
         if case.verdicts or case.status not in ("pass", "skip", "notrun"):
             alone = case.verdicts.keys() == {"structure"} and case.status == "pass"
             structure[case.op] = structure.get(case.op, True) and alone

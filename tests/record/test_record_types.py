@@ -27,6 +27,7 @@ from oracle.record.types import (
     RunHeader,
     WorstElement,
     line_of,
+    unjudged_of,
 )
 from oracle.record.writer import RecordWriter, dumps
 
@@ -161,3 +162,24 @@ def test_the_first_and_last_line_say_what_was_planned_and_what_came_of_it(tmp_pa
 
 def test_the_counts_of_an_end_line_may_stand_apart() -> None:
     assert RunEnd.of(Fields({"counts": {"pass": 2}, "duration_s": 1}, "here")) == RunEnd({"pass": 2}, 1)
+
+
+def _passed(number: int, **metrics: float) -> CaseRecord:
+    return CaseRecord(
+        f"an_op/f[{number}]", "aclnnAn", "float16", "pass", verdicts={"structure": LayerVerdict(True, metrics=metrics)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("cases", "unjudged"),
+    [
+        ([_passed(0, refused=1)], []),  # an operator that the SoC does not have: refusing is right
+        ([_passed(0)], ["aclnnAn"]),
+        ([_passed(0, refused=1), _passed(1)], ["aclnnAn"]),
+        ([_passed(0), dataclasses.replace(_passed(1), verdicts={"strict": LayerVerdict(True)})], []),
+    ],
+)
+def test_an_operator_is_judged_by_numbers_where_a_call_of_it_succeeds(
+    cases: list[CaseRecord], unjudged: list[str]
+) -> None:
+    assert unjudged_of(HEADER, cases) == unjudged
