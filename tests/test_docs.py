@@ -1,10 +1,15 @@
-"""What the documents name exists: files and folders, modules and members, commands and options, words of the code."""
+"""What the documents name exists: files and folders, modules and members, commands and options, words of the code.
+
+And they are read once: short sentences, plain words.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -153,3 +158,9 @@ def test_names_of_the_code_occur_in_it(page: Path) -> None:
     names = [text for text in {*quoted(page)} if re.fullmatch(written, text) and not ELSEWHERE.match(text)]
     known = words_of_the_code() | FORMED
     assert [text for text in names if text not in known and not SERVED.match(text)] == []
+
+
+def test_sentences_are_short_and_words_plain() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "plain_words.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

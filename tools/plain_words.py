@@ -1,26 +1,44 @@
-"""Check that the documents are easy to read: short sentences.
+"""Check that the documents are easy to read: short sentences and plain words.
 
-python tools/plain_words.py            number of sentences, mean length, and sentences that are too long
-python tools/plain_words.py --check    exit status 1 where a sentence or a document's mean is too long
+python tools/plain_words.py            number of sentences, mean length, sentences that are too long, words to avoid
+python tools/plain_words.py --check    exit status 1 where a sentence or a mean is too long, or a word is to be avoided
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MEAN, LONGEST = 20, 45  # words: what a reader whose mother tongue is not English reads once
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "cases/README.md", "docs/*.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "cases/README.md",
+    "examples/README.md",
+    "reports/README.md",
+    "benchmarks/*.md",
+    "docs/*.md",
+)
+INSTEAD = {
+    r"besides?": "next to, in, except, also",
+    r"told|tells?": "reported, says, separate",
+    r"those that": "a noun",
+    r"whatever": "any, for every",
+    r"but for": "except",
+}
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[\"(0-9-])")
+_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 
 
 def paragraphs(text: str) -> list[str]:
     """Return the paragraphs and list items of a page: no code, no tables, no headings."""
-    text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
     found: list[str] = []
-    for block in re.split(r"\n\s*\n", text):
+    for block in re.split(r"\n\s*\n", _BLOCK.sub("", text)):
         lines = [line for line in block.splitlines() if not re.match(r"\s*(\||#|<|!\[)", line)]
         for item in re.split(r"\n(?=\s*(?:[-*]|\d+\.) )", "\n".join(lines)):
             plain = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", item.strip())
@@ -38,22 +56,36 @@ def words(sentence: str) -> int:
     return len(re.findall(r"[\w'`./-]*\w[\w'`./-]*", sentence))
 
 
+def avoided(text: str) -> Iterator[str]:
+    """Yield the words of a page, tables included and code not, for which there are plainer ones."""
+    prose = re.sub(r"`[^`]*`", "", _BLOCK.sub("", text))
+    for pattern, instead in INSTEAD.items():
+        for found in re.finditer(rf"\b(?:{pattern})\b", prose, re.I):
+            around = " ".join(prose[max(0, found.start() - 40) : found.end() + 40].split())
+            yield f"'{found[0]}' ({instead}): ... {around} ..."
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="print faults alone, exit with 1 where there are some")
     check = parser.parse_args().check
     faults = 0
     for path in sorted(p for pattern in PAGES for p in ROOT.glob(pattern)):
-        found = sentences(path.read_text("utf-8"))
-        mean = sum(map(words, found)) / max(len(found), 1)
+        text = path.read_text("utf-8")
+        found = sentences(text)
+        lengths = [words(sentence) for sentence in found]
+        mean, longest = sum(lengths) / max(len(lengths), 1), max(lengths, default=0)
         long = [s for s in found if words(s) > LONGEST]
-        faults += len(long) + (mean > MEAN)
-        if not check or mean > MEAN or long:
-            print(
-                f"{path.relative_to(ROOT)}: {len(found)} sentences, {mean:.1f} words on average, {len(long)} too long"
-            )
+        unplain = list(avoided(text))
+        here = len(long) + len(unplain) + (mean > MEAN)
+        faults += here
+        if not check or here:
+            name = path.relative_to(ROOT)
+            print(f"{name}: {len(found)} sentences, {mean:.1f} words on average, {longest} in the longest")
         for sentence in long:
             print(f"  {words(sentence)} words: {sentence[:110]} ...")
+        for each in unplain:
+            print(f"  {each}")
     return 1 if check and faults else 0
 
 

@@ -33,6 +33,8 @@ ELSEWHERE = {
     "python benchmarks/": ".ci/run",
     "python tools/sample_report.py": ".ci/run",
     "--cluster": "tests/test_cluster.py",
+    "aclnn-oracle golden FIXTURES": "tests/test_examples.py",
+    "aclnn-oracle judge FIXTURES": "tests/test_examples.py",
     "--backend torch_npu": ".ci/run",
     "--backend mindspore": ".ci/devices",
     "torch_npu.jsonl": "tests/commands/test_report_command.py",
