@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from oracle.backends import load
+from oracle.cli import main
 from oracle.model.call import Call
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -48,3 +50,24 @@ def test_the_c_library_computes_a_row_along_any_axis(monkeypatch):
         assert library.unsupported(call) is None
         library.run(call)
         assert np.array_equal(call.outputs["out"], (g - (g * y).sum(dim, keepdims=True)) * y)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_kernel_without_python_reads_fixtures_and_its_results_are_judged(tmp_path, capsys, wrong):
+    kernel = (EXAMPLES / "cpp" / "softmax_backward.cpp").read_text("utf-8")
+    if wrong:
+        kernel = kernel.replace("float sum = 0", "float sum = 1")
+    (tmp_path / "kernel.cpp").write_text(kernel, "utf-8")
+    fixtures, results, program = (str(tmp_path / name) for name in ("fixtures", "results", "kernel"))
+    warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{EXAMPLES / 'cpp'}"]
+    subprocess.run(["g++", "-std=c++17", *warnings, f"{program}.cpp", "-o", program], check=True, timeout=120)
+    chosen = ["--op", "softmax_backward", "-k", "first_look and float32"]
+    assert main(["golden", fixtures, *chosen]) == 0
+    ended = subprocess.run([program, fixtures, results], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == wrong, ended.stderr
+    count = len(list(Path(fixtures).glob("*/*/*/golden_out__float32.npy")))
+    assert count
+    assert f"{count} cases, {count if wrong else 0} failed" in ended.stdout
+    assert main(["judge", fixtures, results, "-o", str(tmp_path / "r.jsonl")]) == wrong
+    assert "numbers judged" in capsys.readouterr().out
