@@ -23,7 +23,7 @@ from ..operators.definition.parameters import Parameter
 from ..system.strictjson import decoder, guarded
 from .foreign import LIMIT, Collector, Foreign, Loaded
 from .names import drawn, dtype_named, operator_named, same_name
-from .ranges import Unfit, from_atk, number
+from .ranges import Unfit, from_atk, normal_value, number
 
 KIND = "atk"
 _TENSOR, _ATTRIBUTE = ("tensor",), ("attr", "attrs", "scalar")
@@ -86,6 +86,7 @@ class _Entry:
         if not self.label:
             raise OracleError(f"{where}: a case needs an id or a name")
         self.told = f"{where}: case {self.label}"
+        self.notes: list[str] = []  # how the entry was understood
 
     def error(self, message: str) -> OracleError:
         return OracleError(f"{self.told}: {message}")
@@ -106,9 +107,9 @@ class _Entry:
                 if parameter.kind == "attr":
                     attrs[name] = self.attribute(parameter, item)
                 elif parameter.kind == "output":
-                    outputs[name] = self.tensor(item)
+                    outputs[name] = self.tensor(item, parameter)
                 elif parameter.kind == "input":
-                    inputs[name] = self.tensor(item)
+                    inputs[name] = self.tensor(item, parameter)
             except Unfit:
                 raise
             except OracleError as error:
@@ -123,7 +124,8 @@ class _Entry:
             attrs=attrs,
             where=self.where,
             why=f"ATK case {self.label} ({self.entry.get('name')}), accuracy standard {acc}"
-            + (f", expects {refused!r}" if refused else ""),
+            + (f", expects {refused!r}" if refused else "")
+            + "".join(f"; {note}" for note in self.notes),
             outputs=outputs,
             refused=bool(refused),
         )
@@ -137,12 +139,25 @@ class _Entry:
         known = attributes if kind in _ATTRIBUTE else tuple(n for n in self.operator.by_name if n not in attributes)
         everything = tuple(self.operator.by_name)
         name = same_name(given, known) if given else everything[at] if at < len(everything) else None
+        if given and name is None:
+            name = self.at_its_place(given, at, known)
         if name not in known:
             what = repr(given) if given else f"as input {at} without a name"
             raise self.error(f"{self.operator.name} has no {kind} {what}; it has: {', '.join(known)}")
         return self.operator.by_name[name]
 
-    def tensor(self, item: dict[str, Any]) -> TensorPlan | None:
+    def at_its_place(self, given: str, at: int, known: tuple[str, ...]) -> str | None:
+        """Return the parameter that an input with another name (``x``, ``input``) stands for: the one at its place,
+        unless another input has its name."""
+        everything = tuple(self.operator.by_name)
+        name = everything[at] if at < len(everything) else None
+        others = (str(item.get("name")) for item in self.entry["inputs"] if isinstance(item, dict))
+        if name not in known or any(same_name(other, [str(name)]) for other in others):
+            return None
+        self.notes.append(f"{given} is {name}, by its place")
+        return name
+
+    def tensor(self, item: dict[str, Any], parameter: Parameter) -> TensorPlan | None:
         """Return the plan of a tensor; an optional one without a shape is absent (as ATK's executors treat rank 0)."""
         shape, optional = item.get("shape"), item.get("required") is False
         if shape is None or (optional and shape == []):
@@ -153,7 +168,11 @@ class _Entry:
         values = item.get("range_values")
         if values is None:
             raise OracleError("range_values is missing")
-        data = from_atk(values, dtype)
+        if isinstance(values, list) and len(values) > 2 and parameter.holds("nothing"):
+            self.notes.append(f"{parameter.name} has {len(values)} values, in turn; no kernel reads it")
+            data: dict[str, Any] = {"gen": "cycle", "values": [number(v) for v in values]}
+        else:
+            data = from_atk(values, dtype, label=f"{self.operator.name}\n{self.label}\n{parameter.name}")
         if outliers := item.get("outlier_values"):
             if not isinstance(outliers, list):
                 raise OracleError(f"outlier_values is {_short(outliers)}; it must be a list of numbers")
@@ -165,6 +184,10 @@ class _Entry:
     def attribute(self, parameter: Parameter, item: dict[str, Any]) -> Any:
         """Return an attribute's value: the value itself, or one drawn from ``[low, high]`` by the case's label."""
         values = item.get("range_values")
+        if parameter.c == "aclIntArray":  # the list itself
+            return attribute_value(parameter, values)
+        if isinstance(values, dict):
+            values = normal_value(values, label=f"{self.operator.name}\n{self.label}\n{parameter.name}")
         listed = values if isinstance(values, list) else [values]
         if len(listed) not in (1, 2):
             raise OracleError(f"range_values {_short(values)}: a value, [value] or [low, high] is needed")

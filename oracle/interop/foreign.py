@@ -17,9 +17,10 @@ from ..catalogue.data.generators import size_of
 from ..catalogue.data.inputs import spec_of_plan
 from ..catalogue.data.layout import shares_elements
 from ..model import limits
-from ..model.errors import OracleError
-from ..model.platforms import PLATFORMS
+from ..model.errors import OracleError, Unserved
+from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..operators import validate
+from ..operators.answers.api import served
 from ..operators.definition.operator import Operator
 
 LIMIT = 2**24  # elements of one tensor; a float64 golden of more needs gigabytes
@@ -53,16 +54,29 @@ class Foreign:
 
 @dataclass
 class Loaded:
-    """The cases of a foreign file. ``skipped`` counts by reason; ``first`` tells of each reason's first case."""
+    """The cases of a foreign file. ``skipped`` counts by reason; ``first`` tells of each reason's first case; ``rows``
+    holds the reason of each row that is no case here, and where it stands."""
 
     cases: list[Case] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
+    rows: list[tuple[str, str]] = field(default_factory=list)
 
     def skip(self, reason: str, where: str, told: str = "") -> None:
         """Count a case that is not run."""
         self.skipped[reason] += 1
         self.first.setdefault(reason, f"{where}: {told}" if told else where)
+        self.rows.append((reason, f"{where}: {told}" if told else where))
+
+    def unrun(self, soc: str) -> list[str]:
+        """A line for each reason, with every row that a run on a SoC has no case of: where it stands, and why."""
+        found: dict[str, list[str]] = {}
+        for reason, row in self.rows:
+            found.setdefault(reason, []).append(row)
+        for case in self.cases:
+            if case.soc and soc not in case.soc:
+                found.setdefault(f"for other SoCs than {soc}", []).append(f"{case.source}: {case.id}")
+        return [f"  {len(rows)} {reason}: {'; '.join(rows)}" for reason, rows in found.items()]
 
     @property
     def told(self) -> str:
@@ -95,12 +109,14 @@ class Collector:
         if foreign.socs == ():
             return self.loaded.skip("for none of the SoCs modelled here", foreign.told)
         if not good:
-            status = next(iter(statuses.values()))
+            status = statuses.get(DEFAULT_SOC) or next(iter(statuses.values()))
             if foreign.refused:
                 return self.loaded.skip("expecting an error the operator does not give", foreign.told)
             return self.loaded.skip("refused by the operator", foreign.told, f"{status.name}: {status.reason}")
         if any(p is not None and shares_elements(p.shape, p.view) for p in case.outputs.values()):
             return self.loaded.skip("whose output elements share memory", foreign.told)
+        if not foreign.refused and (told := _unserved(case, foreign.operator)):
+            return self.loaded.skip("with dtypes no golden is made of", foreign.told, told)
         if told := _unspecified(case, foreign.operator):
             reason = f"with {foreign.operator.class_index}s outside [0, C): the result is unspecified"
             return self.loaded.skip(reason, foreign.told, told)
@@ -153,7 +169,7 @@ def _completed(foreign: Foreign) -> dict[str, TensorPlan | None]:
     op, given = foreign.operator, dict(foreign.inputs)
     like = given.get(op.main)
     for parameter in op.inputs():
-        if like is not None and parameter.holds("nothing") and parameter.name not in given:
+        if like is not None and parameter.holds("nothing") and not parameter.optional and parameter.name not in given:
             given[parameter.name] = TensorPlan((0,), like.dtype, {"gen": "constant", "value": 0})
     for parameter in op.parameters:
         needed = parameter.kind == "attr" or (parameter.kind == "input" and not parameter.optional)
@@ -179,6 +195,18 @@ def is_accepted(foreign: Foreign) -> bool:
 def _parameters(case: Case) -> dict[str, Any]:
     tensors = {**case.inputs, **case.outputs}
     return {**case.attrs, **{name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}}
+
+
+def _unserved(case: Case, op: Operator) -> str:
+    """Why no golden is made of what the operator takes; "" where one is."""
+    args = _parameters(case)
+    if op.ends_early(args):
+        return ""
+    try:
+        served(op, args)
+    except Unserved as error:
+        return str(error)
+    return ""
 
 
 def _merged(expect: dict[str, str]) -> dict[str, str]:

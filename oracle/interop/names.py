@@ -35,8 +35,10 @@ def plain(name: str) -> str:
 
 
 def operator_named(name: str) -> Operator | None:
-    """Return the operator of an aclnn name, with or without ``aclnn``, in any capitals; None for a foreign one."""
-    wanted = plain(name).removeprefix("aclnn")
+    """Return the operator of an aclnn name, with or without ``aclnn``, in any capitals, or of PyTorch's function
+    (``torch.ops.aten.threshold_backward``); None for a foreign one."""
+    _, aten, function = name.rpartition("torch.ops.aten.")
+    wanted = plain(function.partition(".")[0]).removesuffix("data") if aten else plain(name).removeprefix("aclnn")
     return next((op for op in OPERATORS.values() if plain(op.name).removeprefix("aclnn") == wanted), None)
 
 

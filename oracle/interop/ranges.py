@@ -5,14 +5,17 @@ None stands for -2 and 2; both bounds and every further value appear, together i
 tensor has more than 10^7 elements; integers are real numbers cut towards zero; an infinite bound is the dtype's largest
 number, a NaN bound 0; equal bounds are a constant; float bounds that cover the dtype give random decimal exponents.
 
-ATK (the published case files): a number or a list of one is a constant, ``[low, high]`` uniform.
+ATK (the published case files): a number or a list of one is a constant, ``[low, high]`` uniform, an object with mean
+and std a normal distribution.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import ml_dtypes
@@ -55,8 +58,39 @@ def constant(value: Number) -> Data:
     return {"gen": "constant", "value": value}
 
 
-def from_atk(values: Any, dtype: str) -> Data:
-    """Return the generator of ATK's ``range_values``. Raises OracleError."""
+def normal_of(values: Mapping[str, Any], label: str) -> tuple[float, float]:
+    """Return mean and standard deviation of ATK's ``{"name": "nd", "mean": [low, high], "std": [low, high]}``, each
+    drawn from its range by a label. Raises OracleError."""
+    if values.get("name", "nd") != "nd" or not {"mean", "std"} <= set(values):
+        raise OracleError(f"range_values {values!r}: by name only 'nd' is known, with mean and std")
+    mean, std = (_between(values[name], f"{label}\n{name}") for name in ("mean", "std"))
+    if not (math.isfinite(mean) and 0 <= std < math.inf):
+        raise OracleError(f"range_values {values!r}: mean and std must be finite, std at least 0")
+    return mean, std
+
+
+def normal_value(values: Mapping[str, Any], label: str) -> float:
+    """Return one number of a normal distribution, the same for the same label."""
+    mean, std = normal_of(values, label)
+    return float(np.float32(mean + std * NormalDist().inv_cdf(_share(f"{label}\nvalue"))))
+
+
+def _between(given: Any, label: str) -> float:
+    low, high = (number(v) for v in (given if isinstance(given, list) and len(given) == 2 else (given, given)))
+    return low + (high - low) * _share(label)
+
+
+def _share(label: str) -> float:
+    """A number in (0, 1), the same for the same label."""
+    return (int.from_bytes(hashlib.sha256(label.encode()).digest()[:6], "little") + 0.5) / 2**48
+
+
+def from_atk(values: Any, dtype: str, *, label: str = "") -> Data:
+    """Return the generator of ATK's ``range_values``; ``label``: what decides a mean drawn from a range. Raises
+    OracleError."""
+    if isinstance(values, dict):
+        mean, std = normal_of(values, label)
+        return {"gen": "normal", "mean": mean, "std": std}
     listed = [number(v) for v in (values if isinstance(values, list) else [values])]
     if len(listed) == 1 or (len(listed) == 2 and _same(*listed)):
         return constant(_storable(listed[0], dtype))

@@ -93,9 +93,24 @@ class Row:
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             raise self.error(column, f"{text[:80]!r} is not a Python literal") from None
 
+    def shapes(self, column: str, *counts: int) -> list[Any]:
+        """Return a tuple of shapes as a list, of which there may be so many; ``((4, 5))`` is the one shape (4, 5)."""
+        value = self.value(column, ())
+        dims = value if isinstance(value, (tuple, list)) else (value,)
+        one = bool(dims) and all(isinstance(n, int) for n in dims) and len(dims) not in counts
+        return [tuple(dims)] if one else self.listed(column)
+
+    def ranges(self, column: str) -> list[Any]:
+        """Return a tuple of ranges as a list; ``(0, 0)`` is one range."""
+        value = self.value(column, ())
+        one = isinstance(value, (tuple, list)) and bool(value) and not any(isinstance(v, (tuple, list)) for v in value)
+        return [value] if one and any(v is not None for v in value) else self.listed(column)
+
     def listed(self, column: str, count: int | None = None, default: Any = ()) -> list[Any]:
         """Return a tuple cell as a list; a single element stands for all ``count``."""
         value = self.value(column, default)
+        if isinstance(value, str):  # ('float32'), without the comma that makes a tuple
+            value = (value,)
         if not isinstance(value, (tuple, list)):
             raise self.error(column, f"{value!r} must be a tuple")
         if count is None or not value:
@@ -160,30 +175,59 @@ def _kernel(row: Row) -> Foreign | None:
 def _kernel_of(row: Row, operator: Operator) -> Foreign:
     kernel, column = operator.kernel, "input_shapes"
     assert kernel is not None  # the operator was found by its kernel's name
-    shapes = row.listed("input_ori_shapes") if row.text("input_ori_shapes") else row.listed(column)
     required = sum(not operator.by_name[name].optional for name in kernel.inputs)
-    if not required <= len(shapes) <= len(kernel.inputs):
-        raise row.error(column, f"{len(shapes)} inputs; {kernel.name} has {', '.join(kernel.inputs)}")
-    stored = row.listed(column, len(shapes)) if row.text(column) else shapes
+    counts = range(required, len(kernel.inputs) + len(kernel.beside) + 1)
+    shapes = row.shapes("input_ori_shapes" if row.text("input_ori_shapes") else column, *counts)
+    if len(shapes) not in counts:
+        raise row.error(
+            column, f"{len(shapes)} inputs; {kernel.name} has {', '.join((*kernel.inputs, *kernel.beside))}"
+        )
+    stored = row.shapes(column, *counts) if row.text(column) else shapes
+    if len(stored) != len(shapes):
+        stored = row.listed(column, len(shapes))
     dtypes, formats = row.listed("input_dtypes", len(shapes)), row.listed("input_formats", len(shapes))
     values = _attributes(row)
     inputs: dict[str, TensorPlan | None] = dict.fromkeys(kernel.inputs)
+    left_out = [n for n, s in zip(kernel.beside, shapes[len(kernel.inputs) :], strict=False) if s is not None]
     for i, name in enumerate(kernel.inputs[: len(shapes)]):
         plan = _plan(row, column, shapes[i], dtypes[i], formats[i], stored[i])
         inputs[name] = plan and _with_data(row, plan, i, len(shapes), _given(values, name))
     attrs = {p.name: p.plain for p in operator.parameters if p.kind == "attr"}
     attrs |= dict(kernel.attributes.values())
+    notes = [f"the kernel's {name} is left out, {operator.name} has none" for name in left_out]
     for key, value in values.items():
-        found = same_name(key, kernel.attributes)
-        if found is not None:
-            name, _ = kernel.attributes[found]
-            attrs[name] = _attribute(row, operator.by_name[name], value)
-    return _foreign(row, operator, inputs, attrs, _kernel_outputs(row, operator))
+        if same_name(key, kernel.inputs) is None:
+            attrs |= _named_or_placed(row, operator, kernel.attributes, values, key, value, notes)
+    return _foreign(row, operator, inputs, attrs, _kernel_outputs(row, operator), notes)
+
+
+def _named_or_placed(
+    row: Row, operator: Operator, known: Mapping[str, tuple[str, Any]], values: Mapping[str, Any], key: str,
+    value: Any, notes: list[str],
+) -> dict[str, Any]:  # fmt: skip
+    """An attribute of a kernel by its aclnn name. One by another name (``axes``) is the one at its place, where the row
+    has as many as the kernel and none by that name; ``notes`` says so, and what is left out."""
+    found = same_name(key, known)
+    if found is None and len(values) == len(known):
+        placed = list(known)[list(values).index(key)]
+        if same_name(placed, values) is None:
+            notes.append(f"{key} is {placed}, by its place")
+            found = placed
+    if found is None:
+        notes.append(f"{key} is left out, the kernel has no such attribute")
+        return {}
+    name, _ = known[found]
+    return {name: _attribute(row, operator.by_name[name], value)}
 
 
 def _kernel_outputs(row: Row, operator: Operator) -> dict[str, TensorPlan | None]:
     column = "output_ori_shapes" if row.text("output_ori_shapes") else "output_shapes"
-    shapes, dtypes, formats = row.listed(column), row.listed("output_dtypes"), row.listed("output_formats")
+    count = len(operator.outputs)
+    shapes, dtypes, formats = (
+        row.shapes(column, *range(2, count + 1)),
+        row.listed("output_dtypes"),
+        row.listed("output_formats"),
+    )
     return {
         name: _plan(row, column, shape, dtype, layout, None)
         for name, shape, dtype, layout in zip(
@@ -194,14 +238,16 @@ def _kernel_outputs(row: Row, operator: Operator) -> dict[str, TensorPlan | None
 
 
 def _aclnn(row: Row) -> Foreign | None:
-    """Read a row of the aclnn form: tensors in the order of GetWorkspaceSize, the output among them."""
+    """Read a row of the aclnn form: tensors in the order of GetWorkspaceSize, the output among them; or of the e2e
+    form, whose function is PyTorch's and has no output among its tensors."""
     operator = operator_named(row.text("api_name"))
     if operator is None:
         return None
     column = "tensor_view_shapes"
-    shapes = row.listed(column)
     names = (*operator.names("input"), *operator.outputs)
-    if len(shapes) not in (len(names), len(names) - len(operator.outputs)):
+    counts = (len(names), len(names) - len(operator.outputs))
+    shapes = row.shapes(column, *counts)
+    if len(shapes) not in counts:
         raise row.error(column, f"{len(shapes)} tensors; {operator.name} has {', '.join(names)}")
     count = len(shapes)
     dtypes, formats = row.listed("tensor_dtypes", count), row.listed("tensor_formats", count)
@@ -218,14 +264,17 @@ def _aclnn(row: Row) -> Foreign | None:
         plans[name] = plan
     outputs = {name: plans.pop(name, None) for name in operator.outputs}
     attrs = _scalars(row, operator)
-    attrs |= {found: _attribute(row, operator.by_name[found], value) for key, value in values.items()
-              if (found := same_name(key, operator.names("attr")))}  # fmt: skip
-    return _foreign(row, operator, plans, attrs, outputs)
+    notes: list[str] = []
+    known = {name: (name, None) for name in operator.names("attr")}
+    for key, value in values.items():
+        if same_name(key, operator.names("input")) is None:
+            attrs |= _named_or_placed(row, operator, known, values, key, value, notes)
+    return _foreign(row, operator, plans, attrs, outputs, notes)
 
 
 def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
     """The values of aclScalars that do not stand among the attributes: drawn from their ranges by the case's name."""
-    dtypes, ranges = row.listed("scalar_dtypes"), row.listed("scalar_data_ranges")
+    dtypes, ranges = row.listed("scalar_dtypes"), row.ranges("scalar_data_ranges")
     scalars = [p for p in operator.parameters if p.kind == "attr" and p.c == "aclScalar"]
     found: dict[str, Any] = {}
     for i, (parameter, dtype) in enumerate(zip(scalars, dtypes, strict=False)):
@@ -237,7 +286,7 @@ def _scalars(row: Row, operator: Operator) -> dict[str, Any]:
 
 
 def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None], attrs: dict[str, Any],
-             outputs: dict[str, TensorPlan | None]) -> Foreign:  # fmt: skip
+             outputs: dict[str, TensorPlan | None], notes: list[str]) -> Foreign:  # fmt: skip
     tolerances = row.text("precision_tolerances")
     return Foreign(
         operator=operator,
@@ -245,7 +294,9 @@ def _foreign(row: Row, operator: Operator, inputs: dict[str, TensorPlan | None],
         inputs=inputs,
         attrs=attrs,
         where=row.where,
-        why=f"TTK case {row.name}" + (f", tolerances {tolerances}" if tolerances else ""),
+        why=f"TTK case {row.name}"
+        + (f", tolerances {tolerances}" if tolerances else "")
+        + "".join(f"; {note}" for note in notes),
         outputs=outputs,
         socs=_socs(row),
     )
@@ -333,7 +384,7 @@ def _with_data(row: Row, plan: TensorPlan, index: int, count: int, given: Any) -
             raise row.error("attributes", str(error)) from None
         one = len(values) == 1 and size_of(plan.shape) != 1
         return replace(plan, data=constant(values[0]) if one else {"gen": "literal", "values": values})
-    ranges = row.listed("input_data_ranges", None)
+    ranges = row.ranges("input_data_ranges")
     ranges = ranges * count if len(ranges) == 1 else ranges
     try:
         return replace(plan, data=from_ttk(ranges[index] if index < len(ranges) else None, plan))

@@ -210,7 +210,9 @@ def _atk_tensor(name: str, plan: TensorPlan | None, found: Range, optional: bool
     )
 
 
-_ATK_ATTRIBUTES = {"int64": "int", "float": "float", "double": "float", "bool": "bool", "char*": "str"}
+_ATK_ATTRIBUTES = {
+    "int64": "int", "float": "float", "double": "float", "bool": "bool", "char*": "str", "aclIntArray": "int[]",
+}  # fmt: skip
 
 
 def _atk_attribute(parameter: Parameter, value: Any) -> dict[str, Any]:
