@@ -1,0 +1,147 @@
+"""``aclnn-oracle search``: calls that no catalogue holds."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..model.errors import OracleError
+from . import Subparsers
+
+if TYPE_CHECKING:
+    from ..search.seeking import Search, Searched
+    from ..settings.settings import Settings
+
+_DESCRIPTION = """\
+Draw calls from the operators' declarations and run them until the time is over.
+
+A catalogue is a list, and a device may fail where no list looks. Search draws dtypes of every operand, shapes beside
+the sizes of vectors and blocks, operands that broadcast, layouts and offsets of every tensor, attributes together with
+values on both sides of what they decide. Calls with conditions that no earlier call had are preferred. What fails is
+reduced and written as YAML families, a file per operator, beside a record of the failing calls.
+
+The structure and strict layers judge: random values are often so badly conditioned that an official standard, which
+knows no condition, rejects right kernels too.
+"""
+_EPILOG = """\
+examples:
+  aclnn-oracle search --backend aclnn --minutes 30
+  aclnn-oracle search --backend my_kernels:Device --op aclnnSoftplusBackward --minutes 5 --seed 7
+  aclnn-oracle run reports/search/softplus_backward.yaml --backend aclnn       repeats what was found
+
+The same seed draws the same calls; how many of them depends on the machine. Ctrl-C ends the search, and writes what was
+found so far. Exit status: 0 nothing fails, 1 something does, 2 bad input.
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Register ``search`` with argparse."""
+    parser = subparsers.add_parser(
+        "search", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--backend", required=True, help="the device to search, as for run")
+    parser.add_argument("--backend-option", action="append", default=[], metavar="KEY=VALUE", help="repeatable")
+    parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator; repeatable")
+    parser.add_argument("--minutes", type=float, default=5.0, metavar="M", help="for all operators (default 5)")
+    parser.add_argument("--seed", default="0", metavar="N", help="of the draws and of the data (default 0)")
+    parser.add_argument("--soc", default="ascend910b", help="default ascend910b")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("reports/search"), metavar="DIR",
+        help="folder of what is found (default reports/search)",
+    )  # fmt: skip
+    parser.set_defaults(run=search)
+
+
+def search(args: argparse.Namespace) -> int:
+    """Search, write what was found, and say so; the exit status. OracleError for bad input."""
+    from ..operators import OPERATORS
+    from ..place.bench import Bench
+    from ..search.seeking import Search
+    from ..settings.options import OPTIONS
+    from ..settings.settings import settings_of
+
+    if not args.minutes > 0:
+        raise OracleError(f"--minutes {args.minutes:g}: must be above 0")
+    asked = {"backend": args.backend, "backend-option": args.backend_option, "op": args.op, "seed": args.seed}
+    asked |= {"soc": args.soc, "layers": "structure,strict"}
+    settings = settings_of({option.dest: asked.get(option.name) for option in OPTIONS})
+    operators = [OPERATORS[name] for name in settings.only] or list(OPERATORS.values())
+    bench = Bench(settings)
+    found = Search(operators, settings, bench.run_case)
+    bench.open()
+    try:
+        for state in found.seek(args.minutes * 60):
+            _tell(state)
+    except KeyboardInterrupt:
+        print("\ninterrupted: what was found so far is written", file=sys.stderr)
+    finally:
+        bench.close()
+    return _written(found, settings, args.output)
+
+
+def _tell(state: Searched) -> None:
+    """Tell on stderr how far an operator is."""
+    line = (
+        f"{state.op}: {state.calls:,} calls, {len(state.visited):,} conditions and pairs, {len(state.failures)} failing"
+    )
+    print(f"\r\x1b[K{line}" if sys.stderr.isatty() else line, end="" if sys.stderr.isatty() else "\n", file=sys.stderr)
+
+
+def _written(found: Search, settings: Settings, folder: Path) -> int:
+    """Write families and the record; print a summary. The exit status."""
+    from ..operators import OPERATORS
+    from ..reporting.formats import save
+    from ..search.family import catalogue_text
+
+    states = list(found.found.values())
+    failing = [state for state in states if state.failures]
+    print(f"\n{sum(s.calls for s in states):,} calls of {len(states)} operators; {len(failing)} operators fail")
+    folder.mkdir(parents=True, exist_ok=True)
+    for state in failing:
+        told = state.contrast()
+        path = folder / f"{OPERATORS[state.op].slug}.yaml"
+        save(path, catalogue_text(state.op, [(each.reduced, _why(told)) for each in state.failures]))
+        print(f"{state.op}: {path}")
+        print(f"  {told or 'no condition tells the failing calls'}")
+        for each in state.failures:
+            print(f"  {each.record.reason}")
+    for state in states:
+        for reason, count in state.skipped.items():
+            print(f"{state.op}: {count:,} calls skipped: {reason}")
+    record = folder / "search.jsonl"
+    _record(found, settings, record)
+    print(f"record: {record}")
+    return 1 if failing else 0
+
+
+def _why(told: str) -> str:
+    return f"found by search: {told}" if told else "found by search, which tells no condition"
+
+
+def _record(found: Search, settings: Settings, path: Path) -> None:
+    """Write a run record of the failing calls, as they are after reduction."""
+    from ..record.types import SCHEMA, RunHeader
+    from ..record.writer import RecordWriter, dumps
+    from ..run.session import versions
+
+    records = [replace(f.record, id=f.reduced.id) for state in found.found.values() for f in state.failures]
+    header = RunHeader(
+        schema=SCHEMA, backend=settings.backend, backend_options=dict(settings.backend_options), soc=settings.soc,
+        standard=settings.standard, seed=settings.seed, tier="full", layers=settings.layers, overflow="inf_nan",
+        third_party=None, replay_arguments=settings.replay_arguments, versions=versions(), catalogue_sha256="",
+        command=_command(sys.argv), cann=settings.cann or "",
+    )  # fmt: skip
+    writer = RecordWriter(path)
+    writer.begin(len(records), header)
+    for record in records:
+        writer.case(dumps(record))
+    writer.end()
+
+
+def _command(words: Sequence[str]) -> str:
+    return shlex.join(["aclnn-oracle", *words[1:]])
