@@ -106,6 +106,9 @@ class CatalogueFile(pytest.File):
             cases = run_of(self.config).cases(self.path, every_tier=named)
         except OracleError as error:
             raise self.CollectError(str(error)) from None
+        if not cases and run_of(self.config).rows:  # there is nothing to run, and no summary of a run
+            told = "\n".join(run_of(self.config).rows)
+            warnings.warn(pytest.PytestCollectionWarning(told), stacklevel=1)
         for case in cases:
             # read as pytest reads it from its cache: by itself it takes the brackets for a part of the name, and --lf
             # and --stepwise find no case again

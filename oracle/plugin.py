@@ -242,8 +242,10 @@ def _begin(config: pytest.Config, planned: list[tuple[Path, str]], only_cases: b
 
     run = run_of(config)
     run.begin(planned, catalogue_files(config))
-    hooks = ControllerHooks(run, report_path(config), config, only_cases=only_cases)
+    hooks = ControllerHooks(run, report_path(config), config, (lambda: run.costs(planned)) if only_cases else None)
     config.pluginmanager.register(hooks, "aclnn_oracle_controller")
+    if not config.pluginmanager.hasplugin("dsession"):  # with workers the first cases run by now
+        hooks.tell_ahead()
 
 
 @pytest.hookimpl(optionalhook=True)

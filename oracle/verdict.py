@@ -59,8 +59,8 @@ class Comparison:
 
     ``kernel_share``: None where the reference does not tell the kernel's part of the bound. ``codes``: uint8 per
     element, a structure code or 0; ``strict_bad``: bool per element; both None when nothing is wrong. ``stand_in``:
-    flat indices where another answer than the golden's class is right (a saturated overflow, a value within its bound
-    of overflowing); the standards are given the golden there.
+    flat indices where another answer than the golden's is right (a saturated overflow, a value within its bound of
+    overflowing, the other side of a comparison that rounding decides); the standards are given the golden there.
     """
 
     budget_used: float = 0.0
@@ -105,6 +105,7 @@ class _Flat:
     zeros: Array | None
     exact: Array | None
     lost: Array | None
+    undecided: Array | None
     grid: FloatFormat | None  # the host's intermediate type where it has fewer digits than the output's
 
     @classmethod
@@ -125,6 +126,7 @@ class _Flat:
             flat(reference.zeros),
             flat(reference.exact),
             flat(reference.lost),
+            flat(reference.undecided),
             FORMATS[reference.coarser] if reference.coarser not in ("", dtype_of(actual.dtype).name) else None,
         )
 
@@ -142,13 +144,14 @@ class _Flat:
             None if self.zeros is None else self.zeros[part],
             None if self.exact is None else self.exact[part],
             None if self.lost is None else self.lost[part],
+            None if self.undecided is None else self.undecided[part],
             self.grid,
         )
 
 
 def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
     """Settle a block of finite elements within their bounds; False leaves it to :func:`_special`."""
-    if block.unspecified is not None and some(block.unspecified):
+    if any(mask is not None and some(mask) for mask in (block.unspecified, block.undecided)):
         return False
     error[...] = castable(block.actual)
     if block.zeros is not None and some(block.zeros & (error != 0)):
@@ -198,6 +201,8 @@ def _special(block: _Flat, start: int, total: int, saturates: bool, result: Comp
     near = error <= block.bound
     if block.exact is not None:
         near &= ~block.exact | (actual == golden)
+    if block.undecided is not None:
+        stand_in |= block.undecided & finite & near
     within = np.where(finite, near, (codes == 0) | (codes >= ZERO))
     codes[~judged] = 0
     strict = judged & ~within
@@ -223,11 +228,12 @@ def _special(block: _Flat, start: int, total: int, saturates: bool, result: Comp
 def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tuple[Array, Array]:
     """Return the structure code of every element, and where another class than the golden's is right.
 
-    An element may overflow when value and bound together reach the threshold, and must when the value alone less the
-    bound does: between the two, a right kernel may round either way.
+    An element may overflow when value and bound together reach the threshold of the output's type or of the host's
+    intermediate one, and must when the value alone less the bound does: between the two, a right kernel may round
+    either way.
     """
     codes = np.zeros(block.size, np.uint8)
-    limit = overflow_threshold(block.golden.dtype)
+    limit = min(overflow_threshold(block.golden.dtype), math.inf if block.grid is None else block.grid.overflow)
     size, bound = np.abs(block.value), np.where(np.isnan(block.bound), 0.0, block.bound)
     infinite = np.isinf(size)  # the formula's own infinity, no overflow of the store
     may, must = size + bound >= limit, (size - bound >= limit) | infinite
@@ -239,7 +245,8 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
     near = both & (a_inf != g_inf) & sign & np.where(g_inf, ~must, may)
     if saturates:
         largest = FORMATS[found.name].max if (found := find(block.golden.dtype)) and found.name in FORMATS else math.inf
-        near |= both & g_inf & sign & (np.abs(actual) == largest)
+        stored = largest if block.grid is None else block.grid.max  # by the host, before the cast
+        near |= both & g_inf & sign & ((np.abs(actual) == largest) | (np.abs(actual) == stored))
         zero_for_nan = g_nan & (actual == 0)
         codes[zero_for_nan] = 0
         near |= zero_for_nan
@@ -304,14 +311,16 @@ def standard(
         actual = actual.real
     if comparison.stand_in:
         actual = actual.copy()
-        where = np.unravel_index(np.concatenate(comparison.stand_in), actual.shape)
-        actual[where] = reference.golden.real[where] if reference.golden.dtype.kind == "c" else reference.golden[where]
+        where = np.concatenate(comparison.stand_in)
+        golden = reference.golden.real if reference.golden.dtype.kind == "c" else reference.golden
+        actual.reshape(-1)[where] = golden.reshape(-1)[where]  # a scalar has no indices
     value = reference.value
     if comparison.unspecified and reference.unspecified is not None:
         keep = ~reference.unspecified
         actual, value, third = actual[keep], value[keep], None if third is None else third[keep]
-    if reference.coarser not in ("", dtype_of(actual.dtype).name):  # the host rounded to fewer digits than out has
-        narrow = DTYPES[reference.coarser].numpy
+    coarser = reference.on_the_way or reference.coarser
+    if coarser not in ("", dtype_of(actual.dtype).name):  # somebody rounded to fewer digits than out has
+        narrow = DTYPES[coarser].numpy
         limit = overflow_threshold(actual.dtype)
         over = (value >= limit) | (value <= -limit)
         if over.any():  # the narrow type reaches further than out does

@@ -11,12 +11,13 @@ import stated
 from hypothesis import settings
 
 from oracle.case.prepare import Prepared
-from oracle.catalogue import load
+from oracle.catalogue import default_dir, files, load
 from oracle.catalogue.data.case import Case
 from oracle.emulator import build
 from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 from oracle.operators.definition.page_checks import accepted
+from oracle.run.expand_ahead import keep
 from oracle.settings.settings import Settings
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell, where programs ignore Ctrl-C
@@ -25,6 +26,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a 
 # A test's time says nothing on a shared machine.
 settings.register_profile("checkout", deadline=None)
 settings.load_profile("checkout")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Expand the catalogue for all workers together: nearly a minute of processor time, in each of them otherwise."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        keep(files(default_dir()), None, print)
 
 
 @pytest.fixture(scope="session")

@@ -88,11 +88,28 @@ def f32(a: dict[str, Any], name: str) -> Any:
     return mpq(float(np.float32(a[name])))
 
 
+def between(x: Any, low: Any, high: Any) -> Any:
+    return min(max(x, mpq(low)), mpq(high))
+
+
+def gelu_inner(x: Any) -> Any:
+    return gmpy2.sqrt(2 / gmpy2.const_pi()) * (x + mpq(44715, 1000000) * x**3)
+
+
+def raised(x: Any, alpha: Any, inner: Any) -> Any:
+    return x if x > 0 else alpha * gmpy2.expm1(mpfr(x * inner))
+
+
+def softplus_of(x: Any, beta: Any, limit: Any) -> Any:
+    return x if x * beta > limit else gmpy2.log1p(gmpy2.exp(mpfr(x * beta))) / beta
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """``factor``: what the gradient is multiplied by, of the other inputs (rationals) and the attributes. ``inputs``:
-    their names, the gradient's first. ``attributes``: the sets to try. ``near``: where the first input is hard.
-    ``unread``: inputs without influence. ``through``: dtypes whose result the host rounds to float32 first."""
+    """``factor``: what the gradient is multiplied by, of the other inputs (rationals) and the attributes; of a forward
+    the result. ``inputs``: their names, the gradient's first. ``attributes``: the sets to try. ``near``: where the
+    first input is hard. ``unread``: inputs without influence. ``through``: dtypes whose result the host rounds to
+    float32 first."""
 
     factor: Callable[..., Any]
     inputs: tuple[str, ...] = ("gradOutput", "self")
@@ -102,9 +119,14 @@ class Row:
     unread: tuple[str, ...] = ()
     through: tuple[str, ...] = ()
 
+    @property
+    def is_forward(self) -> bool:
+        return not self.inputs[0].startswith("grad")
+
 
 REDUCTIONS = ({"reduction": 0}, {"reduction": 1}, {"reduction": 2})
 KL_REDUCTIONS = tuple({"reduction": r, "logTarget": log} for r in (0, 1, 3, -1) for log in (False, True))
+SELF = ("self",)
 PAIRED = ("gradOutput", "self", "target")
 ROWS: dict[str, Row] = {
     "tanh_backward": Row(lambda y, a: 1 - y * y, ("gradOutput", "output"), near=(1, -1, 0)),
@@ -201,6 +223,96 @@ ROWS: dict[str, Row] = {
         unread=("self",),
         through=("bfloat16",),
     ),
+    "relu": Row(lambda x, a: max(x, mpq(0)), SELF, near=(0,)),
+    "leaky_relu": Row(
+        lambda x, a: x if x > 0 else x * f32(a, "negativeSlope"),
+        SELF,
+        ({"negativeSlope": 0.01}, {"negativeSlope": -3.7}),
+        near=(0,),
+    ),
+    "hardtanh": Row(
+        lambda x, a: between(x, f32(a, "clipValueMin"), f32(a, "clipValueMax")),
+        SELF,
+        ({"clipValueMin": -1.0, "clipValueMax": 1.0}, {"clipValueMin": 0.5, "clipValueMax": 0.75}),
+        near=(-1, 1, 0.5, 0.75),
+    ),
+    "threshold": Row(
+        lambda x, a: f32(a, "value") if x <= f32(a, "threshold") else x,
+        SELF,
+        ({"threshold": 0.5, "value": 10.0}, {"threshold": -1.0, "value": -0.25}),
+        near=(0.5, -1),
+    ),
+    "hardshrink": Row(
+        lambda x, a: x if abs(x) > max(0, f32(a, "lambd")) else mpq(0),
+        SELF,
+        ({"lambd": 0.5}, {"lambd": 0.3}, {"lambd": -1.0}),
+        near=(0.5, -0.5, 0.3, 0),
+    ),
+    "softshrink": Row(
+        lambda x, a: mpq((x > 0) - (x < 0)) * max(abs(x) - f32(a, "lambd"), mpq(0)),
+        SELF,
+        ({"lambd": 0.5}, {"lambd": 0.3}, {"lambd": 0.0}),
+        near=(0.5, -0.5, 0.3, 0),
+    ),
+    "hardsigmoid": Row(lambda x, a: between(x * SIXTH + mpq(1, 2), 0, 1), SELF, near=(3, -3)),
+    "hardswish": Row(lambda x, a: x * between(x + 3, 0, 6) * SIXTH, SELF, near=(3, -3, 0), largest=1e37),
+    "sigmoid": Row(lambda x, a: sigmoid(x), SELF, near=(0, 16.6355, -88.7228), largest=200.0),
+    "tanh": Row(lambda x, a: gmpy2.tanh(mpfr(x)), SELF, near=(0, 0.55, 0.6, 9.01)),
+    "silu": Row(lambda x, a: x * sigmoid(x), SELF, near=(0, -88.73, 17), largest=200.0),
+    "swish": Row(
+        lambda x, a: x * sigmoid(x * f32(a, "betaOptional")),
+        SELF,
+        ({"betaOptional": 1.1}, {"betaOptional": -0.5}, {"betaOptional": 0.0}),
+        near=(0, 17),
+        largest=150.0,
+    ),
+    "mish": Row(
+        lambda x, a: x * gmpy2.tanh(gmpy2.log1p(gmpy2.exp(mpfr(x)))), SELF, near=(0, -1.19243121, -88.73), largest=200.0
+    ),
+    "gelu": Row(lambda x, a: x * sigmoid(2 * gelu_inner(x)), SELF, near=(0, -0.7525, -10.06), largest=1e4),
+    "gelu_v2": Row(
+        lambda x, a: (
+            x * sigmoid(2 * gelu_inner(x))
+            if a["approximate"] == 1
+            else x * gmpy2.erfc(-mpfr(x) / gmpy2.sqrt(mpfr(2))) / 2
+        ),
+        ("x",),
+        ({"approximate": 0}, {"approximate": 1}),
+        near=(0, -0.75179152, -5.543, -13.2),
+        largest=1e4,
+    ),
+    "fast_gelu": Row(lambda x, a: x * sigmoid(mpq(1702, 1000) * x), SELF, near=(0, -0.75, -52.13), largest=200.0),
+    "log_sigmoid": Row(
+        lambda x, a: -gmpy2.log1p(gmpy2.exp(mpfr(-x))), SELF, near=(0, 16.636, 87.34, 103.9), largest=1e4
+    ),
+    "softplus": Row(
+        lambda x, a: softplus_of(x, f32(a, "beta"), f32(a, "threshold")),
+        SELF,
+        ({"beta": 1.0, "threshold": 20.0}, {"beta": 0.5, "threshold": 2.0}, {"beta": -1.0, "threshold": 0.0}),
+        near=(4, 20, 0),
+        largest=200.0,
+    ),
+    "elu": Row(
+        lambda x, a: f32(a, "scale") * raised(x, f32(a, "alpha"), f32(a, "inputScale")),
+        SELF,
+        (
+            {"alpha": 1.0, "scale": 1.0, "inputScale": 1.0},
+            {"alpha": 1.67, "scale": 1.05, "inputScale": 0.7},
+            {"alpha": -0.3, "scale": 1.1, "inputScale": 2.0},
+        ),
+        near=(0, -0.1, -88),
+        largest=1e4,
+    ),
+    "selu": Row(
+        lambda x, a: SELU * x if x > 0 else SELU_ALPHA * gmpy2.expm1(mpfr(x)), SELF, near=(0, -88), largest=1e6
+    ),
+    "celu": Row(
+        lambda x, a: max(x, mpq(0)) + min(f32(a, "alpha") * gmpy2.expm1(mpfr(x / f32(a, "alpha"))), mpq(0)),
+        SELF,
+        ({"alpha": 1.0}, {"alpha": 0.3}, {"alpha": -2.0}),
+        near=(0, -0.5),
+        largest=1e4,
+    ),
 }
 
 
@@ -213,7 +325,8 @@ def expected(
     found = []
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         for g, *others in zip(*columns, strict=True):
-            found.append(g * row.factor(*others, attributes) / count)
+            found.append(row.factor(g, *others, attributes) if row.is_forward else g * row.factor(*others, attributes))
+        found = [value / count for value in found]
     zero = np.array([value == 0 for value in found])
     if dtype in row.through:
         found = [mpq(v) if np.isfinite(v) else mpfr(v) for v in (rounded(value, "float32") for value in found)]
@@ -249,7 +362,8 @@ def hard(row: Row, dtype: str, size: int, seed: list[int]) -> list[np.ndarray]:
         return found.astype(kind)
 
     finite = float(np.finfo(np.float16).max) if dtype == "float16" else 3e38
-    arrays = [one(finite), *(one(min(row.largest, finite)) for _ in row.inputs[1:])]
+    first = min(row.largest, finite) if row.is_forward else finite
+    arrays = [one(first), *(one(min(row.largest, finite)) for _ in row.inputs[1:])]
     if "target" in row.inputs[2:]:  # cancelling pairs
         close = rng.integers(0, 4, size) == 0
         arrays[2] = np.where(close, arrays[1], arrays[2]).astype(kind)

@@ -13,7 +13,7 @@ PAIRS = {
     "README.md": "README.zh.md",
     **{f"docs/{path.name}": f"docs/zh/{path.name}" for path in sorted((ROOT / "docs" / "zh").glob("*.md"))},
 }
-NEEDED = {"reading-a-report.md", "adding-an-operator.md", "adding-a-backend.md", "on-a-real-npu.md"}
+NEEDED = {"reading-a-report.md", "adding-an-operator.md", "adding-a-backend.md", "on-a-real-npu.md", "search.md"}
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # Numbers of the text: not in a word, an option or a path.
 NUMBER = re.compile(r"(?<![A-Za-z0-9_./-])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?![A-Za-z0-9_/-])")

@@ -41,7 +41,7 @@ FLOORS = (
     {"case"},
     {"place"},
     {"run", "reduce", "doctor"},
-    {"power", "items"},
+    {"power", "items", "search"},
     {"commands", "plugin"},
     {"cli", "__init__"},
 )
@@ -137,7 +137,9 @@ OTHERWISE = {
     "scale": {"interop", "catalogue"},  # a key of a data generator
     "output": {"interop", "catalogue", "defects", "page"},  # a kind of parameter; a key of a family
     "reduction": {"catalogue", "defects", "page"},  # a role of an attribute
+    "value": {"cann", "catalogue", "explain", "interop", "numerics", "reduce", "search", "settings"},  # any value
     "epsilon": {"standards"},  # what a standard adds to a divisor
+    "input": {"cann", "catalogue", "commands", "defects", "interop", "page", "search"},  # a kind of parameter
 }
 
 

@@ -119,8 +119,8 @@ def called(function: Function, op: Operator, tensors: Mapping[str, Any], attribu
 @lru_cache(maxsize=256)
 def _smallest(op: Operator) -> tuple[int, ...]:
     """Return a small shape of the main operand that the operator takes."""
-    attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
     for shape in ((1, 1), (2, 2), (1, 1, 1, 1)):
+        attributes = op.usual(shape)
         given: dict[str, Any] = dict(attributes)
         for p in op.inputs():
             given[p.name] = TensorSpec(op.shape_of(p.name, shape, attributes), "float32")
@@ -135,7 +135,7 @@ def _smallest(op: Operator) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 def _not_implemented(function: Function, op: Operator, dtype: str, device: str) -> str | None:
     """Ask aten with one element whether it has a kernel; its own words if it has none. Other failures are raised."""
-    attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    attributes = op.usual(_smallest(op))
     tensors: dict[str, Any] = {}
     for parameter in op.inputs():
         shape = op.shape_of(parameter.name, _smallest(op), attributes)

@@ -62,11 +62,13 @@ OBJECTS: dict[str, Declaration] = {
     "aclDestroyTensor": (c_int, (c_void_p,)),
     "aclCreateScalar": (c_void_p, (c_void_p, c_int)),
     "aclDestroyScalar": (c_int, (c_void_p,)),
+    "aclCreateIntArray": (c_void_p, (_INT64S, c_uint64)),
+    "aclDestroyIntArray": (c_int, (c_void_p,)),
     "aclDestroyAclOpExecutor": (c_int, (c_void_p,)),
     "aclSetAclOpExecutorRepeatable": (c_int, (c_void_p,)),
 }
 SECOND_PHASE: Declaration = (c_int, (c_void_p, c_uint64, c_void_p, c_void_p))
-# The C type of an attribute in a first phase -> how it is passed. An aclScalar is a handle, as a tensor is.
+# The C type of an attribute in a first phase -> how it is passed. Handles are void*, as a tensor is.
 ATTRIBUTES: dict[str, Any] = {
     "int64": c_int64,
     "float": c_float,
@@ -74,6 +76,7 @@ ATTRIBUTES: dict[str, Any] = {
     "bool": c_bool,
     "char*": c_char_p,
     "aclScalar": c_void_p,
+    "aclIntArray": c_void_p,
 }
 _OUT_PARAMETERS = {"workspaceSize": POINTER(c_uint64), "executor": POINTER(c_void_p)}
 

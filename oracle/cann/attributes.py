@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from ctypes import c_void_p
+from ctypes import c_int64, c_void_p
 from types import TracebackType
 from typing import Any
 
@@ -22,12 +22,12 @@ _OF_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float64", com
 
 class Attributes:
     """The attributes of a call by name, in the form the C function takes. A context manager: leaving it destroys
-    the aclScalars. None is a null pointer for an aclScalar and for a string; nothing else can be one."""
+    the handles. None is a null pointer for an aclScalar, an aclIntArray, and a string; nothing else can be one."""
 
     def __init__(self, cann: Cann, parameters: tuple[Parameter, ...], values: Mapping[str, Any]) -> None:
         self.cann = cann
         self.values: dict[str, Any] = {}
-        self._scalars: list[c_void_p] = []
+        self._handles: list[tuple[str, c_void_p]] = []  # what destroys each
         self._given = [(p, values[p.name]) for p in parameters if p.kind == "attr"]
 
     def __enter__(self) -> Attributes:
@@ -42,28 +42,36 @@ class Attributes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Destroy the aclScalars. Raises CannError unless another error is on its way."""
+        """Destroy the handles. Raises CannError unless another error is on its way."""
         failures = []
-        for handle in self._scalars:
-            if code := self.cann.status("aclDestroyScalar", handle):
-                failures.append(CannError("aclDestroyScalar", code, self.cann.message()))
-        self._scalars, self.values = [], {}
+        for destroy, handle in self._handles:
+            if code := self.cann.status(destroy, handle):
+                failures.append(CannError(destroy, code, self.cann.message()))
+        self._handles, self.values = [], {}
         if failures and error is None:
             raise failures[0]
 
     def _passed(self, parameter: Parameter, value: Any) -> Any:
         c = abi.c_type(parameter)
-        if c != "aclScalar":
+        if c not in ("aclScalar", "aclIntArray"):
             return by_value(parameter.name, c, value)
-        return None if value is None else self._scalar(parameter.name, value)
+        made = self._scalar if c == "aclScalar" else self._lengths
+        return None if value is None else made(parameter.name, value)
+
+    def _lengths(self, name: str, value: Any) -> c_void_p:
+        held = (c_int64 * len(value))(*(_int64(n) for n in value))
+        return self._kept("aclCreateIntArray", "aclDestroyIntArray", name, value, held, len(value))
+
+    def _kept(self, create: str, destroy: str, name: str, value: Any, *arguments: Any) -> c_void_p:
+        handle = self.cann.function(create)(*arguments)
+        if not handle:
+            raise CannError(create, abi.SUCCESS, f"for {name}={value!r}; {self.cann.message()}")
+        self._handles.append((destroy, c_void_p(handle)))
+        return self._handles[-1][1]
 
     def _scalar(self, name: str, value: Any) -> c_void_p:
         stored, enum = scalar(name, value)
-        handle = self.cann.function("aclCreateScalar")(stored.ctypes.data, enum)
-        if not handle:
-            raise CannError("aclCreateScalar", abi.SUCCESS, f"for {name}={value!r}; {self.cann.message()}")
-        self._scalars.append(c_void_p(handle))
-        return self._scalars[-1]
+        return self._kept("aclCreateScalar", "aclDestroyScalar", name, value, stored.ctypes.data, enum)
 
 
 def scalar(name: str, value: Any) -> tuple[Array, int]:

@@ -15,13 +15,13 @@ import numpy as np
 from ..emulator import add_custom, build_custom, served
 from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
-from ..numerics.formula.expressions import LENGTH, Expression
-from ..numerics.formula.traversal import walk
-from ..numerics.orders.kernel_orders import COUNT, Formula, is_elementwise
+from ..numerics.formula.expressions import LENGTH, Expression, symbol
+from ..numerics.formula.traversal import names_of, walk
+from ..numerics.orders.kernel_orders import COUNT, PART, Formula, is_elementwise
 from ..numerics.orders.reducing import Graph, reduces, reducing
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import LAST, MAIN, ROWS, Parameter
+from ..operators.definition.parameters import BROADCAST, HALF, LAST, MAIN, MUTUAL, ROWS, SAME, Parameter
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
 _TYPES = {
@@ -31,19 +31,40 @@ _TYPES = {
     "double": "double",
     "bool": "bool",
     "char*": "char*",
+    "aclIntArray": "const aclIntArray*",
 }
+_BROADCASTING = (MAIN, SAME, BROADCAST, MUTUAL)
 _CHOICES = {"min": "smaller", "max": "larger", "sign": "sign"}
 _LOGIC = {"and": "&&", "or": "||"}
-_CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "sqrt"}
+_CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sqrt"}
 
 
 def add_missing(toolkit: Path | None = None) -> None:
-    """Build kernels of this package's operators that the emulated CANN has none of, and let this process find them."""
+    """Build kernels of this package's operators that the emulated CANN has none of, or has as the partner of a gradient
+    alone, and let this process find them."""
     here = set(served())
-    pages = {op.slug: op for name, op in OPERATORS.items() if op.is_built_in and name not in here}
+    pages = {op.slug: op for op in OPERATORS.values() if op.is_built_in and (op.name not in here or _is_forward(op))}
     if pages:
         sources = {f"{slug}.cpp": source(op) for slug, op in pages.items()}
         add_custom(build_custom("pages", sources, toolkit=toolkit))
+
+
+def _is_forward(op: Operator) -> bool:
+    """Whether an operator without a gradient can be computed element by element, of what a call itself holds."""
+    if op.gradient is not None or any(each.terms is not None for each in op.each):
+        return False
+    return all(
+        is_elementwise(each.computes) and all(p.role in _BROADCASTING for p in each.operands) and not _made(each)
+        for each in op.each
+    )
+
+
+def _made(op: Operator) -> set[str]:
+    """The numbers, by symbol, that the host makes of the attributes for the public forms."""
+    assert isinstance(op.computes, Formula)
+    graphs = op.computes.graphs(mean=op.reduction is not None)
+    read = {name for kernel in KERNELS for name in names_of(graphs.form(kernel))}
+    return read - {*_symbols(op), COUNT}
 
 
 def source(op: Operator) -> str:
@@ -62,6 +83,7 @@ def source(op: Operator) -> str:
 _TEMPLATE = """\
 // {name}: written from the operator's declaration.
 #include "ops/checks.h"
+#include "ops/parts.h"
 #include "ops/reduced.h"
 
 using namespace emu;
@@ -115,8 +137,12 @@ _REDUCING = """\
         const bool per_row = to.shape != shape;
 {read}
         std::vector<float> values;
-        switch (soc().form) {{
+        if (size == 0) {{
+          values.assign(static_cast<size_t>(to.count()), {fill});
+        }} else {{
+          switch (soc().form) {{
 {choices}
+          }}
         }}
         for (float& v : values) v = round_to({kind}, v);
         write(to, values);
@@ -126,13 +152,17 @@ _REDUCING = """\
 def _forms(op: Operator) -> str:
     """The public forms of one output as C++ functions."""
     if is_elementwise(op.computes) and op.terms is None:
+        if made := _made(op):
+            raise OracleError(
+                f"{op.name}: no kernel is made of numbers that the host makes ({', '.join(sorted(made))})"
+            )
         return "\n".join(_form(op, op.computes, kernel) for kernel in KERNELS)
-    if reduces(op.computes):
+    if reduces(op.computes) and not op.computes.knows_places:
         graphs = reducing(op.computes)
         return "\n".join(_reduced(op, graphs.form(kernel), kernel) for kernel in KERNELS)
     raise OracleError(
-        f"{op.name}: {op.output} is neither elementwise nor a formula with reductions, so that it gets no kernel in "
-        "the emulated CANN by itself; write one in C++ and build it with oracle.emulator.build_custom"
+        f"{op.name}: {op.output} is neither elementwise nor a formula with reductions alone, so that it gets no kernel "
+        "in the emulated CANN by itself; write one in C++ and build it with oracle.emulator.build_custom"
     )
 
 
@@ -142,11 +172,22 @@ def _output(op: Operator) -> str:
         out=op.output,
         main=op.main,
         over=_over(op),
-        read="\n".join(f"        {line}" for p in op.operands for line in _read(op, p)),
+        read="\n".join(f"        {line}" for line in _lines_that_read(op)),
         kind=f"{_DTYPES[op.dtype]}" if op.dtype else _kind(op),
         count=_count(op),
+        fill=_fill(op),
         choices="\n".join(_case(op, name, word) for name, word in KERNELS.items()),
     )
+
+
+def _fill(op: Operator) -> str:
+    """What a call without elements fills an output with."""
+    value = None if op.filled is None else op.filled(op.usual(()))
+    return "NAN" if value is not None and np.isnan(value) else _literal(np.float32(value or 0))
+
+
+def _lines_that_read(op: Operator) -> list[str]:
+    return [line for p in op.operands for line in _read(op, p)] + _numbers(op)
 
 
 _DTYPES = {"float32": "ACL_FLOAT", "float16": "ACL_FLOAT16", "bfloat16": "ACL_BF16"}
@@ -162,6 +203,8 @@ def _over(op: Operator) -> str:
     parameter = op.by_name[name]
     if parameter.role == "axis":
         found = f"one_axis(shape, a_{name})"
+    elif parameter.role == "lengths":
+        found = f"last_axes(shape, v_{name}.size())"
     elif parameter.role in (LAST, MAIN):
         found = f"last_axes(shape, t_{name}.shape.size())"
     else:
@@ -184,6 +227,7 @@ def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
     body += ["  for (size_t k = 0; k < out.size(); k++) {", "    const size_t i = per_row ? rows.first[k] : k;"]
     body += [*lines, f"    (void)i;\n    out[k] = {result};", "  }", "  return out;"]
     parameters = [f"const std::vector<float>& x_{p.symbol}" for p in op.operands]
+    parameters += [f"aclDataType {_kind_of(symbol(p.symbol))}" for p in op.inputs() if p.symbol]
     parameters += [f"float v_{p.symbol}" for p in op.parameters if p.kind == "attr" and p.symbol]
     unused = " ".join(f"(void){p.rpartition(' ')[2]};" for p in parameters)
     head = (
@@ -191,6 +235,11 @@ def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
     )
     length = "  [[maybe_unused]] const float length = static_cast<float>(rows.length);"
     return "\n".join([head, f"  {unused}", length, *body, "}"])
+
+
+def _kind_of(operand: Expression) -> str:
+    """The C++ variable that holds an operand's type."""
+    return f"k_{operand.value}"
 
 
 def _word(name: str) -> str:
@@ -201,9 +250,14 @@ def _case(op: Operator, kernel: str, word: str) -> str:
     form = f"form_{op.output}_{kernel}"
     if not reduces(op.computes):
         return f"            case KernelForm::{word}: v = {form}({_given(op)}); break;"
-    given = [f"x_{p.symbol}" for p in op.operands]
+    given = [f"x_{p.symbol}" for p in op.operands] + [_type_of(op, p) for p in op.inputs() if p.symbol]
     given += [f"v_{p.name}" for p in op.parameters if p.kind == "attr" and p.symbol]
     return f"          case KernelForm::{word}: values = {form}(rows, per_row, {', '.join(given)}); break;"
+
+
+def _type_of(op: Operator, p: Parameter) -> str:
+    """An input's type in C++; of one that is absent, that of the main operand."""
+    return f"t_{p.name}.present ? t_{p.name}.type : t_{op.main}.type" if p.optional else f"t_{p.name}.type"
 
 
 def _argument(p: Parameter) -> str:
@@ -220,24 +274,54 @@ def _declared(p: Parameter) -> str:
         plain = _literal(np.float32(0 if p.plain is None else p.plain))
         held = f"auto s_{p.name} = op.optional_scalar({name}, a_{p.name});"
         return f"{held} float v_{p.name} = s_{p.name} == nullptr ? {plain} : s_{p.name}->to_float();"
+    if p.c == "aclIntArray":
+        return f"Dims v_{p.name} = op.array({name}, a_{p.name});"
     if p.c == "char*":
         return f"op.attribute({name}, static_cast<const char*>(a_{p.name}));"
-    return f"float v_{p.name} = static_cast<float>(op.attribute({name}, a_{p.name})); (void)v_{p.name};"
+    number = f"const float n_{p.name} = static_cast<float>(op.attribute({name}, a_{p.name}));"
+    known = f"n_{p.name} > 0 && n_{p.name} < {len(p.choices)} ? n_{p.name} : 0.0f"  # any other number means the first
+    return f"{number} float v_{p.name} = {known if p.role == 'choice' else f'n_{p.name}'}; (void)v_{p.name};"
+
+
+def _parts(op: Operator) -> tuple[str, int]:
+    """The C++ word for the axis along which an input has parts, and how many; none without such an input."""
+    axis = op.attribute("axis")
+    return ("" if axis is None else f"a_{axis.name}"), max((len(p.parts) for p in op.inputs()), default=0)
+
+
+def _numbers(op: Operator) -> list[str]:
+    """The line that says in which part of the output each element lies."""
+    axis, count = _parts(op)
+    return [f"std::vector<float> x_{PART} = part_numbers(shape, {axis}, {count});"] if _asks_for_part(op) else []
+
+
+def _asks_for_part(op: Operator) -> bool:
+    return isinstance(op.computes, Formula) and PART in op.computes.symbols
 
 
 def _read(op: Operator, p: Parameter) -> list[str]:
-    opened = f"run.open(t_{p.name})"
+    opened, (axis, count) = f"run.open(t_{p.name})", _parts(op)
+    if p.parts:
+        each = enumerate(p.parts)
+        return [f"std::vector<float> x_{name} = part_of({opened}, shape, {axis}, {k}, {count});" for k, name in each]
+    if p.role is HALF:
+        return [f"std::vector<float> x_{p.symbol} = once_per_part({opened}, shape, {axis});"]
     given = f"read_floats(broadcast({f'leading({opened}, shape)' if p.role is ROWS else opened}, shape))"
-    values = f"t_{p.name}.present ? {given} : std::vector<float>(size, 1.0f)" if p.optional else given
+    values = f"t_{p.name}.present ? {given} : std::vector<float>(size, {p.absent}.0f)" if p.optional else given
     return [f"std::vector<float> x_{p.symbol} = {values};"]
 
 
+def _arrays(op: Operator) -> list[str]:
+    """What a formula calls the operands that are arrays."""
+    return [symbol for p in op.operands for symbol in p.symbols] + ([PART] if _asks_for_part(op) else [])
+
+
 def _symbols(op: Operator) -> list[str]:
-    return [p.symbol for p in op.operands] + [p.symbol for p in op.parameters if p.kind == "attr" and p.symbol]
+    return _arrays(op) + [p.symbol for p in op.parameters if p.kind == "attr" and p.symbol]
 
 
 def _given(op: Operator) -> str:
-    values = [f"x_{p.symbol}[i]" for p in op.operands]
+    values = [f"x_{symbol}[i]" for symbol in _arrays(op)]
     values += [f"v_{p.name}" for p in op.parameters if p.kind == "attr" and p.symbol]
     return ", ".join([*values, "n"])
 
@@ -296,6 +380,8 @@ def _written(node: Expression, args: list[str]) -> str:
         return f"{_CHOICES[op]}({', '.join(args)})"
     if op in _CALLS or op == "abs":
         return f"std::{'fabs' if op == 'abs' else op}({args[0]})"
+    if op == "stored":
+        return f"round_to({_kind_of(node.args[1])}, {args[0]})"
     if op == "neg":
         return f"-{args[0]}"
     if op == "not":

@@ -85,7 +85,7 @@ def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution
     actual = _judgeable(prepared, memory, status)
     if not actual:
         return Execution(memory, status, changed)
-    unwritten = _unwritten(memory, actual, run)
+    unwritten = _unwritten(memory, {n: a for n, a in actual.items() if n in prepared.values}, run)
     if is_repeated(prepared.settings):  # the device's own memory, which it may use again in the next run
         actual = {n: a if a is memory.outputs[n].view else a.copy() for n, a in actual.items()}
     differing = tuple(differences(prepared, actual, run))
@@ -131,7 +131,7 @@ def answer(backend: Backend, call: Call, watch: Stopwatch) -> Status:
 def _unwritten(memory: Memory, actual: Mapping[str, Array], run: Callable[[Memory], Status]) -> dict[str, Array]:
     """Return which elements were not written, of outputs that have such: a result may equal the poison, and then a
     second run with another decides."""
-    missing = {n: o.unwritten() for n, o in memory.outputs.items() if actual[n] is o.view}
+    missing = {n: memory.outputs[n].unwritten() for n, a in actual.items() if a is memory.outputs[n].view}
     missing = {n: found for n, found in missing.items() if some(found)}
     if missing:
         second = memory.again(OTHER)

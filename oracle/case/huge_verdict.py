@@ -188,7 +188,7 @@ def _part(reference: Reference, axis: int | None, length: int) -> Reference:
     def cut(array: Array) -> Array:
         return along(np.broadcast_to(array, shape), axis, slice(0, length))
 
-    masks = {name: getattr(reference, name) for name in ("unspecified", "zeros", "exact", "lost")}
+    masks = {name: getattr(reference, name) for name in ("unspecified", "zeros", "exact", "lost", "undecided")}
     arrays: dict[str, Any] = {name: None if array is None else cut(array) for name, array in masks.items()}
     golden, value, bound = map(cut, (reference.golden, reference.value, reference.bound))
     return replace(reference, golden=golden, value=value, bound=bound, **arrays)

@@ -12,9 +12,9 @@ from ..catalogue.data.case import HUGE, Case
 from ..guest.apart import Apart
 from ..guest.faults import DeviceError, NotTaken, guarded, readable
 from ..model.dtypes import dtype_of
-from ..model.errors import OracleError
+from ..model.errors import OracleError, Unserved
 from ..numerics.floats.environment import ieee_arithmetic
-from ..record.types import CaseRecord
+from ..record.types import NO_GOLDEN, CaseRecord
 from ..settings.settings import Settings
 from .execute import Stopwatch, execute, unsupported
 from .judge import judge
@@ -91,6 +91,8 @@ def run_case(case: Case, backend: Backend, settings: Settings, ahead: Ahead | No
         outcome = _steps(case, backend, settings, watch, prepared)
     except DeviceError as error:
         outcome = outcome_of_device(error)
+    except Unserved as error:
+        outcome = Outcome("skip", f"{NO_GOLDEN}{error}")
     except OracleError as error:
         outcome = Outcome("error", f"oracle: {error}")
     except Exception as error:  # a bug of this package

@@ -182,6 +182,6 @@ def record_of(
         detail=detail,
         notes=outcome.notes,
         inputs=failure.describe(case.inputs),
-        attrs=dict(case.attrs),
+        attrs={n: "x".join(map(str, v)) if isinstance(v, tuple) else v for n, v in case.attrs.items()},
         outputs=failure.describe(case.outputs),
     )

@@ -12,6 +12,7 @@ from ..model.errors import OracleError
 from ..operators import OPERATORS
 from ..operators.answers.registry import unknown_operator
 from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import Parameter
 from .data import generators
 from .data.case import Case, TensorPlan
 from .data.inputs import spec_of_plan
@@ -68,7 +69,13 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
 def _attributes(op: Operator, data: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes as a call has them; in a word ``.nan`` is a word."""
     parameters = op.by_name
-    return {name: value if parameters[name].c == "char*" else _number(value) for name, value in data.items()}
+    return {name: _attribute(parameters[name], value) for name, value in data.items()}
+
+
+def _attribute(parameter: Parameter, value: Any) -> Any:
+    if parameter.c == "aclIntArray" and value is not None:
+        return tuple(value)
+    return value if parameter.c == "char*" else _number(value)
 
 
 def _plan_from_json(data: Mapping[str, Any]) -> TensorPlan:

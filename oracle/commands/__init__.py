@@ -25,6 +25,7 @@ COMMANDS = {
     "show": ("cases", "show one case: its call, data, golden, bound and family"),
     "power": ("power", "detection score of the catalogue, or of any YAML, ATK JSON or TTK CSV"),
     "sweep": ("sweep", "visit all 2^32 pairs of 16-bit inputs of an operator"),
+    "search": ("search", "draw calls that no catalogue holds, and write down what fails"),
     "convert": ("convert", "write cases as ATK JSON or TTK CSV"),
     "export-golden": ("export_golden", "write a golden.py for TTK and ATK that calls the oracle"),
     "coverage": ("coverage", "show what the catalogue covers of the ecosystem standard, and the holes by name"),

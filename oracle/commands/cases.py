@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from ..case.memory import Memory
 from ..catalogue import TIERS, select
-from ..catalogue.data.case import Case
+from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import default_catalogues, load_files
-from ..catalogue.measure.cost import cost
+from ..catalogue.measure.counts import Counts, counted, of_builtin
 from ..explain.detail import describe
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import case_files
 from ..model.call import Array
 from ..model.errors import OracleError
 from ..model.platforms import DEFAULT_SOC, PLATFORMS, platform
-from ..operators import references
+from ..operators import OPERATORS, references
 from ..operators.answers.registry import operator_named
 from ..reporting.language.words import seconds
 from . import Subparsers
 from .golden import catalogue_files, matching
 from .run import find_case
 
+Rows: TypeAlias = list[tuple[str, str, int, float]]  # a dtype, a tier, its cases and seconds
 SHOWN = 8  # first values of a tensor
 
 
@@ -63,37 +65,57 @@ def add_parser(subparsers: Subparsers) -> None:
 def list_cases(args: argparse.Namespace) -> int:
     """Print the table or the ids; OracleError where no case is chosen."""
     only = {operator_named(name).name for name in args.op}
+    if not any((args.files, args.expression, args.where, args.ids, args.by == "family", args.tier == HUGE,
+                args.soc != DEFAULT_SOC, OPERATORS.folders())):  # fmt: skip
+        tally = of_builtin()
+        print(*_table({op: tally[op] for op in only or tally}, args.tier, args.by), sep="\n")
+        return 0
     paths = catalogue_files(args.files) if args.files else default_catalogues(only)
-    tier = args.tier if args.tier == "huge" else None
-    cases = select(load_files(paths, only, tier=tier), tier=args.tier, soc=args.soc)
+    cases = select(load_files(paths, only, tier=HUGE if args.tier == HUGE else None), tier=args.tier, soc=args.soc)
     if args.expression is not None:
         cases = matching(cases, args.expression)
     cases = chosen_by(cases, args.where)
     if not cases:
         raise OracleError("no case is chosen; leave --where, -k, --op or --tier out to see more")
-    for line in (case.id for case in cases) if args.ids else _table(cases, args.by):
-        print(line)
+    if args.ids:
+        print(*(case.id for case in cases), sep="\n")
+    elif args.by == "family":
+        families: dict[str, list[Case]] = {}
+        for case in cases:
+            families.setdefault(case.id.partition("[")[0], []).append(case)
+        found = {name: next(iter(counted(own, args.soc).values())) for name, own in families.items()}
+        print(*_table(found, args.tier, "op"), sep="\n")
+    else:
+        print(*_table(counted(cases, args.soc), args.tier, args.by), sep="\n")
     return 0
 
 
-def _table(cases: Sequence[Case], by: str) -> Iterator[str]:
-    rows: dict[str, list[Case]] = {}
-    for case in cases:
-        name = case.id.partition("[")[0] if by == "family" else str(getattr(case, by))
-        rows.setdefault(name, []).append(case)
+def _table(counts: Counts, tier: str, by: str) -> Iterator[str]:
+    """The rows: number of cases, seconds, the commonest types, the tiers."""
+    within = (HUGE,) if tier == HUGE else TIERS[: TIERS.index(tier) + 1]
+    rows: dict[str, Rows] = {}
+    for name, dtypes in counts.items():
+        for dtype, tiers in dtypes.items():
+            for own in within:
+                if own in tiers:
+                    rows.setdefault({"op": name, "dtype": dtype, "tier": own}[by], []).append((dtype, own, *tiers[own]))
     width = max(map(len, (*rows, "in all")))
     yield f"{by:<{width}}  {'cases':>7}  {'about':>10}  types, tiers"
-    for name, own in rows.items():
-        yield _row(name, own, width)
+    for name, found in rows.items():
+        yield _row(name, found, width)
     if len(rows) > 1:
-        yield _row("in all", cases, width)
+        yield _row("in all", [each for found in rows.values() for each in found], width)
 
 
-def _row(name: str, cases: Iterable[Case], width: int) -> str:
-    own = list(cases)
-    types, tiers = Counter(case.dtype for case in own), Counter(case.tier for case in own)
+def _row(name: str, found: Rows, width: int) -> str:
+    types: Counter[str] = Counter()
+    tiers: Counter[str] = Counter()
+    for dtype, tier, number, _ in found:
+        types[dtype] += number
+        tiers[tier] += number
     told = ", ".join(f"{what} {n:,}" for what, n in [*types.most_common(4), *tiers.most_common()])
-    return f"{name:<{width}}  {len(own):>7,}  {seconds(sum(map(cost, own))):>10}  {told}"
+    spent = sum(took for _, _, _, took in found)
+    return f"{name:<{width}}  {types.total():>7,}  {seconds(spent):>10}  {told}"
 
 
 def show_case(args: argparse.Namespace) -> int:

@@ -13,8 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from ..backends import BUILTIN, installed, load
 from ..cann.describe import describe
-from ..catalogue import TIERS, default_dir, digest, files, load_all
+from ..catalogue import TIERS, default_dir, digest, files
 from ..catalogue import load as load_catalogue
+from ..catalogue.measure.counts import counted, of_builtin
 from ..model.errors import OracleError, meant
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..numerics.compiled.engine import asked_for
@@ -185,16 +186,18 @@ def _operators() -> Iterator[str]:
 
 def _catalogue() -> Iterator[str]:
     folder = default_dir()
-    cases, problems = load_all(folder), {}
+    counts, problems = dict(of_builtin()), {}
     for name in OPERATORS.folders():  # of operators from outside
         try:
-            cases += load_catalogue(OPERATORS.catalogue_file(OPERATORS[name]))
+            counts.update(counted(load_catalogue(OPERATORS.catalogue_file(OPERATORS[name]))))
         except OracleError as error:
             problems[name] = str(error)
     tiers = {tier: TIERS[: TIERS.index(tier) + 1] for tier in TIERS}
-    counts = Counter((case.op, case.tier) for case in cases)
-    yield f"{folder}   sha256 {digest(files(folder))[:16]}"
+    yield f"{folder}   sha256 {digest(files(folder))[:16]}; cases on {DEFAULT_SOC}"
     width = max(map(len, OPERATORS))
     for op in OPERATORS:
-        per_tier = [f"{tier} {sum(counts[op, t] for t in within)}" for tier, within in tiers.items()]
+        own: Counter[str] = Counter()
+        for of_dtype in counts.get(op, {}).values():
+            own.update({tier: number for tier, (number, _) in of_dtype.items()})
+        per_tier = [f"{tier} {sum(own[t] for t in within)}" for tier, within in tiers.items()]
         yield f"{op:<{width}}  {problems.get(op) or ', '.join(per_tier) + ' cases'}"

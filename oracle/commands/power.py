@@ -157,6 +157,9 @@ def show_power(args: argparse.Namespace) -> int:
         return _show_kernels(args, _selected(args, tier))
     if args.diagnosis or args.scripts:
         return _show_sample(args, _selected(args, args.tier or ("full" if args.files else "smoke")))
+    settings, soc = _settings(args), None if args.soc is None else platform(args.soc).soc
+    if args.right_only and (args.only or not args.seeds):
+        raise OracleError("--right-only: give seeds, and no --only, which chooses wrong kernels")
     built_in, names = _catalogues(args)
     label = tier if names == [BUILT_IN] else Path(names[0]).stem
     outputs = args.output or [Path("reports") / f"power-{label}{suffix}" for suffix in RENDERERS]
@@ -164,9 +167,7 @@ def show_power(args: argparse.Namespace) -> int:
         if path.suffix not in RENDERERS:
             raise OracleError(f"-o {path}: the suffix must be one of {', '.join(RENDERERS)}")
     cases = _selected(args, tier)
-    plan = _plan(args, cases)
-    if args.right_only and (not plan.seeds or args.only):
-        raise OracleError("--right-only: give seeds, and no --only, which chooses wrong kernels")
+    plan = _plan(args, cases, settings, soc)
     if not plan.defects() and not args.right_only:
         raise OracleError(f"--only {args.only!r}: no wrong kernel has such an id" if args.only else "power: no defects")
     score = measure(plan, _progress())
@@ -287,11 +288,11 @@ def _settings(args: argparse.Namespace) -> Settings:
     return settings_of({"oracle_standard": args.standard, "oracle_layers": args.layers})
 
 
-def _plan(args: argparse.Namespace, cases: tuple[Case, ...]) -> Plan:
+def _plan(args: argparse.Namespace, cases: tuple[Case, ...], settings: Settings, soc: str | None) -> Plan:
     return Plan(
         cases,
-        _settings(args),
-        soc=None if args.soc is None else platform(args.soc).soc,
+        settings,
+        soc=soc,
         seeds=args.seeds,
         wrong=not args.right_only,
         jobs=args.jobs or os.cpu_count() or 1,

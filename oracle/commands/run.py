@@ -118,7 +118,9 @@ def run_catalogue(args: argparse.Namespace) -> int:
 
     from ..backends import require_known
     from ..catalogue.loader import default_files
+    from ..reporting.formats import format_of
     from ..run.expand_ahead import expand_ahead
+    from ..run.starting import language_of
     from ..settings.settings import settings_of
 
     values = vars(args)
@@ -126,6 +128,9 @@ def run_catalogue(args: argparse.Namespace) -> int:
     rest = _without_ids(args.rest, values)
     settings = settings_of(values)  # wrong values are refused here, in one line
     require_known(settings.backend)
+    language_of(values)
+    if values["oracle_report"] is not None:
+        format_of(Path(values["oracle_report"]))
     _refuse_records(rest)
     own_name = values["oracle_report"] is None
     if own_name:

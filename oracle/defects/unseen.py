@@ -20,6 +20,7 @@ import numpy as np
 
 from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
+from ..numerics.bounds.signs_and_digits import Facts
 from ..numerics.formula.expressions import IRRATIONAL, ONE, Expression, is_finite
 from ..numerics.formula.traversal import walk
 from ..operators.definition.operator import Operator
@@ -45,6 +46,8 @@ NOTHING_ROUNDED = (
     " store rounds"
 )
 SAME_TYPE = "in every call that is accepted the type that the host rounds to is the output's"
+NEVER_BELOW = "no result of its formula is below 0"
+_SWAPPED = re.compile(r"formula/[^/]+/\((.+) - (.+)\) -> \(\2 - \1\)$")
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
 _ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
@@ -65,10 +68,19 @@ def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> 
         return NOTHING_ROUNDED
     if re.match(r"num/.* ?half away$", defect.id):
         return EITHER_SIDE if _meets_no_tie(op) else ""
+    if defect.id.endswith("inf loses its sign") and _is_never_below(op):
+        return NEVER_BELOW
     of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op)
-    if not (_ASKED.match(defect.id) or _only_at_a_tie(defect.id) or of_the_formula):
+    asked = (_ASKED, _SWAPPED)
+    if not (any(e.match(defect.id) for e in asked) or _only_at_a_tie(defect.id) or of_the_formula):
         return ""
     return "" if any(_differs(device, call, right) for call, right in _asked(op, published)) else WHY
+
+
+def _is_never_below(op: Operator) -> bool:
+    """Whether every result is at least 0, or NaN."""
+    facts = Facts()
+    return all(facts.sign(root) > 0 for _, root, _ in elementwise.roots(op))
 
 
 def _meets_no_tie(op: Operator) -> bool:
@@ -168,7 +180,7 @@ def _attributes(op: Operator) -> Iterator[dict[str, Any]]:
         if p.role == "number":
             values[p.name] = (*signs(p).values(), 1.5, *_constants(op))
         elif p.role in ("flag", "choice"):
-            values[p.name] = p.words or (False, True)
+            values[p.name] = p.choices or (False, True)
         elif p.role == "reduction":
             values[p.name] = tuple(range(len(REDUCTIONS)))
     for chosen in product(*values.values()):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from ..catalogue import default_dir, load_all, select
+from ..catalogue import select
 from ..catalogue.data.case import Case
+from ..catalogue.loader import load_default
 from ..model.errors import OracleError
 from ..operators import operators
 from ..place.bench import Bench
@@ -43,7 +44,7 @@ def calls(backend: str, soc: str, *, emulate: bool, ops: tuple[str, ...] = ()) -
 
 def cases(op: str, soc: str) -> tuple[Case | None, Case | None]:
     """Return an operator's first smoke case that must succeed, and its first that must be refused."""
-    planned = [case for case in _smoke(soc) if case.op == op]
+    planned = select(_smoke(op), tier="smoke", soc=soc)
     right = [case for case in planned if case.computes(soc)]
     refused = [case for case in planned if case.expected(soc) == "ACLNN_ERR_PARAM_INVALID"]
     return next(iter(right), None), next(iter(refused), None)
@@ -61,5 +62,5 @@ def _told(record: CaseRecord, settings: Settings, what: str) -> Finding:
 
 
 @cache
-def _smoke(soc: str) -> tuple[Case, ...]:
-    return tuple(select(load_all(default_dir()), tier="smoke", soc=soc))
+def _smoke(op: str) -> tuple[Case, ...]:
+    return tuple(load_default((op,), None, "smoke"))

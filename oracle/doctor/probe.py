@@ -182,6 +182,8 @@ def _refusal(cann: Cann) -> Iterator[Finding]:
     """What CANN says of a wrong call: its words are the reason in every record."""
     soc = soc_of(cann.soc_name())
     for op in operators():
+        if cann.emulated and op not in served():
+            continue
         case = cases(op, soc)[1]
         if case is None or not cann.home(f"{op}GetWorkspaceSize"):
             continue

@@ -12,6 +12,7 @@ import numpy as np
 from ..catalogue.data.case import Case, TensorPlan
 from ..model.call import Array, Call
 from ..model.dtypes import find
+from ..numerics.orders.kernel_orders import picks
 from ..operators import OPERATORS
 from ..operators.answers.reference import Reference
 from ..record.fields import Number
@@ -197,7 +198,9 @@ def _element(flat: int, actual: Array, golden: Array, bound: Array, distance: Ar
 
 def operands_at(call: Call | None, output: str, shape: tuple[int, ...], flat: int) -> dict[str, Number]:
     """Return the operands that meet at one element of an output, by name; none of one in which many are summed."""
-    if call is None or call.op not in OPERATORS or OPERATORS[call.op].of(output).kept is not None:
+    if call is None or call.op not in OPERATORS:
+        return {}
+    if OPERATORS[call.op].of(output).kept is not None or picks(OPERATORS[call.op].of(output).computes):
         return {}
     op, index, found = OPERATORS[call.op], np.unravel_index(flat, shape), dict[str, Number]()
     for name, array in call.inputs.items():

@@ -90,7 +90,7 @@ def _others(p: Parameter, value: Any, rank: int) -> list[Any]:
     elif p.role == "axis":
         found = [k for k in range(rank) if k != value % rank]
     elif p.role == "choice":
-        found = list(p.words)
+        found = list(p.choices)
     elif p.words:  # a number with a word behind each value
         found = list(range(len(p.words)))
     return [v for k, v in enumerate(found) if v != value and v not in found[:k]]

@@ -18,6 +18,10 @@ class OracleError(ValueError):
         super().__init__(bounded(str(message), _LONGEST))
 
 
+class Unserved(OracleError):
+    """A call that the operator takes and no golden is made of: nothing is wrong with it or with the device."""
+
+
 class OracleWarning(UserWarning):
     """What is worth knowing and stops nothing."""
 

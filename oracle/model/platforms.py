@@ -29,7 +29,9 @@ class Platform:
     bfloat16: bool  # whether the four operators accept bfloat16
     regbase: bool  # ascend950 only: new host paths (empty softmax is validated, NLL keeps float16)
     saturates: bool  # overflow gives the largest finite value instead of an infinity
-    kernel: str  # which public kernel form computes: "950", "tbe_a2" (A3's: "tbe_a2_a3") or "tbe_910"
+    kernel: (
+        str  # which public kernel form computes: "950", "tbe_a2" (A3's: "tbe_a2_a3"; 310P's: "tbe_a2_310p"), "tbe_910"
+    )
     device_prefixes: tuple[str, ...]  # aclrtGetSocName() of its devices begins with one; a file names the first
     flushes: frozenset[str] = frozenset()  # operations whose subnormal float32 results may be 0
     cann: str = NEWEST  # the version whose host code answers
@@ -52,7 +54,10 @@ PLATFORMS: dict[str, Platform] = {
             "ascend910", "Atlas training series", "DAV_1001", False, False, True, "tbe_910",
             ("Ascend910A", "Ascend910Pro", "Ascend910Premium"),
         ),
-        Platform("ascend310p", "Atlas inference series", "DAV_2002", False, False, True, "tbe_a2", ("Ascend310P",)),
+        Platform(
+            "ascend310p", "Atlas inference series", "DAV_2002", False, False, True, "tbe_a2_310p",
+            ("Ascend310P",),
+        ),
         Platform(
             "ascend910b", "Atlas A2 training / 800I A2 inference", "DAV_2201", True, False, False, "tbe_a2",
             ("Ascend910B1", "Ascend910B"),  # B1 to B4, and the plain name that some drivers give

@@ -65,6 +65,11 @@ def nullptr(reason: str) -> Status:
     return Status(CODES["ACLNN_ERR_PARAM_NULLPTR"], reason)
 
 
+def inner_nullptr(reason: str) -> Status:
+    """Return ACLNN_ERR_INNER_NULLPTR (561103), which some host code answers to a null pointer of the caller."""
+    return Status(CODES["ACLNN_ERR_INNER_NULLPTR"], reason)
+
+
 def invalid(reason: str) -> Status:
     """Return ACLNN_ERR_PARAM_INVALID (161002)."""
     return Status(CODES["ACLNN_ERR_PARAM_INVALID"], reason)

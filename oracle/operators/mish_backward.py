@@ -122,7 +122,7 @@ OPERATOR = Operator(
     computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "torch": kernel_torch}),
     kernel_type=promoted_type("self", "gradOutput"),
     points={"x": (-1.1924312, 0.0)},
-    kernel=KernelName("mish_grad", ("gradOutput", "self")),
+    kernel=KernelName("mish_grad", ("gradOutput", "self"), beside=("tanhx",)),
     aten=Aten(lambda aten, t: aten.mish_backward(t["gradOutput"], t["self"])),
     mindspore=MindSpore(
         lambda primitives, t: primitives.MishGradExt()(t["gradOutput"], t["self"]),

@@ -18,35 +18,26 @@ gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are
 from __future__ import annotations
 
 from ..page import (
-    CLASS_INDEX,
-    MAIN,
-    NONE,
-    ONE_VALUE,
-    PER_CLASS,
-    PER_SAMPLE,
     Args,
     Aten,
-    Check,
     Checks,
-    KernelName,
+    Formula,
     Operator,
     Platform,
-    TensorSpec,
     check,
     dtype_in,
     ends_if_empty,
     float_types,
-    ignore_index,
+    gradient_per_sample,
+    has_rank,
     in_range,
     not_null,
     one_element,
-    output,
-    reduction,
     same_dtype,
     same_shape,
-    tensor,
+    widened,
 )
-from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
+from .nll_loss_backward import KERNEL, ORDERS, PARAMETERS, formula, scalars
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -56,9 +47,9 @@ def checks(a: Args, platform: Platform) -> Checks:
     for name in ("gradOutput", "weight", "out", "totalWeight"):
         yield same_dtype(a, name, "self")
     yield dtype_in(a, "target", ("int64", "uint8", "int32"))
-    yield gradient_shape(a)
-    yield rank(a["self"], "self", 4)
-    yield rank(a["target"], "target", 3)
+    yield gradient_per_sample(a, a["target"].shape)
+    yield has_rank(a, "self", {4: "(N, C, H, W)"})
+    yield has_rank(a, "target", {3: "(N, H, W)"})
     pixels = a["self"].shape[:1] + a["self"].shape[2:]
     problem = f"target has shape {a['target'].shape}; it must be {pixels}, self's without the classes"
     yield check("one target per pixel", None if a["target"].shape == pixels else problem)
@@ -71,22 +62,6 @@ def checks(a: Args, platform: Platform) -> Checks:
     yield ends_if_empty(a, "self")
 
 
-def rank(spec: TensorSpec, name: str, wanted: int) -> Check:
-    problem = f"{name} has rank {spec.rank}; it must be {'(N, C, H, W)' if wanted == 4 else '(N, H, W)'}"
-    return check(f"rank of {name}", None if spec.rank == wanted else problem)
-
-
-def gradient_shape(a: Args) -> Check:
-    """target's shape for reduction 0, else one element of rank at most 1."""
-    grad, problem = a["gradOutput"], None
-    if a["reduction"] == NONE:
-        wanted = a["target"].shape
-        problem = None if grad.shape == wanted else f"gradOutput has shape {grad.shape}; it must be {wanted}"
-    elif grad.rank > 1 or grad.size != 1:
-        problem = f"gradOutput has shape {grad.shape}; with reduction {a['reduction']} it must be (1,) or ()"
-    return check("shape of gradOutput", problem)
-
-
 def demands(a: Args, platform: Platform) -> Checks:
     """What the document demands and the host does not check."""
     problem = f"weight has rank {a['weight'].rank}; the document's has one value per class, in one axis"
@@ -95,28 +70,17 @@ def demands(a: Args, platform: Platform) -> Checks:
 
 OPERATOR = Operator(
     name="aclnnNLLLoss2dBackward",
-    parameters=(
-        tensor("gradOutput", "g", PER_SAMPLE),
-        tensor("self", "", MAIN, read=False),
-        tensor("target", "", CLASS_INDEX),
-        tensor("weight", "w", PER_CLASS),
-        reduction("reduction"),
-        ignore_index("ignoreIndex"),
-        tensor("totalWeight", "total", ONE_VALUE),
-        output("out"),
-    ),
+    parameters=PARAMETERS,
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="loss/nll_loss_grad/op_api/aclnn_nll_loss2d_backward.cpp",
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=NegativeLogLikelihood("aclnnNLLLoss2dBackward", narrows=True),
-    kernel_type=kernel_type,
-    kernel=KernelName(
-        "nll_loss_grad",
-        ("self", "gradOutput", "target", "weight", "totalWeight"),
-        {"reduction": ("reduction", 1), "ignore_index": ("ignoreIndex", -100)},
-    ),
+    computes=Formula(formula, ORDERS, over="all but target"),
+    scalars=scalars,
+    indices=lambda platform: "int64" if platform.regbase else "int32",
+    kernel_type=widened,
+    kernel=KERNEL,
     aten=Aten(
         lambda aten, t: aten.nll_loss2d_backward(
             t["gradOutput"], t["self"], t["target"], t["weight"].reshape(-1), t["reduction"], t["ignoreIndex"],

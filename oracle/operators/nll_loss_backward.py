@@ -17,92 +17,94 @@ from __future__ import annotations
 from ..page import (
     CLASS_INDEX,
     MAIN,
+    MEAN,
     ONE_VALUE,
     PER_CLASS,
     PER_SAMPLE,
     REDUCTIONS,
     Args,
+    Arguments,
     Aten,
-    Check,
     Checks,
+    Expression,
+    Formula,
     KernelName,
     MindSpore,
     Operator,
     Platform,
-    TensorSpec,
     can_cast,
     check,
     dtype_in,
     ends_if_empty,
+    equal,
     float_types,
+    gradient_per_sample,
+    has_rank,
     ignore_index,
     in_range,
     not_null,
     one_element,
     output,
+    place,
     reduction,
     same_dtype,
     same_shape,
     tensor,
+    where,
+    widened,
 )
-from .negative_log_likelihood import NegativeLogLikelihood, kernel_type
+
+E = Expression
+
+
+def formula(g: E, t: E, w: E, ignore: E, total: E) -> E:
+    """The document's formula: a value at each sample's class, unless that is the ignored one."""
+    return where(equal(place(), t) & ~equal(t, ignore), -(g * w) / total, 0)
+
+
+def kernel(g: E, t: E, w: E, ignore: E, total: E) -> E:
+    """Every public kernel divides the gradient first."""
+    return where(equal(place(), t) & ~equal(t, ignore), -(g / total * w), 0)
+
+
+def reciprocal(g: E, t: E, w: E, ignore: E, total: E) -> E:
+    return where(equal(place(), t) & ~equal(t, ignore), -(g * (1 / total) * w), 0)
+
+
+def weight_first(g: E, t: E, w: E, ignore: E, total: E) -> E:
+    return where(equal(place(), t) & ~equal(t, ignore), -(w / total * g), 0)
+
+
+ORDERS = {"950": kernel, "tbe": kernel, "product": formula, "reciprocal": reciprocal, "weight_first": weight_first}
+
+
+def scalars(a: Arguments) -> dict[str, float]:
+    """Only a mean divides."""
+    return {} if a["reduction"] == MEAN else {"total": 1}
 
 
 def checks(a: Args, platform: Platform) -> Checks:
     """The checks of GetWorkspaceSize in the source's order."""
     yield not_null(a, "gradOutput", "self", "target", "weight", "totalWeight", "out")
-    yield same_dtype(a, "weight", "self")
-    yield same_dtype(a, "gradOutput", "self")
-    yield same_dtype(a, "totalWeight", "self")
+    for name in ("weight", "gradOutput", "totalWeight"):
+        yield same_dtype(a, name, "self")
     yield can_cast(a, "self", "out")
     yield dtype_in(a, "self", float_types(platform))
     yield dtype_in(a, "target", ("int64", "int32", "uint8"))
     yield in_range(a, "reduction", 0, 2)
-    yield self_rank(a["self"])
-    yield target_rank(a["target"])
-    yield target_length(a["self"], a["target"])
-    yield weight_length(a["self"], a["weight"])
+    yield has_rank(a, "self", {2: "(N, C)", 1: "(C)"})
+    yield has_rank(a, "target", {1: "(N)", 0: "()"})
+    self, target, weight = a["self"], a["target"], a["weight"]
+    length = target.shape[0] if target.shape else 0  # the source reads dim 0 of rank 0 too, and the unused slot holds 0
+    problem = f"target of shape {target.shape} does not fit self of shape {self.shape}: dim 0 must be equal"
+    fits = (self.rank == 1 and target.rank == 0) or self.shape[0] == length
+    yield check("one target per sample", None if fits else problem)
+    problem = f"weight has shape {weight.shape}; it must be ({self.shape[-1]},), one weight per class"
+    yield check("one weight per class", None if weight.shape == self.shape[-1:] else problem)
     yield one_element(a, "totalWeight")
-    yield gradient_shape(a)
+    yield gradient_per_sample(a, self.shape[:1] if self.rank == 2 else None)
     yield same_shape(a, "out", "self")
     yield ends_if_empty(a, "self")
-
-
-def self_rank(self: TensorSpec) -> Check:
-    problem = f"self has rank {self.rank}; it must be (N, C) or (C)"
-    return check("rank of self", None if self.rank in (1, 2) else problem)
-
-
-def target_rank(target: TensorSpec) -> Check:
-    problem = f"target has rank {target.rank}; it must be (N) or ()"
-    return check("rank of target", None if target.rank <= 1 else problem)
-
-
-def target_length(self: TensorSpec, target: TensorSpec) -> Check:
-    """The source reads dim 0 of a rank-0 target too: the unused slot holds 0."""
-    length = target.shape[0] if target.shape else 0
-    fits = (self.rank == 1 and target.rank == 0) or self.shape[0] == length
-    problem = f"target of shape {target.shape} does not fit self of shape {self.shape}: dim 0 must be equal"
-    return check("one target per sample", None if fits else problem)
-
-
-def weight_length(self: TensorSpec, weight: TensorSpec) -> Check:
-    problem = f"weight has shape {weight.shape}; it must be ({self.shape[-1]},), one weight per class"
-    return check("one weight per class", None if weight.shape == self.shape[-1:] else problem)
-
-
-def gradient_shape(a: Args) -> Check:
-    """(N) for reduction none on (N, C), otherwise one element of rank at most 1."""
-    grad, self = a["gradOutput"], a["self"]
-    problem = None
-    if a["reduction"] == 0 and self.rank == 2:
-        wanted = self.shape[:1]
-        problem = None if grad.shape == wanted else f"gradOutput has shape {grad.shape}; it must be {wanted}"
-    elif grad.rank > 1:
-        problem = f"gradOutput has rank {grad.rank}; with reduction {a['reduction']} it must be (1,) or ()"
-    elif grad.size != 1:
-        problem = f"gradOutput has shape {grad.shape}; it must have exactly one element"
-    return check("shape of gradOutput", problem)
 
 
 def demands(a: Args, platform: Platform) -> Checks:
@@ -115,30 +117,33 @@ def demands(a: Args, platform: Platform) -> Checks:
     yield check("a target for each sample", None if target.rank == self.rank - 1 else problem)
 
 
+PARAMETERS = (
+    tensor("gradOutput", "g", PER_SAMPLE),
+    tensor("self", "", MAIN, read=False),
+    tensor("target", "t", CLASS_INDEX),
+    tensor("weight", "w", PER_CLASS),
+    reduction("reduction"),
+    ignore_index("ignoreIndex", symbol="ignore"),
+    tensor("totalWeight", "total", ONE_VALUE),
+    output("out"),
+)
+KERNEL = KernelName(
+    "nll_loss_grad",
+    ("self", "gradOutput", "target", "weight", "totalWeight"),
+    {"reduction": ("reduction", 1), "ignore_index": ("ignoreIndex", -100)},
+)
 OPERATOR = Operator(
     name="aclnnNLLLossBackward",
-    parameters=(
-        tensor("gradOutput", "g", PER_SAMPLE),
-        tensor("self", "", MAIN, read=False),
-        tensor("target", "", CLASS_INDEX),
-        tensor("weight", "w", PER_CLASS),
-        reduction("reduction"),
-        ignore_index("ignoreIndex"),
-        tensor("totalWeight", "total", ONE_VALUE),
-        output("out"),
-    ),
+    parameters=PARAMETERS,
     documented=("ascend950", "ascend910_93", "ascend910b", "ascend910"),
     source="loss/nll_loss_grad/op_api/aclnn_nll_loss_backward.cpp",
     checks=checks,
     demands=demands,
     empty=("self",),
-    computes=NegativeLogLikelihood("aclnnNLLLossBackward"),
-    kernel_type=kernel_type,
-    kernel=KernelName(
-        "nll_loss_grad",
-        ("self", "gradOutput", "target", "weight", "totalWeight"),
-        {"reduction": ("reduction", 1), "ignore_index": ("ignoreIndex", -100)},
-    ),
+    computes=Formula(formula, ORDERS, over="all but target"),
+    scalars=scalars,
+    kernel_type=widened,
+    kernel=KERNEL,
     aten=Aten(
         lambda aten, t: aten.nll_loss_backward(
             t["gradOutput"], t["self"], t["target"], t["weight"], t["reduction"], t["ignoreIndex"], t["totalWeight"]

@@ -35,6 +35,7 @@ from ..page import (
     ends_if_empty,
     has_axes,
     is_empty,
+    is_finite,
     is_nan,
     max_rank,
     not_null,
@@ -57,6 +58,12 @@ def formula(g: Expression, y: Expression) -> Expression:
 
 def kernel_tbe(g: Expression, y: Expression) -> Expression:
     return where(y < 0, g * (y + SCALE * ALPHA), g * SCALE)
+
+
+def distributed(g: Expression, y: Expression) -> Expression:
+    """A finite gradient multiplied first; no public kernel of these products does so, and a right one may."""
+    apart = where(is_finite(g), g * y + g * (SCALE * ALPHA), g * (y + SCALE * ALPHA))
+    return where(y <= 0, apart, g * SCALE)
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -96,6 +103,7 @@ OPERATOR = Operator(
             "950": formula,
             "950@9.1": Form(kernel_tbe, departs=True),
             "tbe": Form(kernel_tbe, native=("float16",), departs=True),
+            "distributed": distributed,
         },
         unspecified={"tbe_910": lambda y: is_nan(y)},
     ),

@@ -11,8 +11,8 @@ gradInput. beta must not be negative or NaN.
 
 Special values follow the formula in IEEE float64. Public kernels differ inside: ascend950 multiplies by 1 / beta, which
 is NaN below the float32 1e-6, and TBE kernels divide by beta + 1e-6. Unspecified are therefore, there, a small beta, at
-beta = 0 a difference of zero (NaN, 0 or -1) and one that is NaN (0 before ascend950), and an infinite one
-at beta = inf.
+beta = 0 a difference that is NaN (0 before ascend950), and an infinite one at beta = inf. At beta = 0 a difference of
+zero has the sign 0, 1 or -1 before ascend950 (TBE, experimental A2, PyTorch): each is right, NaN is not.
 """
 
 from __future__ import annotations
@@ -71,20 +71,26 @@ def kernel_tbe(g: Expression, x: Expression, t: Expression, beta: Expression, n:
     return where(abs(d) < beta, d / (beta + 1e-6), sign(d)) * g * (1 / n)
 
 
+def reciprocal(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
+    """The same with the strict comparison of the others."""
+    d = x - t
+    return where(abs(d) < beta, d * (1 / beta), sign(d)) * g * (1 / n)
+
+
 def small(x: Expression, t: Expression, beta: Expression) -> Expression:
     """ascend950 multiplies by NaN."""
     return (beta < LEAST) & (abs(x - t) <= beta)
 
 
 def nothing(x: Expression, t: Expression, beta: Expression) -> Expression:
-    """0 / 0, and NaN that only a quotient would keep."""
-    return equal(beta, 0) & (equal(x, t) | is_nan(x - t))
+    """NaN that only a quotient would keep."""
+    return equal(beta, 0) & is_nan(x - t)
 
 
 def mean_first(g: Expression, x: Expression, t: Expression, beta: Expression, n: Expression) -> Expression:
-    """The order of the official golden and PyTorch."""
+    """The order of the official golden and PyTorch, with PyTorch's comparisons: a difference of 0 at beta = 0 is -1."""
     d = x - t
-    return where(abs(d) < beta, d / beta, sign(d)) * (1 / n) * g
+    return where(d <= -beta, -1, where(d >= beta, 1, d / beta)) * (1 / n) * g
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -118,7 +124,12 @@ OPERATOR = Operator(
     empty=INPUTS,
     computes=Formula(
         formula,
-        {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first},
+        {
+            "950": Form(kernel_950, departs=True),
+            "tbe": Form(kernel_tbe, departs=True),
+            "reciprocal": reciprocal,
+            "mean_first": mean_first,
+        },
         unspecified={"950": small, "": nothing},
     ),
     kernel_type=promoted_type(*INPUTS),

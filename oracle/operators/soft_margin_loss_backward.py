@@ -9,8 +9,9 @@ ever summed.
 The dtypes may differ; inputs are cast to their common one, and the result is rounded to it before the cast to out. Only
 an empty self ends a call early. reduction is never checked; beyond 0 to 2 the host reads outside a table, unspecified.
 
-Special values follow the formula in IEEE float64. Where e overflows float32 (self * target < -88.72) ascend950, the
-official golden and PyTorch answer NaN or an infinity, the exact value is near -target * gradOutput: unspecified. Before
+Special values follow the formula in IEEE float64. Where e overflows float32 (self * target < -88.72, an infinite target
+too) ascend950, the official golden and PyTorch answer NaN or an infinity, the exact value is near -target * gradOutput:
+unspecified. Before
 ascend950 a mean's factor is multiplied last, so that what overflows without it is unspecified; ascend950 multiplies the
 gradient by it first since August 2026 (ops-nn 8e6b992ef, after CANN 9.2): that releases overflow there is their defect.
 """
@@ -49,6 +50,7 @@ from ..page import (
 )
 
 INPUTS = ("gradOutput", "self", "target")
+LARGEST = 88.75  # e to it is above float32's largest number; e^88.72 is the last below
 
 
 def formula(g: Expression, x: Expression, t: Expression, n: Expression) -> Expression:
@@ -71,6 +73,11 @@ def mean_first(g: Expression, x: Expression, t: Expression, n: Expression) -> Ex
     """The order of the official golden and PyTorch."""
     e = exp(-t * x)
     return t * e * -(1 / n) / (1 + e) * g
+
+
+def overflows(x: Expression, t: Expression) -> Expression:
+    """Where e^-(self * target) is no float32 number."""
+    return x * t < -LARGEST
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -103,7 +110,11 @@ OPERATOR = Operator(
     source="loss/soft_margin_loss_grad/op_api/aclnn_soft_margin_loss_backward.cpp",
     checks=checks,
     empty=("self",),
-    computes=Formula(formula, {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first}),
+    computes=Formula(
+        formula,
+        {"950": kernel_950, "tbe": Form(kernel_tbe, departs=True), "mean_first": mean_first},
+        unspecified={"": overflows},
+    ),
     kernel_type=promoted_type(*INPUTS),
     mean=lambda a: common_size(a, INPUTS),
     undefined=undefined,

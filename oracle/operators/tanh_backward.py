@@ -30,12 +30,14 @@ from ..page import (
     dtype_in,
     ends_if_empty,
     has_axes,
+    is_finite,
     max_rank,
     not_null,
     output,
     same_dtype,
     same_shape,
     tensor,
+    where,
 )
 
 INPUTS = ("gradOutput", "output")
@@ -53,6 +55,11 @@ def kernel_950(g: Expression, y: Expression) -> Expression:
 
 def kernel_tbe(g: Expression, y: Expression) -> Expression:
     return (y * y * -1 + 1) * g
+
+
+def distributed(g: Expression, y: Expression) -> Expression:
+    """A finite gradient multiplied first; no public kernel of these products does so, and a right one may."""
+    return where(is_finite(g), g - g * y * y, g * (1 - y * y))
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -83,7 +90,7 @@ OPERATOR = Operator(
     checks=checks,
     demands=demands,
     empty=INPUTS,
-    computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe}),
+    computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "distributed": distributed}),
     points={"y": (-1.0, 0.0, 1.0)},
     kernel=KernelName("tanh_grad", ("output", "gradOutput")),
     aten=Aten(lambda aten, t: aten.tanh_backward(t["gradOutput"], t["output"])),

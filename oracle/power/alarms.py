@@ -52,7 +52,7 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
     for soc in (s for s in share.socs if not case.soc or s in case.soc):
         settings = replace(share.settings, soc=soc)
         memory = Memory(case, soc, inputs, specs)
-        if not case.computes(soc) or not writes(memory.call):
+        if not case.computes(soc) or not writes(memory.call) or _ends_early(memory.call):
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue
         kind = kernel_type(memory.call, {**memory.call.inputs, **memory.call.attrs})
@@ -60,11 +60,15 @@ def _on_every_soc(case: Case, share: Share, answer: Answer) -> None:
         if made_for not in made:
             made[made_for] = references(memory.call)
         prepared = Prepared(case, settings, memory, made[made_for])
-        for output in made[made_for]:
+        for output in prepared.values:
             if output not in computed:
                 computed[output] = Computed(memory.call, output)
             _judge_values(prepared, computed[output], kind, answer)
             _judge_flushing(prepared, output, answer)
+
+
+def _ends_early(call: Call) -> bool:
+    return operator(call.op).ends_early({**call.inputs, **call.attrs})
 
 
 class Computed:
@@ -193,7 +197,7 @@ def worst_of(reference: Reference, answers: list[Array]) -> Array | None:
     not, a host that rounds to a narrower type first.
     """
     low = high = answers[0]
-    if low.dtype.kind == "c" or reference.coarser not in ("", str(low.dtype)):
+    if low.dtype.kind == "c" or reference.on_the_way or reference.coarser not in ("", str(low.dtype)):
         return None
     with np.errstate(invalid="ignore"):
         for found in answers[1:]:

@@ -21,7 +21,7 @@ from ..model.dtypes import DTYPES, FORMATS
 from ..numerics.evaluate.programs import simulate
 from ..numerics.formula.expressions import CHOOSING, COMPARISONS, Expression, maximum, symbol, text, trace
 from ..numerics.formula.traversal import names_of, substitute, walk
-from ..numerics.orders.kernel_orders import COUNT
+from ..numerics.orders.kernel_orders import COUNT, PART
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import ONE_VALUE
 
@@ -52,7 +52,7 @@ def graphs(op: Operator) -> tuple[Expression, ...]:
     if rows.fits(op):
         return (rows.declared(op).formula,)
     if samples.fits(op):
-        formulas = (op.computes.formula,)  # type: ignore[union-attr]
+        formulas = (samples.declared(op).formula,)
     return tuple(map(trace, formulas))
 
 
@@ -75,8 +75,8 @@ def distances(op: Operator) -> tuple[Distance, ...]:
 
 def _names(op: Operator, roots: Sequence[Expression]) -> dict[str, str]:
     """What a table calls the floating-point operands of the formulas, by symbol."""
-    inputs = {p.symbol: p.name for p in op.operands}
-    numbers = {p.symbol for p in op.parameters if p.kind == "attr"} | {COUNT}
+    inputs = {symbol: p.name for p in op.operands for symbol in p.symbols}
+    numbers = {p.symbol for p in op.parameters if p.kind == "attr"} | {COUNT, PART}
     if op.scalars is not None:
         numbers |= set(_numbers(op))
     return {
@@ -101,7 +101,7 @@ def _short(words: str) -> str:
 
 def _numbers(op: Operator) -> dict[str, float]:
     """The attributes' usual values as a formula gets them, by symbol."""
-    plain = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    plain = op.usual((2, 2, 2, 2))
     found = {p.symbol: float(p.plain) for p in op.parameters if p.kind == "attr" and p.symbol and p.role == "number"}
     found |= {p.symbol: float(bool(p.plain)) for p in op.parameters if p.role == "flag" and p.symbol}
     return found | (dict(op.scalars(plain)) if op.scalars is not None else {})

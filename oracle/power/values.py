@@ -155,7 +155,7 @@ def telling(op: Operator, value: Array, bound: Array, given: Mapping[str, Any]) 
 def judgeable(op: Operator, operand: str, dtype: str, binades: Sequence[Binade]) -> set[Binade]:
     """Return those binades of an elementwise operator's operand (its symbol) at which some gradient, or beside a
     gradient some main operand, makes a verdict depend on it; all of them for other operators: nothing is tried."""
-    names = {p.symbol: p.name for p in op.operands}
+    names = {symbol: p.name for p in op.operands for symbol in p.symbols}
     if not elementwise.fits(op) or operand not in names or op.gradient is None or not binades:
         return set(binades)
     second = op.main if op.gradient == names[operand] else op.gradient
@@ -179,7 +179,7 @@ def _tells(op: Operator, swept: str, beside: str, dtype: str, binades: Sequence[
         p.name: np.broadcast_to(own.get(p.name, 1.0 if p.optional else other), shape).astype(DTYPES[dtype].numpy)
         for p in op.inputs()
     }
-    attrs = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    attrs = op.usual(shape)
     value, bound = judged(Call(op.name, DEFAULT_SOC, inputs, attrs, {op.output: TensorSpec(shape, dtype)}))
     ((_, _, given),) = parts(op, {**inputs, **attrs})
     told: list[bool] = np.any(telling(op, value, bound, given), axis=-1).tolist()

@@ -43,6 +43,7 @@ STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
 LAYERS = ("structure", "standard", "strict")  # in the order they are judged
 REFUSED = "refused"  # a metric of the structure of a call that must be refused: there is no number to judge
+NO_GOLDEN = "no golden: "  # how the reason of a case begins that is skipped because nothing can judge it
 # The keys of a histogram of how many numbers of its type lie between an element and its golden; the last: one is NaN.
 ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")
 _ID = re.compile(r"(?P<prefix>(?P<slug>[^/\[\]]+)/(?P<family>[^\[\]]+))(?P<tail>\[.*)?$", re.DOTALL)
@@ -311,14 +312,24 @@ def unjudged_of(header: RunHeader, cases: Iterable[CaseRecord]) -> list[str]:
     That all their cases passed says nothing of their results. A call that must be refused has no number to judge."""
     if not set(header.layers) - {"structure"} or header.shard:
         return []
-    structure: dict[str, bool] = {}  # whether of an operator nothing but the structure was judged
+    shown: dict[str, bool] = {}
     for case in cases:
-        if "structure" in case.verdicts and REFUSED in case.verdicts["structure"].metrics:
-            continue
-        if case.verdicts or case.status not in ("pass", "skip", "notrun"):
-            alone = case.verdicts.keys() == {"structure"} and case.status == "pass"
-            structure[case.op] = structure.get(case.op, True) and alone
-    return [op for op, alone in structure.items() if alone]
+        shows = _shows_numbers(case)
+        if shows is not None:
+            shown[case.op] = shown.get(case.op, False) or shows
+    return [op for op, shows in shown.items() if not shows]
+
+
+def _shows_numbers(case: CaseRecord) -> bool | None:
+    """Whether a case shows results of its operator; None where it was not to: refused, not taken by the device."""
+    structure = case.verdicts.get("structure")
+    if structure is not None and REFUSED in structure.metrics:
+        return None
+    if case.status == "skip" and case.reason.startswith(NO_GOLDEN):
+        return False
+    if not case.verdicts and case.status in ("pass", "skip", "notrun"):
+        return None
+    return case.verdicts.keys() != {"structure"} or case.status != "pass"
 
 
 def line_of(said: RunHeader | CaseRecord | Group | RunEnd) -> dict[str, Any]:

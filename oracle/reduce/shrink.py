@@ -201,6 +201,8 @@ def _plain_attributes(state: State) -> Iterator[State]:
         if parameter.kind != "attr":
             continue
         value, plain = state.case.attrs[parameter.name], parameter.plain
+        if parameter.role == "lengths":
+            continue  # they are the shape's
         if parameter.role == "axis":
             rank = _rank(state)
             plain = value % max(1, rank) if -rank <= value < 0 else value
@@ -210,6 +212,16 @@ def _plain_attributes(state: State) -> Iterator[State]:
 
 def _with_attribute(state: State, name: str, value: Any) -> State:
     return State(replace(state.case, attrs={**state.case.attrs, name: value}), state.arrays)
+
+
+def _with_lengths(state: State, gone: int = 0) -> State:
+    """With the lengths of the last axes as they are now; ``gone``: the axis, from the end, that is no longer there."""
+    parameter = state.op.attribute("lengths")
+    if parameter is None:
+        return state
+    shape, old = _shape(state), state.case.attrs[parameter.name]
+    count = 0 if old is None else len(old) - (gone < 0 and -gone <= len(old))
+    return _with_attribute(state, parameter.name, None if old is None else shape[len(shape) - count :])
 
 
 def _without_unit_axes(state: State) -> Iterator[State]:
@@ -226,7 +238,7 @@ def _without_unit_axes(state: State) -> Iterator[State]:
             array = state.arrays.get(name)
             if array is not None:
                 arrays[name] = array.reshape(plans[name].shape)
-        made = state.with_plans(plans, arrays)
+        made = _with_lengths(state.with_plans(plans, arrays), axis - rank)
         yield made if reduced is None or kept is None else _with_attribute(made, reduced.name, kept - (kept > axis))
 
 
@@ -314,7 +326,7 @@ def _kept(state: State, axis: int, keep: Array) -> State | None:
         array = state.arrays.get(name)
         if array is not None:
             arrays[name] = np.take(array, keep, axis=own)
-    made = state.with_plans(plans, arrays)
+    made = _with_lengths(state.with_plans(plans, arrays))
     return _renumbered(made, keep) if axis == state.op.class_axis(_shape(state), state.case.attrs) else made
 
 

@@ -15,14 +15,15 @@ from ..model.errors import OracleError
 from ..numerics.floats.environment import ieee_arithmetic
 from ..settings.options import PROPERTY
 from .session import Run
-from .terminal import MIDDLE, Progress, Quiet, failures, few
+from .terminal import MIDDLE, Costs, Progress, Quiet, failures, few
 
 
 class ControllerHooks:
     """Hooks of the process that owns the terminal, registered once cases are planned: it writes the record as the
-    cases' reports arrive, sums up at the end, and writes the report."""
+    cases' reports arrive, sums up at the end, and writes the report. ``costs`` of its cases, None where other tests run
+    too: pytest then tells how far they are."""
 
-    def __init__(self, run: Run, report: Path | None, config: pytest.Config, *, only_cases: bool) -> None:
+    def __init__(self, run: Run, report: Path | None, config: pytest.Config, costs: Costs | None = None) -> None:
         self.run = run
         self.report = report
         self.summary: list[str] = []
@@ -30,10 +31,15 @@ class ControllerHooks:
         self.progress: Progress | None = None
         self.reporter, self.told = reporter, False
         self.quiet: Quiet | None = None  # where every line is ours and none is asked for with -v
-        if reporter is not None and only_cases and config.option.verbose <= 0:
+        if reporter is not None and costs is not None and config.option.verbose <= 0:
             reporter.showfspath = False
-            self.progress = Progress(run.recorder.left, reporter, run.language)
+            self.progress = Progress(run.recorder.left, reporter, run.language, costs)
             self.quiet = Quiet(reporter)
+
+    def tell_ahead(self) -> None:
+        """Say how long a long run is about to take."""
+        if self.progress is not None and (told := self.progress.ahead()):
+            self.progress.write_line(told)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Any, Any]:
@@ -111,11 +117,11 @@ class ControllerHooks:
         """The last lines: what went wrong, then notes, totals and paths."""
         language, notes = self.run.language, self.run.notes
         if self.quiet is None:
-            return [*notes, *self.summary]
+            return [*notes, *self.run.rows, *self.summary]
         if self.quiet.kept_back:
             notes.append(f"{self.quiet.kept_back} lines of other plug-ins are not shown; -v shows them")
         told = failures(self.run.recorder.record(), language, MIDDLE - min(len(notes), MIDDLE // 4))
-        return [*told, *few(notes, MIDDLE - len(told), language), *self.summary]
+        return [*told, *few(notes, MIDDLE - len(told), language), *self.run.rows, *self.summary]
 
 
 def _is_ours(report: Any) -> bool:

@@ -6,7 +6,7 @@ Otherwise every worker of ``-n`` expands the whole of it, which takes a third of
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,12 +26,16 @@ def expand_ahead(settings: Settings, tell: Callable[[str], None]) -> None:
     them. A fault in a file is told when it is read. ``tell``: is told what takes so long."""
     if settings.tier not in TIERS[1:] or settings.volume is not None:
         return  # smoke takes a second, and cases by rule are not kept
+    keep([f for f in files(default_dir()) if not settings.only or operator_of(f) in settings.only], settings.tier, tell)
+
+
+def keep(read: Sequence[Path], tier: str | None, tell: Callable[[str], None]) -> None:
+    """Keep the cases of a tier of some files, None for all tiers."""
     try:
         make_private(user_cache())
         if not is_trusted(user_cache()):
             return
-        read = [file for file in files(default_dir()) if not settings.only or operator_of(file) in settings.only]
-        missing = [file for file in read if not is_kept(file, settings.tier)]
+        missing = [file for file in read if not is_kept(file, tier)]
     except (OSError, OracleError):
         return
     jobs = min(MOST, os.cpu_count() or 1, len(missing))
@@ -39,11 +43,11 @@ def expand_ahead(settings: Settings, tell: Callable[[str], None]) -> None:
         tell(f"expanding {len(missing)} catalogue files, by {jobs} processes; later runs read the cases from the cache")
         largest_first = sorted(missing, key=lambda file: -file.stat().st_size)
         with suppress(Lost), workers(jobs) as pool:  # what a lost process has not kept is expanded by the run
-            for _ in pool.as_done(_expand, [(file, settings.tier) for file in largest_first]):
+            for _ in pool.as_done(_expand, [(file, tier) for file in largest_first]):
                 pass
 
 
-def _expand(work: tuple[Path, str]) -> None:
+def _expand(work: tuple[Path, str | None]) -> None:
     file, tier = work
     with suppress(OracleError):
         load(file, tier=tier)

@@ -22,6 +22,7 @@ from ..case.outcome import Outcome, record_of
 from ..catalogue import digest, files, load, select
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import operator_of, slug_of
+from ..catalogue.measure.cost import cost
 from ..catalogue.plan.asked import demanded
 from ..catalogue.written.reading import display
 from ..explain.groups import groups
@@ -168,6 +169,12 @@ class Run:
     def _failed(self) -> frozenset[str] | None:
         return None if self.earlier is None else self.earlier.failed
 
+    def costs(self, planned: Iterable[tuple[Path, str]]) -> dict[str, float]:
+        """Return about how many seconds each of the planned (file, id) pairs takes on one core."""
+        ids = {case_id for _, case_id in planned}
+        files = {file for file, _ in planned}
+        return {case.id: cost(case) for file in sorted(files) for case in self.cases(file) if case.id in ids}
+
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker of xdist must know: the backend's own name, by which expectations go, the devices that
         it shares with others, and what an earlier run leaves to do."""
@@ -294,7 +301,6 @@ class Run:
     def notes(self) -> list[str]:
         """What the terminal should say above the totals: a device that was not given back, what was not tested."""
         lines = [*(f"ERROR: {problem}" for problem in self.problems), *self.told]
-        lines += [f"{display(file)}: {found.told}" for file, found in self._foreign.items() if found.skipped]
         lines += [f"WARNING: {sentence}" for sentence in told_of_changes((), self.recorder.changes)]
         lines += [f"WARNING: {sentence}" for sentence in untrusted()]
         if self.settings.isolate is False and self.settings.backend not in OURS:
@@ -302,6 +308,15 @@ class Run:
                 "WARNING: --no-isolate: the device ran in the process of the run; nothing is promised of this run"
             )
         return lines + self.recorder.unrun()
+
+    @property
+    def rows(self) -> list[str]:
+        """What becomes of every row of other tools' files that is not run here, by file and reason."""
+        lines: list[str] = []
+        for file, found in self._foreign.items():
+            unrun = found.unrun(self.settings.soc)
+            lines += [f"{display(file)}: {found.told}", *unrun] if unrun else []
+        return lines
 
     @property
     def failed(self) -> bool:

@@ -28,7 +28,7 @@ def start(config: pytest.Config) -> Run:
     settings = settings_of(given)
     if told is None:
         require_known(settings.backend)  # a worker that does not know it answers so for every case
-    language, path = _language(given), report_path(config)
+    language, path = language_of(given), report_path(config)
     if path is not None:
         format_of(path)
     texts = getattr(config.option, "tx", None) or ()
@@ -61,7 +61,7 @@ def report_path(config: pytest.Config) -> Path | None:
     return None if text is None else Path(text)
 
 
-def _language(given: dict[str, Any]) -> Language:
+def language_of(given: dict[str, Any]) -> Language:
     code = given.get("oracle_lang") or "en"
     if code not in LANGUAGES:
         raise unknown("language", code, LANGUAGES)

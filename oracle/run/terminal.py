@@ -8,8 +8,8 @@ command.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..explain import detail as failure
 from ..model.text import bounded
@@ -22,20 +22,30 @@ from ..reporting.language.words import DID, ORDER, figure, verdict
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
+Costs: TypeAlias = "Callable[[], Mapping[str, float]]"  # makes the seconds that each planned case takes
+
 TERMINAL_S, PIPE_S = 0.2, 30.0  # seconds between two tellings
 EVENLY = 4  # tellings in a pipe before they grow rare
 FULL = 4  # groups of failures that are told with condition, cause, input and command
 KINDS = 10  # of failures that are told
 MIDDLE = 26  # lines between pytest's first ones and the totals
 STRANGERS = 4  # lines of other plug-ins (xdist: a worker went down) that are shown
+KNOWN = 2.0  # seconds
+LONG = 20.0  # seconds: a run that takes longer says so before it begins
 LINE = 200  # characters of a line that other people's words are in
 
 
 class Progress:
-    """Counts cases as they end and tells how far the run is: done of planned, failures, rate, time left."""
+    """Counts cases as they end and tells how far the run is: done of planned, failures, rate, time left.
 
-    def __init__(self, planned: int, reporter: TerminalReporter, language: Language) -> None:
+    ``costs``: the seconds that each planned case takes by the constants of ``catalogue.measure.cost``. Read when
+    something is first told: a process that has workers must read the cases for them.
+    """
+
+    def __init__(self, planned: int, reporter: TerminalReporter, language: Language, costs: Costs) -> None:
         self.planned, self.reporter, self.language = planned, reporter, language
+        self.costs, self._planned = costs, 0.0
+        self._left: dict[str, float] = {}  # of the cases that are left
         self.is_terminal = bool(getattr(reporter, "isatty", False))
         self.write_line = reporter.write_line  # as it is now: ours are few
         self.statuses: dict[str, str] = {}
@@ -69,11 +79,28 @@ class Progress:
         done = len(self.statuses)
         failed = sum(status not in GOOD for status in self.statuses.values())
         rate = done / elapsed if elapsed > 0 else 0.0
-        left = _clock((self.planned - done) / rate) if rate else "?"
         told = _("{done}/{planned} ({share}), {failed} failed, {rate} per second, {left} left", done=done,
                  planned=self.planned, share=f"{100 * done // max(1, self.planned)} %", failed=failed,
-                 rate=f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}", left=left)  # fmt: skip
+                 rate=f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}", left=clock(self.left(elapsed)))  # fmt: skip
         return self.language.say(told)
+
+    def ahead(self) -> str:
+        """What a long run says before it begins; "" for a short one."""
+        seconds = self.left(0.0)
+        told = _("{n} cases, about {time}; fewer: --tier smoke, --op NAME, -k WORDS, --where CONDITIONS",
+                 n=self.planned, time=clock(seconds))  # fmt: skip
+        return self.language.say(told) if seconds >= LONG else ""
+
+    def left(self, elapsed: float) -> float:
+        """The seconds that the cases to come take: their costs, as fast as this run goes. The constants of the costs
+        count as a run of ``KNOWN`` seconds, so that the first estimate does not hang on the first cases alone."""
+        if not self._planned:
+            self._left = dict(self.costs())
+            self._planned = sum(self._left.values())
+        for case_id in self.statuses.keys() & self._left.keys():
+            del self._left[case_id]
+        left = sum(self._left.values())
+        return left * (elapsed + KNOWN) / (self._planned - left + KNOWN)
 
     def close(self) -> None:
         """Leave the line clean for what pytest says next."""
@@ -81,7 +108,7 @@ class Progress:
             self.reporter.rewrite("", erase=True)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     whole = round(seconds)
     minutes = f"{whole // 60 % 60:02d}:{whole % 60:02d}" if whole >= 3600 else f"{whole // 60}:{whole % 60:02d}"
     return f"{whole // 3600}:{minutes}" if whole >= 3600 else minutes

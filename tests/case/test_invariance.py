@@ -20,7 +20,7 @@ SMALL = [case for case in PLANNED if all(p is None or math.prod(p.shape) <= 2**9
 def sliced(case):
     """Compute a case and the slices of it; return how many there are."""
     memory = Memory.make(case, soc=SOC, seed=0)
-    if not writes(memory.call):
+    if not memory.outputs or not writes(memory.call):  # only the status is asked for, or nothing is written
         return 0
     whole, count = {name: compute(memory.call, output=name) for name in memory.outputs}, 0
     for what, part_memory, parts in variants(case, memory):
@@ -31,7 +31,7 @@ def sliced(case):
     return count
 
 
-NOT_SLICED = {"aclnnRmsNormGrad"}  # dgamma sums over the axes that dx keeps
+NOT_SLICED = {"aclnnRmsNormGrad", "aclnnNLLLoss", "aclnnNLLLoss2d"}  # an output sums over the axes that another keeps
 
 
 @pytest.mark.parametrize("op", sorted({case.op for case in SMALL}))

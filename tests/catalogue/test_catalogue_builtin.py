@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 from collections import Counter, defaultdict
 from functools import cache
 from typing import Any
@@ -15,6 +17,7 @@ from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, loa
 from oracle.catalogue.data.generators import size_of
 from oracle.catalogue.expand.of_class import made_for
 from oracle.catalogue.loader import operator_of
+from oracle.catalogue.measure.counts import FILE, counted, written
 from oracle.model.call import Call
 from oracle.model.platforms import NEWEST, PLATFORMS, platform
 from oracle.operators import OPERATORS, reference, validate
@@ -127,7 +130,7 @@ def test_why_is_one_line_of_reason_per_family() -> None:
 def test_smoke_holds_all_operators_and_dtypes_in_few_cases() -> None:
     smoke = select(catalogue(), tier="smoke")
     assert len(smoke) <= 90 * len(OPERATED)
-    assert sum(size_of(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 80_000_000, "seconds"
+    assert sum(size_of(p.shape) for c in smoke for p in c.inputs.values() if p is not None) < 1_100_000 * len(OPERATED)
     runnable = {(c.op, c.dtype) for c in smoke if c.expected("ascend910b") == "ACLNN_SUCCESS"}
     assert runnable >= {(op, dtype) for op in NAMES for dtype in ("float16", "bfloat16", "float32")}
     refused = {c.op for c in smoke if c.expected("ascend910b") != "ACLNN_SUCCESS"}
@@ -138,19 +141,22 @@ def test_standard_is_of_the_intended_size() -> None:
     standard = select(catalogue(), tier="standard", soc="ascend910b")
     sizes = Counter(case.op for case in standard)
     # With every three conditions, and classes of shapes and of layouts.
-    assert 2000 < sum(sizes[op.name] for op in OPERATED if op.slug not in LEAN) < 21_000
+    assert 2000 < sum(sizes[op.name] for op in OPERATED if op.slug not in LEAN) < 23_000
     assert max((sizes[op.name] for op in OPERATED if op.slug in LEAN), default=0) < 1200
     largest = max(size_of(p.shape) for c in standard for p in c.inputs.values() if p is not None and p.data is not None)
     assert largest <= 2_400_007, "a third tile of 24576 on each of 48 cores, and the tier runs in about a minute"
 
 
 RANKS = {"nll_loss_backward": (1, 2), "nll_loss2d_backward": (4,), "glu_backward": range(1, 9)}  # else all
-RANKS |= dict.fromkeys(("rms_norm", "rms_norm_grad"), range(1, 9))
+RANKS |= dict.fromkeys(("rms_norm", "rms_norm_grad", "add_rms_norm", "layer_norm"), range(1, 9))
+RANKS |= dict.fromkeys(("glu", "swi_glu", "swi_glu_grad"), range(1, 9))
+RANKS |= {"nll_loss": (0, 1), "nll_loss2d": (0, 3)}  # of a reduced loss, and of one per sample
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_dtype_meets_every_rank_and_attribute(slug: str) -> None:
-    """Every dtype x rank 0-8 taken x reduction, every dim of every rank; at the lean level each of them."""
+    """Every dtype x rank 0-8 taken x reduction, every dim of every rank; at the lean level, and where the rank follows
+    from the reduction, each of them."""
     crossed = operator_named(slug).attribute("axis") or operator_named(slug).attribute("reduction")
     seen = {
         (c.dtype, len(c.output.shape), None if crossed is None else c.attrs[crossed.name])  # type: ignore[union-attr]
@@ -166,7 +172,7 @@ def test_every_dtype_meets_every_rank_and_attribute(slug: str) -> None:
             elif operator_named(slug).attribute("reduction"):
                 attributes = [(0,), (1,), (2,)]
             for attribute in attributes:
-                if slug in LEAN:
+                if slug in LEAN or operator_named(slug).shape is not None:
                     assert all(
                         value in column for value, column in zip((dtype, rank, *attribute), columns, strict=False)
                     )
@@ -197,10 +203,12 @@ def test_every_operand_of_every_operator_is_seen_not_contiguous() -> None:
 
 def test_every_pointer_is_null_once() -> None:
     for op in OPERATED:
-        null = [c for c in of(op.slug) if c.expected("ascend950") == "ACLNN_ERR_PARAM_NULLPTR"]
+        null = [c for c in of(op.slug) if c.expected("ascend950").endswith("NULLPTR")]  # 161001, or 561103
         names = {n for c in null for n, p in {**c.inputs, **c.outputs}.items() if p is None} | {
             n for c in null for n in c.null
         }
+        other = [c for c in of(op.slug) if not c.expected("ascend950").endswith("NULLPTR")]
+        names |= {n for c in other for n, p in c.outputs.items() if p is None}  # refused otherwise, or not at all
         assert names >= {p.name for p in op.parameters if p.kind != "attr" and not p.optional} | {
             "workspaceSize",
             "executor",
@@ -227,7 +235,8 @@ def test_every_check_of_the_validator_decides_a_case(op: Operator) -> None:
 
 # Scalars of a catalogue are real; types that an earlier check compares, or that always have a cast.
 DECIDED_BEFORE = (
-    r"\w+ casts to float32|dtype of (negativeSlope|result|gradInput)$|the common dtype of gradOutput and self casts"
+    r"\w+ casts to float32|dtype of (negativeSlope|result|gradInput|clipValueM..)$"
+    r"|the common dtype of (gradOutput and self|self and weight) casts"
     r"|bfloat16 gradOutput where"
 )
 
@@ -277,3 +286,14 @@ def test_gradients_differ_between_rows() -> None:
             continue
         made = make_inputs(case, seed=0)[0]["gradOutput"]
         assert made.size < 3 or len(np.unique(made.astype(np.float64))) > 1, case.id
+
+
+def test_the_counts_that_info_and_list_show_are_of_this_catalogue():
+    shown = json.loads(FILE.read_text("utf-8"))
+    told = "the catalogue changed: python tools/counts.py"
+    assert shown["sha256"] == digest(files(default_dir())), told
+    now = json.loads(written(counted(catalogue())))["cases"]
+    assert {op: found for op, found in shown["cases"].items() if found != now[op]} == {}, told
+    assert set(shown["cases"]) == set(now), told
+    tool = runpy.run_path(str(default_dir().parent / "tools" / "counts.py"))
+    assert tool["PAGE"].read_text("utf-8") == tool["page"](now), told

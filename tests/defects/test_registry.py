@@ -65,7 +65,7 @@ def test_every_published_file_holds_something():
 def test_equivalent_mutants_are_few_and_each_says_why():
     assert all(len(d.equivalent) > 20 for d in ALL if d.equivalent)
     for op in OPERATORS:
-        assert sum(d.equivalent not in ("", WHY) for d in defects(op)) <= 20, op
+        assert len({d.equivalent for d in defects(op)} - {"", WHY}) <= 20, op
 
 
 def test_a_formula_s_way_beside_what_is_finite_is_told_from_a_wrong_one():

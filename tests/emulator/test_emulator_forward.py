@@ -180,7 +180,7 @@ def special_rows(soc):
     whole = t(5, 5, dtype=INT)
     yield of_one("Gelu", private, private, INVALID)
     yield of_one("Silu", private, private, 0)
-    yield of_one("Hardshrink", private, private, INVALID if new else 0, lambd=S(1))
+    yield of_one("Hardshrink", private, private, 0, lambd=S(1))
     yield of_one("Softshrink", X, X, INVALID, lambd=S(-1))
     yield of_one("Hardshrink", X, X, 0, lambd=S(-1))
     yield of_one("Celu", X, X, INVALID, alpha=S(0))

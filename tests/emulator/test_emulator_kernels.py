@@ -18,6 +18,17 @@ FLOATS = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.f
 BCE, NLL, SOFTMAX, LOG_SIGMOID = (
     f"aclnn{n}Backward" for n in ("BinaryCrossEntropy", "NLLLoss", "Softmax", "LogSigmoid")
 )
+OF_OTHER_SHAPES = {
+    "aclnnGlu",
+    "aclnnGluBackward",
+    "aclnnNLLLoss",
+    "aclnnNLLLoss2d",
+    "aclnnNLLLoss2dBackward",
+    "aclnnPrelu",
+    "aclnnPreluBackward",
+}
+OF_SOME_SOCS = {"aclnnFastGelu", "aclnnFastGeluBackward"}
+OF_PROBABILITIES = {"aclnnBinaryCrossEntropy", "aclnnKlDiv"}
 
 
 def poisoned(shape, dtype, view="contiguous"):
@@ -64,7 +75,8 @@ def arguments(op, dtype, rng, view):
     if op == LOG_SIGMOID:
         return {"gradOutput": tensor(gradient), "self": tensor(x), "buffer": np.zeros(1, FLOATS[dtype])}
     parameters = OPERATORS[op].parameters  # element by element, or one value that is broadcast to all
-    return {p.name: tensor(rng.normal(size=shape)) for p in parameters if p.kind == "input"} | {
+    draw = rng.uniform if op in OF_PROBABILITIES else rng.normal
+    return {p.name: tensor(draw(size=shape)) for p in parameters if p.kind == "input"} | {
         p.name: p.plain for p in parameters if p.kind == "attr"
     }
 
@@ -84,9 +96,9 @@ def test_kernels_stay_within_the_strict_bound_of_the_golden(tree, soc):
             for view in ("contiguous", "strided") * 3:
                 params = arguments(op, dtype, rng, view)
                 params[operator.output] = poisoned((6, 9), FLOATS[dtype], view)
-                if validate(op, soc=soc, **params).ok:  # some want rank 4 or an even axis, or are not on every SoC
+                if validate(op, soc=soc, **params).ok:
                     calls.append((op, params))
-    assert len({op for op, _ in calls}) >= len(SERVED) - 4
+    assert {op for op, _ in calls} >= SERVED.keys() - OF_OTHER_SHAPES - OF_SOME_SOCS
     answers = call(tree, [Job(op, params) for op, params in calls], soc)
     for (op, params), answer in zip(calls, answers, strict=True):
         assert (answer.status, answer.launch, answer.sync) == (0, 0, 0), answer.message
@@ -172,7 +184,7 @@ def random_call(op, rng):
     params = {}
     for p in OPERATORS[op].parameters:
         if p.role == "choice":
-            params[p.name] = str(rng.choice([*p.words, "NONE", ""]))
+            params[p.name] = int(rng.integers(-1, 3)) if p.c == "int64" else str(rng.choice([*p.words, "NONE", ""]))
         elif p.kind == "attr":
             params[p.name] = int(rng.integers(-4, 5))
         else:
@@ -230,7 +242,7 @@ def test_refusals_agree_with_the_python_validator_on_random_calls(tree, op, soc)
     plain = {n: _spec(v) for n, v in arguments(op, "float32", rng, "contiguous").items()}
     plain |= {OPERATORS[op].output: TensorSpec((6, 9), "float32")}
     accepted = {0} if validate(op, soc=soc, **plain).ok else set()
-    assert seen - {0} == {161001, 161002}  # the sample really has all
+    assert {161001, 161002} <= seen <= {0, 161001, 161002, 561103}  # the sample really has all
     assert seen >= accepted
 
 

@@ -11,7 +11,6 @@ from oracle.catalogue import default_dir, load
 from oracle.model.call import Call
 from oracle.model.status import Status
 from oracle.operators import operator, reference, validate
-from oracle.operators.negative_log_likelihood import kernel_error
 from oracle.settings.settings import Settings
 
 
@@ -72,13 +71,20 @@ def test_a_right_order_is_not_flagged(device, slug, begins):
 def test_a_product_that_underflows_loses_what_totalweight_makes_of_it():
     rng = np.random.default_rng(0)
     g, w = (np.ldexp(rng.uniform(1, 2, 1000), e).astype(np.float32) for e in (-80, -66))
+    attributes = {"reduction": 1, "ignoreIndex": -100}
     for exponent in (-60, -100, -140, 3):
         total = np.float32(np.ldexp(1.25, exponent))
-        exact = -(g.astype(np.float64) * w) / np.float64(total)
-        device = -(g * w) / total  # in float32
-        error, odd, _ = kernel_error(g.astype(np.float64), w.astype(np.float64), np.float64(total), exact)
-        assert (np.abs(device - exact) <= error)[~odd].all()
-        assert not odd.all()
+        odd = []
+        for gradient in g[:10]:
+            inputs = {"gradOutput": gradient, "self": np.empty((1000, 1000), np.float32), "weight": w}
+            inputs |= {"target": np.arange(1000), "totalWeight": total}
+            known = reference(Call("aclnnNLLLossBackward", "ascend910b", inputs, attributes, {"out": inputs["self"]}))
+            device = -(gradient * w) / total  # in float32
+            error = np.abs(device - np.diag(known.value))
+            assert known.unspecified is not None
+            odd.append(np.diag(known.unspecified))
+            assert (error <= np.diag(known.bound))[~odd[-1]].all()
+        assert not np.all(odd) or exponent == -140  # of which a right kernel's reciprocal is infinite
 
 
 def sigmoid(x):

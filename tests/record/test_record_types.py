@@ -18,6 +18,7 @@ from oracle.record.codec import from_json
 from oracle.record.fields import Fields, parse_object
 from oracle.record.reader import read
 from oracle.record.types import (
+    NO_GOLDEN,
     SCHEMA,
     STATUSES,
     CaseRecord,
@@ -176,6 +177,8 @@ def _passed(number: int, **metrics: float) -> CaseRecord:
         ([_passed(0, refused=1)], []),  # an operator that the SoC does not have: refusing is right
         ([_passed(0)], ["aclnnAn"]),
         ([_passed(0, refused=1), _passed(1)], ["aclnnAn"]),
+        ([dataclasses.replace(_passed(0), status="skip", verdicts={}, reason=f"{NO_GOLDEN}int32")], ["aclnnAn"]),
+        ([dataclasses.replace(_passed(0), status="skip", verdicts={}, reason="the device has no such operator")], []),
         ([_passed(0), dataclasses.replace(_passed(1), verdicts={"strict": LayerVerdict(True)})], []),
     ],
 )

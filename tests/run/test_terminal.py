@@ -39,7 +39,9 @@ def counts(**given: int) -> dict[str, int]:
 
 
 def test_a_progress_line_says_done_planned_failures_rate_and_time_left() -> None:
-    progress = Progress(1000, Reporter(True), ENGLISH)  # type: ignore[arg-type]
+    costs = {str(number): 0.19 for number in range(1000)}
+    progress = Progress(1000, Reporter(True), ENGLISH, lambda: costs)  # type: ignore[arg-type]
+    assert progress.ahead().startswith("1,000 cases, about 3:10; fewer: --tier smoke")
     for number in range(250):
         progress.statuses[str(number)] = "fail" if number < 3 else "pass"
     assert progress.line(50.0) == "250/1,000 (25 %), 3 failed, 5.0 per second, 2:30 left"
@@ -51,7 +53,7 @@ def test_a_terminal_sees_one_line_and_a_pipe_one_every_half_minute(monkeypatch: 
     clock = [0.0]
     monkeypatch.setattr("oracle.run.terminal.time.monotonic", lambda: clock[0])
     terminal, pipe = Reporter(True), Reporter(False)
-    shown = [Progress(200, terminal, ENGLISH), Progress(200, pipe, ENGLISH)]  # type: ignore[arg-type]
+    shown = [Progress(200, where, ENGLISH, dict) for where in (terminal, pipe)]  # type: ignore[arg-type]
     for number in range(100):
         clock[0] += 1.0
         for progress in shown:
@@ -64,6 +66,14 @@ def test_a_terminal_sees_one_line_and_a_pipe_one_every_half_minute(monkeypatch: 
         clock[0] += 1.0
         shown[1].case(str(number), "pass")
     assert 10 < len(pipe.lines) < 16
+
+
+def test_the_time_left_is_of_the_cases_that_are_left() -> None:
+    costs = {**{f"small{n}": 0.01 for n in range(1000)}, "large": 90.0}
+    progress = Progress(1001, Reporter(True), ENGLISH, lambda: costs)  # type: ignore[arg-type]
+    assert progress.left(0.0) == pytest.approx(100.0)
+    progress.statuses.update({f"small{n}": "pass" for n in range(1000)})
+    assert progress.left(20.0) == pytest.approx(90.0 * 22 / 12)  # half as fast as was known
 
 
 def failed(number: int, **changes: Any) -> CaseRecord:

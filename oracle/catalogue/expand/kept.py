@@ -30,7 +30,7 @@ from ..data.case import Case, TensorPlan
 
 ROOMS = ("catalogue", "model", "numerics", "operators", "page", "system")  # whose code expands a file
 WORTH = 50  # cases; fewer are expanded as fast as they are read
-MOST = 300  # entries; the built-in catalogue has one per operator and tier asked for
+MOST = 600  # entries; the built-in catalogue has one per operator and tier asked for
 _CLASSES = {(kind.__module__, kind.__qualname__): kind for kind in (Case, TensorPlan, frozenset)}
 
 

@@ -117,6 +117,8 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
     """Return the parameters of an operator by what a class file calls them."""
     operands = tuple(p.name for p in op.operands)
     gradient = tuple(p.name for p in op.operands if p.symbol in _LABEL)
+    beside = tuple(n for n in operands if n != op.main)
+    plain = op.usual((2, 2, 2))
     attributes: dict[str, tuple[str, ...]] = {}
     for p in op.parameters:
         if p.kind == "attr":
@@ -130,7 +132,8 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         "operand": operands,  # whose values enter the result
         "value": tuple(n for n in operands if n not in gradient),  # what the gradient is taken at
         "other": tuple(n for n in operands if n not in gradient and n != op.main),
-        "beside": tuple(n for n in operands if n != op.main),
+        "beside": beside,
+        "paired": tuple(n for n in beside if len(op.shape_of(n, (2, 2, 2), plain)) == 3),
         "fixed": tuple(p.name for p in op.inputs() if p.role.freedom == "none"),  # type: ignore[union-attr]
         "pointed": tuple(p.name for p in op.operands if op.points.get(p.symbol)),
         "input": inputs,
@@ -146,15 +149,18 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
         **{role: attributes.get(role, ()) for role in _ATTRIBUTES},
         "sliced": (op.main,) if _is_sliced(op) else (),
         "optional number": tuple(p.name for p in op.parameters if p.role == "number" and p.optional),
+        "word": tuple(p.name for p in op.parameters if p.role == "choice" and p.c == "char*"),
         "scalar": tuple(p.name for p in op.parameters if p.c == "aclScalar"),
         "real": tuple(p.name for p in op.parameters if p.c in ("float", "double")),
     }
 
 
 def _is_sliced(op: Operator) -> bool:
-    """Whether a call can be taken in slices: no output sums over what another keeps."""
+    """Whether a call can be taken in slices: no output sums over what another keeps, or is a part of an operand."""
+    if any(p.parts for p in op.inputs()):
+        return False
     main = (2, 2, 2, 2)
-    attributes = {p.name: p.plain for p in op.attributes}
+    attributes = op.usual(main)
     shapes = {p.name: op.shape_of(p.name, main, attributes) for p in op.inputs()}
     return bool(op.slice_axes(main, attributes, shapes)) or not reduces(op.computes)
 
@@ -293,7 +299,7 @@ class _Maker:
         if value == "<points>":
             return list(self.op.points.get(parameter.symbol, ()))
         if value == "<words>":
-            return list(parameter.words)
+            return list(parameter.choices)
         if value == "<signs>":
             return _signs(float(parameter.plain or 0))
         return parameter.plain if value == "<plain>" else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -38,6 +39,14 @@ def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
         if isinstance(number, int) and not isinstance(number, bool) and number in _INT64:
             return number
         raise OracleError(f"attribute {parameter.name} must be an int64, 'every' or '$k', not {value!r}")
+    if parameter.c == "aclIntArray":
+        if type(value) is int:  # a number of axes
+            return shape[max(0, len(shape) - value) :]
+        if value is None or value == "none":
+            return None if value is None else ()
+        if isinstance(value, str) and re.fullmatch(r"-?\d+(x-?\d+)*", value):
+            return tuple(map(int, value.split("x")))
+        raise OracleError(f"attribute {parameter.name} must be a number of axes, lengths as '4x8', 'none' or null")
     if parameter.c == "bool":
         wanted, fits = "true or false", isinstance(value, bool)
     elif parameter.c == "char*":
@@ -59,4 +68,6 @@ def words(attributes: Mapping[str, Any]) -> list[str]:
 def _word(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, tuple):
+        return "x".join(map(str, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

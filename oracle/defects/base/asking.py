@@ -25,6 +25,7 @@ from ...operators.definition.parameters import (
     PER_SAMPLE,
     REDUCTIONS,
     SAME,
+    SUM,
     UNREAD,
     Parameter,
     Shape,
@@ -36,9 +37,9 @@ LARGEST_RANK = 9  # that catalogues visit
 NEWEST = "ascend950"
 
 
-def attributes(op: Operator, **given: Any) -> dict[str, Any]:
-    """Return the usual attributes of an operator, some given by name."""
-    return {p.name: given.get(p.name, p.plain) for p in op.parameters if p.kind == "attr"}
+def attributes(op: Operator, main: Shape = (2, 2, 2, 2), **given: Any) -> dict[str, Any]:
+    """Return the usual attributes of an operator beside a main operand of a shape, some given by name."""
+    return {**op.usual(main), **given}
 
 
 def call_of(
@@ -52,7 +53,7 @@ def call_of(
     shapes: Mapping[str, Shape] | None = None,
 ) -> Call:
     """Return a call without data. ``attrs``, ``dtypes``, ``shapes``: what is not the usual, by name."""
-    own, kinds = attributes(op, **(attrs or {})), dtypes or {}
+    own, kinds = attributes(op, shape, **(attrs or {})), dtypes or {}
     outer = shapes or {}
     specs = {}
     for p in op.inputs():
@@ -107,8 +108,10 @@ def _is_told(op: Operator, call: Call) -> bool:
 
 @cache
 def ranks(op: Operator) -> tuple[int, ...]:
-    """Return the ranks of the main operand that are accepted, up to the largest that catalogues visit."""
-    return tuple(rank for rank in range(LARGEST_RANK + 1) if any(validate(c).ok for c in _of_rank(op, rank)))
+    """Return the ranks of the main operand that are accepted and of which sources tell what is computed, up to the
+    largest that catalogues visit."""
+    every = range(LARGEST_RANK + 1)
+    return tuple(rank for rank in every if any(validate(c).ok and _is_told(op, c) for c in _of_rank(op, rank)))
 
 
 def _of_rank(op: Operator, rank: int) -> list[Call]:
@@ -235,6 +238,16 @@ def reductions(op: Operator) -> tuple[str, ...]:
 
 
 @cache
+def summed_to(op: Operator) -> Shape | None:
+    """Return the shape of the sums of a usual call whose attribute asks for one; None where nothing is summed."""
+    if op.reduction is None:
+        return None
+    call = usual(op, attrs={op.reduction.name: SUM})
+    shape = op.output_shape({**call.inputs, **call.attrs})
+    return None if shape == terms_shape(call) else shape
+
+
+@cache
 def may_be_odd(op: Operator) -> bool:
     """Whether a main operand may have an odd number of elements."""
     return any(validate(call_of(op, shape)).ok for shape in ((), (3,), (3, 5), (1, 3), (3, 3, 5, 7)))
@@ -243,3 +256,8 @@ def may_be_odd(op: Operator) -> bool:
 def output_shape(call: Call) -> Shape:
     """Return the shape of a call's (first) output."""
     return tuple(call.outputs[operator(call.op).output].shape)
+
+
+def terms_shape(call: Call) -> Shape:
+    """Return the shape of the values of a call's (first) formula: the output's, unless they are summed."""
+    return operator(call.op).terms_shape({**call.inputs, **call.attrs})

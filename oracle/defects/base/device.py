@@ -119,7 +119,8 @@ class Device:
         for name, value in call.inputs.items():
             arguments[name] = None if value is None else self.read(name, value, call)
         with np.errstate(all="ignore"):
-            values = np.asarray(self.kernel(arguments, target))
+            filled = _filled(call, given, self.output)
+            values = np.asarray(self.kernel(arguments, target)) if filled is None else filled
             values = -values if self.negates(call) else values
             kind = (
                 kernel_type(call, arguments, self.output)
@@ -131,6 +132,14 @@ class Device:
     def but(self, **steps: Any) -> Device:
         """Return this device with some steps replaced."""
         return replace(self, **steps)
+
+
+def _filled(call: Call, given: Array, output: str) -> Array | None:
+    """What a call of no elements writes to an output, where it writes anything."""
+    op, arguments = operator(call.op), {**call.inputs, **call.attrs}
+    op = op.of(output) if output else op
+    value = op.fill_of(arguments) if op.ends_early(arguments) else None
+    return None if value is None else np.full(given.shape, value, np.float32)
 
 
 def own_output(device: Device, call: Call) -> str:

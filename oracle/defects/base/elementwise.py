@@ -72,10 +72,9 @@ def settings(op: Operator) -> tuple[tuple[str, Constants], ...]:
     """Return what flags and choices may be, in words and as a formula gets them; the usual values first."""
     found = []
     for p in switches(op):
-        words: tuple[Any, ...] = p.words if p.role == "choice" else (True, False)
-        words = accepted_values(op, p.name, words)
-        values = sorted(words, key=lambda word, usual=p.plain: word != usual)  # type: ignore[misc]
-        found.append([(f"{p.name} {w}", (p.symbol, p.words.index(w) if p.words else int(w))) for w in values])
+        accepted = accepted_values(op, p.name, p.choices or (True, False))
+        values = sorted(accepted, key=lambda value, usual=p.plain: value != usual)  # type: ignore[misc]
+        found.append([(f"{p.name} {v}", (p.symbol, p.choices.index(v) if p.choices else int(v))) for v in values])
     return tuple(
         (", ".join(word for word, _ in chosen), frozenset(value for _, value in chosen)) for chosen in product(*found)
     )

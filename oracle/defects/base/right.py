@@ -22,7 +22,7 @@ from ...numerics.evaluate.programs import simulate
 from ...numerics.exact.enclosures import round_constant
 from ...numerics.formula.expressions import Expression, operation, symbol, symbols_of, trace
 from ...numerics.formula.traversal import names_of, substitute, walk
-from ...numerics.orders.kernel_orders import COUNT, Form, is_elementwise, is_public, named
+from ...numerics.orders.kernel_orders import COUNT, Form, Formula, is_elementwise, is_public, named
 from ...operators.definition.operator import Operator, float32
 from ...operators.definition.parameters import CLASS_INDEX, ONE_VALUE
 from . import elementwise, rows, samples
@@ -70,7 +70,7 @@ def flushing(op: Operator) -> tuple[Right, ...]:
 
 def departs(op: Operator, kernel: str) -> bool:
     """Whether a SoC's kernel computes something else, which is right there alone."""
-    forms = op.computes.orders or {} if is_elementwise(op.computes) else {}
+    forms = op.computes.orders or {} if isinstance(op.computes, Formula) else {}
     form = named(forms, kernel)
     return isinstance(form, Form) and form.departs
 
@@ -86,12 +86,13 @@ def _elementwise(op: Operator) -> Found:
     for name, form in elementwise.orders(op).items():
         if not is_public(name) and elementwise.value_of(op, form) is not own:
             yield f"form {name}", f"the order {name}", elementwise.computing(op, elementwise.traced(op, form))
-    if op.kept is not None:
+    if op.terms is not None:
         for name, total in (("sequential", sequential), ("backwards", backwards)):
             yield name, f"the terms summed {name} in tiles of {TILE}", _in_order(op, right, total)
     if op.attribute("reduction") is not None and is_elementwise(op.computes):
-        first = Form(op.computes.formula if form is None else form.formula, mean="first")
-        yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
+        if op.gradient is not None:
+            first = Form(op.computes.formula if form is None else form.formula, mean="first")
+            yield "factor_first", "the mean's factor first", elementwise.computing(op, elementwise.traced(op, first))
         if _factor_last(op):
             yield "divided", "the mean divided by the count", _divided(op, right, lambda a, n: (n,))
         yield "chained", "the mean divided by one dim after the other", _divided(op, right, _dims(op))
@@ -249,8 +250,10 @@ def _samples(op: Operator) -> Found:
     right = samples.Formula(op)
     yield "double", "float64 internals", samples.changing(op, lambda k, a: right(k, D))
     yield "negative_zero", "-0 where nothing is written", samples.changing(op, _negative_zero)
-    for name, function in samples.declared(op).forms.items():
-        formula = samples.Formula(op, trace(function))
+    for name, form in (samples.declared(op).orders or {}).items():
+        if is_public(name):
+            continue
+        formula = samples.Formula(op, trace(form.formula if isinstance(form, Form) else form))
         yield name, f"the order {name}", samples.changing(op, lambda k, a: None, formula)
 
 
@@ -286,7 +289,7 @@ def _torch(op: Operator) -> Kernel:
                 given[p.name] = tensor.reshape(()) if p.role is ONE_VALUE else tensor
         if op.inputs(CLASS_INDEX) and a[op.main].ndim == 1:  # a single sample has one class, and one gradient
             for p in op.inputs():
-                if p.role is CLASS_INDEX or p in samples.per_sample(op):
+                if p.name != op.main and (p.role is CLASS_INDEX or p in samples.per_sample(op)):
                     given[p.name] = given[p.name].reshape(-1)[:1].reshape(())
         result = called(op.aten.call, op, given, attributes)[op.outputs.index(op.output)]
         return np.asarray(result.numpy()).reshape(op.output_shape(a))

@@ -1,23 +1,24 @@
 """Losses over class indices as kernels: one value per sample, written at its class; everything else is zero.
 
-The evaluation of such an operator declares ``formula``: the value at a sample's class, a plain function of the operands
-by symbol. What is given per sample is taken at the sample, what is given per class at its class, and what is one value
-counts under a mean alone.
+The value at a sample's class follows from the page's formula (:mod:`oracle.numerics.formula.places`). What is given per
+sample is taken at the sample, what is given per class at its class, and what is one value counts under a mean alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 
 from ...model.call import Array
 from ...model.platforms import Platform
 from ...numerics.evaluate.programs import simulate
-from ...numerics.formula.expressions import ONE, Expression, Function, symbol, trace
+from ...numerics.formula.expressions import ONE, Expression, symbol, trace
 from ...numerics.formula.traversal import substitute
+from ...numerics.orders.kernel_orders import Formula as PageFormula
+from ...numerics.orders.kernel_orders import chooses
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX, MEAN, ONE_VALUE, PER_CLASS, Parameter
 from .pieces import Arguments, F, Kernel, gather, scatter, single
@@ -25,21 +26,16 @@ from .pieces import Arguments, F, Kernel, gather, scatter, single
 NEVER = int(np.iinfo(np.int64).min)  # an ignored class that nothing has
 
 
-class SampleEvaluation(Protocol):
-    """What an evaluation over class indices says of its formula; ``forms``: other orders of it, by name."""
-
-    formula: Function
-    forms: Mapping[str, Function]
-
-
 def fits(op: Operator) -> bool:
-    """Whether an operator takes class indices, and says what the value at a class is."""
-    return bool(op.inputs(CLASS_INDEX)) and hasattr(op.computes, "formula")
+    """Whether an operator takes class indices, and is zero but at each sample's class."""
+    return bool(op.inputs(CLASS_INDEX)) and chooses(op.computes)
 
 
-def declared(op: Operator) -> SampleEvaluation:
-    """Return what an operator that :func:`fits` computes."""
-    return cast(SampleEvaluation, op.computes)
+def declared(op: Operator) -> PageFormula:
+    """Return the formula, with its orders, of the value at a class of an operator that :func:`fits`."""
+    assert chooses(op.computes)
+    assert op.computes.at_place is not None
+    return op.computes.at_place.value
 
 
 def index_of(op: Operator) -> Parameter:

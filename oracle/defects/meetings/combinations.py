@@ -130,7 +130,7 @@ Count = Callable[[Arguments], int]
 
 
 def _dims(op: Operator, a: Arguments) -> tuple[int, ...]:
-    return tuple(op.output_shape(a)) or (1,)
+    return tuple(op.terms_shape(a)) or (1,)
 
 
 def _counts(op: Operator) -> dict[str, Count]:

@@ -6,6 +6,7 @@ dtype, an attribute, a class of the shape.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -18,7 +19,17 @@ from ...model.dtypes import dtype_of
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import ONE_VALUE, REDUCTIONS, UNREAD, Parameter
 from ..base import rows, samples
-from ..base.asking import accepted_values, any_shape, broadcasting, index_types, is_vector, kinds, mixes, ranks
+from ..base.asking import (
+    accepted_values,
+    any_shape,
+    broadcasting,
+    index_types,
+    is_vector,
+    kinds,
+    mixes,
+    ranks,
+    terms_shape,
+)
 from ..one_change.numbers import signs, vanishes
 
 Label = Callable[[Call], str]
@@ -54,18 +65,18 @@ def _layout(array: Array) -> str:
 
 
 def _form(name: str) -> Label:
-    """How an operand lies in memory, or along which of the output's axes it has elements."""
+    """How an operand lies in memory, or along which of the axes of the formula's values it has elements."""
 
     def label(call: Call) -> str:
-        array, whole = call.inputs[name], output_of(call)
+        array, whole = call.inputs[name], terms_shape(call)
         if array is None:
             return ABSENT
-        if array.shape == whole.shape:
+        if array.shape == whole:
             return _layout(array)
-        shape = (1,) * (whole.ndim - array.ndim) + array.shape
-        lost = {axis for axis, n in enumerate(whole.shape) if shape[axis] < n}
+        shape = (1,) * (len(whole) - array.ndim) + array.shape
+        lost = {axis for axis, n in enumerate(whole) if shape[axis] < n}
         along = {axis for axis, n in enumerate(shape) if n > 1}
-        last = whole.ndim - 1
+        last = len(whole) - 1
         if not along:
             return "of one element"
         if along == {last}:
@@ -75,6 +86,11 @@ def _form(name: str) -> Label:
         return ALONG[2] if lost == {0} else MIDDLE if len(lost) == 1 else "otherwise"
 
     return label
+
+
+def _shape(call: Call) -> str:
+    shape = terms_shape(call)
+    return f"rank {len(shape)} {_size(math.prod(shape))}"
 
 
 def _layout_of(name: str) -> Label:
@@ -121,7 +137,7 @@ def _general(op: Operator) -> Iterator[Factor]:
     else:
         first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
         shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
-        yield "shape", lambda call: f"rank {output_of(call).ndim} {_size(output_of(call).size)}", shapes
+        yield "shape", _shape, shapes
     yield "the output", lambda call: _layout(output_of(call)), ORDER
     if mixes(op, op.output):
         yield OUTPUT_TYPE, lambda call: SAME if output_of(call).dtype == call.inputs[main].dtype else OTHER, MIXED
@@ -240,6 +256,8 @@ def _index_type(name: str) -> Label:
 def _unread(op: Operator, name: str) -> Label:
     def label(call: Call) -> str:
         array = call.inputs[name]
+        if array is None:
+            return ABSENT
         return "empty" if not array.size else "in place" if array.shape == call.inputs[op.main].shape else "otherwise"
 
     return label

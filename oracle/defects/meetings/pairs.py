@@ -8,6 +8,7 @@ blind test.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -19,7 +20,17 @@ from ...model.call import Call
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import PER_SAMPLE, REDUCTIONS, ROWS, Parameter
 from ..base import rows, samples
-from ..base.asking import accepts, broadcasting, computes, kinds, mixes, socs_of, usual_shape
+from ..base.asking import (
+    accepts,
+    broadcasting,
+    computes,
+    kinds,
+    mixes,
+    socs_of,
+    summed_to,
+    terms_shape,
+    usual_shape,
+)
 from ..base.base import EVERY_SOC, Defect
 from ..base.device import Device
 from ..base.kernels import plain
@@ -44,7 +55,6 @@ from .factors import (
     factors_of,
     is_layout,
     layout_factors,
-    output_of,
     type_of,
 )
 
@@ -68,6 +78,11 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
                 yield ("shape", "rank 1"), (p.name, form), "one row has one value"
     if op.attribute("axis") is not None:
         yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
+    if summed_to(op) == ():
+        for word in REDUCTIONS[1:]:
+            yield ("reduction", word), ("the output", ORDER[1]), "one number is in order"
+            for strides in layout_classes.OF_OUTPUTS[1:]:
+                yield ("reduction", word), (f"{op.output}{FOLLOWS}", strides), "one number is in order"
     if not samples.fits(op):
         return
     alone = ("samples", "no axis of")
@@ -174,10 +189,14 @@ class _Call:
         return self._values
 
 
+def _many(call: Call) -> str:
+    return MILLION if math.prod(terms_shape(call)) >= 10**6 else "fewer"
+
+
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield one kernel for every two conditions that can meet."""
     factors = factors_of(op)
-    known = _Call([*factors, (ELEMENTS, lambda call: MILLION if output_of(call).size >= 10**6 else "fewer", ())])
+    known = _Call([*factors, (ELEMENTS, _many, ())])
     for met in meeting(op, factors, 2):
         yield _mutant(op, known, "pair", met)
     for name, _, values in factors:

@@ -97,7 +97,8 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return LAST_CHECK
     if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
         return OF_NUMBERS
-    if name in {f"dtype of {p.name}" for p in op.parameters if p.kind == "attr" and len(_numbers(op, p.name)) == 3}:
+    numbers = [p.name for p in op.attributes if p.c != "aclIntArray" and len(_numbers(op, p.name)) == 3]
+    if name in {f"dtype of {number}" for number in numbers}:
         return OF_KINDS
     tensors = (*op.names("input"), *op.names("output"))
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:

@@ -66,8 +66,8 @@ def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str
 
 def _choices(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
     for p in (p for p in op.parameters if p.kind == "attr" and p.role == "choice"):
-        for word in p.words:
-            yield p, f"always {word}", _always(word), f"counts as {word}", f"every {p.name}"
+        for word, value in zip(p.words, p.choices, strict=True):
+            yield p, f"always {word}", _always(value), f"counts as {word}", f"every {p.name}"
 
 
 def _absent(op: Operator, name: str, value: float) -> Kernel:

@@ -255,12 +255,13 @@ def _host(op: Operator) -> Iterator[Defect]:
             Device("float32", right, kernel_type=lambda call, a: "float32"),
             "16-bit inputs with an output of more digits", socs=WITH_BFLOAT16,
         )  # fmt: skip
-    if _mixes(op):
+    if _mixes(op) and op.operands[1:]:  # of one operand the promoted type is its own
         yield Defect(
             f"host/{slug}/{main}'s type", op.name, "DTY", f"the host rounds to {main}'s type, not the promoted one",
             Device(main, right, kernel_type=lambda call, a: str(a[main].dtype)), "mixed input dtypes",
             socs=mixing(op) or EVERY_SOC,
         )  # fmt: skip
+    if _mixes(op):
         yield Defect(
             f"host/{slug}/{op.output}'s type", op.name, "DTY", f"the host computes in {op.output}'s type alone",
             Device(op.output, right, kernel_type=lambda call, a: str(call.outputs[op.output].dtype)),

@@ -169,8 +169,8 @@ def _types(op: Operator) -> Iterator[Refusal]:
     for kind in kinds(op):
         yield f"{main} of {kind}", f"a valid {kind} call", has_dtype(main, kind)
     mixed = [p.name for p in op.operands if mixes(op, p.name)]
-    if mixed:
-        names = [p.name for p in op.operands]
+    names = [p.name for p in op.operands]
+    if mixed and names[1:]:
         yield "mixed dtypes", "inputs of different dtypes", lambda call, specs: _several(specs, names)
     if mixes(op, out):
         other = beside(out, main, lambda given, x: given.dtype != x.dtype)
@@ -205,8 +205,8 @@ def _attributes(op: Operator) -> Iterator[Refusal]:
             for value in accepted_values(op, p.name, (True, False)):
                 yield f"{p.name} {value}", f"{p.name} {value}", has_value(p.name, value)
         elif p.role == "choice":
-            for word in p.words:
-                yield f"{p.name} {word}", f"{p.name} {word}", has_value(p.name, word)
+            for word, value in zip(p.words, p.choices, strict=True):
+                yield f"{p.name} {word}", f"{p.name} {word}", has_value(p.name, value)
 
 
 NUMBERS: dict[str, tuple[float, Callable[[Any], bool]]] = {

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ..base.base import Argument
+
 SLUG = "smooth_l1_loss_backward"
-ONE_AT_THE_EDGE = (
-    "where the difference is beta the quotient is 1, as its sign is, and where both are 0 the result is unspecified"
-)
-ARGUMENTS = {
-    f"formula/{SLUG}/(abs((x - t)) < beta) -> (abs((x - t)) <= beta)": ONE_AT_THE_EDGE,
-    f"formula/{SLUG}/950: (beta < (x - t)) -> (beta <= (x - t))": ONE_AT_THE_EDGE,
-    f"formula/{SLUG}/950: ((x - t) < (-beta)) -> ((x - t) <= (-beta))": ONE_AT_THE_EDGE,
-}
+
+
+def rows() -> Iterator[Argument]:
+    """Yield why a mutant is right."""
+    yield Argument(
+        f"formula/{SLUG}/(abs((x - t)) < beta) -> (abs((x - t)) <= beta)",
+        "at a difference of beta the quotient is 1, as its sign is; where both are 0 it is NaN, as ascend950's",
+        socs=("ascend950",),
+    )

@@ -16,6 +16,16 @@ def factor_last(g: Expression, x: Expression, t: Expression, n: Expression) -> E
     return -t * e / (1 + e) * g * (1 / n)
 
 
+_SAME = "((-t) / (1 + exp((x * t))))"
+_KERNELS = "(((-t) * exp((-(x * t)))) / (1 + exp((-(x * t)))))"
+_FINITE = "(abs(((x * t) - (x * t))) <= 0)"
+INFINITE = "both fractions are the same but where e^-(self * target) overflows, and there the answer is unspecified"
+ARGUMENTS = {
+    f"formula/{OPERATOR.slug}/{_FINITE} -> {_FINITE.replace('<=', '!=')}": INFINITE,
+    f"formula/{OPERATOR.slug}/where({_FINITE}, {_SAME}, {_KERNELS}) -> where({_FINITE}, {_KERNELS}, {_SAME})": INFINITE,
+}
+
+
 def rows() -> Iterator[Defect]:
     """Yield the defect of ascend950 before August 2026."""
     yield Defect(

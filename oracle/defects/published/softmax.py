@@ -15,6 +15,4 @@ ARGUMENTS = {
         for what in ("to largest", "to nan", "to zero", "loses its sign")
     },
     f"operand/{SLUG}/self flushed": "a subnormal number changes no difference of float32 numbers by what e^x shows",
-    f"host/{SLUG}/self's type": "there is one input, whose type is the promoted one",
-    f"refuses/{SLUG}/mixed dtypes": "there is one input, so no two dtypes are mixed",
 }

@@ -26,7 +26,7 @@ from ..base.asking import index_types, kinds, ranks, reductions, socs_of
 from ..base.base import Defect
 from ..base.device import Device, Mask
 from ..base.kernels import plain
-from ..base.pieces import Arguments, F, Kernel, Where, flat, row_sum, shaped, spread
+from ..base.pieces import Arguments, F, Kernel, Where, flat, gathered, row_sum, shaped, spread
 from .tiles import SIZES, beyond, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
@@ -45,16 +45,16 @@ def _beyond_repeats(count: int, tile: int) -> Array:
 
 
 def _corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Arguments], None]) -> Kernel:
-    """The plain kernel; ``change`` corrects its flat result, given the operands as flat vectors."""
+    """The plain kernel; ``change`` corrects the formula's values, given the operands, all as flat vectors."""
     right = elementwise.traced(op, elementwise.own_order(op))
 
     def kernel(a: Arguments, target: Platform) -> Array:
         k = elementwise.operands_of(op, a)
-        shape = op.output_shape(a)
+        shape = op.terms_shape(a)
         vectors = {n: flat(np.broadcast_to(v, shape)) if isinstance(v, np.ndarray) else v for n, v in k.items()}
         result = np.array(spread(right(vectors), (math.prod(shape),)))
         change(result, vectors, a)
-        return np.asarray(result.reshape(shape))
+        return gathered(op, result.reshape(shape), a)
 
     return kernel
 
@@ -83,7 +83,7 @@ def _unclamped(op: Operator, clamp: Clamp, lost: Callable[[int, int], Any], tile
         few = {n: v[part] if isinstance(v, np.ndarray) else v for n, v in k.items()}
         result[part] = wrong(few)
 
-    return Where(plain(op), lambda a: math.prod(op.output_shape(a)) > tile, _corrected(op, change))
+    return Where(plain(op), lambda a: math.prod(op.terms_shape(a)) > tile, _corrected(op, change))
 
 
 def _clamps(op: Operator) -> Iterator[Defect]:
@@ -125,7 +125,7 @@ def _factor_lost(op: Operator, template: Callable[[Arguments], bool], tile: int)
     """The mean's factor is not applied beyond the last full tile."""
 
     def holds(a: Arguments) -> bool:
-        size = math.prod(op.output_shape(a))
+        size = math.prod(op.terms_shape(a))
         return op.by_role(a)["reduction"] == MEAN and size > tile and size % tile > 0 and template(a)
 
     def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:

@@ -19,12 +19,12 @@ from ...model.call import Array
 from ...model.platforms import Platform
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import PER_CLASS
-from ..base import rows, samples
-from ..base.asking import has_rows
+from ..base import elementwise, rows, samples
+from ..base.asking import has_rows, summed_to
 from ..base.base import Defect
 from ..base.device import Device, Mask
 from ..base.kernels import plain
-from ..base.pieces import Arguments, Kernel, Where, flat, row_sum, scatter, shaped
+from ..base.pieces import Arguments, Kernel, Where, flat, gathered, row_sum, scatter, shaped
 
 POWERS = tuple(2**k for k in range(3, 15))
 FILLED = (2720, 4080, 5461, 16320, 24576)
@@ -171,6 +171,33 @@ def _operand_mutants(op: Operator) -> Iterator[Defect]:
                 f"tile/{op.slug}/{p.name} repeats {tile}", op.name, "TAIL",
                 f"from element {tile} on, {p.name} is read from the first tile again",
                 _doubled_input(op, p.name, tile), f"a {p.name} of more than {tile} elements that differ",
+            )  # fmt: skip
+
+
+def _terms_lost(op: Operator, lost: Lost, tile: int) -> Kernel:
+    """Some of the formula's values are missing from the sum of all."""
+    right = elementwise.traced(op, elementwise.own_order(op))
+
+    def shows(a: Arguments) -> bool:
+        shape = op.terms_shape(a)
+        return op.output_shape(a) != shape and _some(lost, tile, math.prod(shape))
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        shape = op.terms_shape(a)
+        terms = np.array(np.broadcast_to(right(elementwise.operands_of(op, a)), shape))
+        terms.reshape(-1)[lost(terms.size, tile)] = 0
+        return gathered(op, terms, a)
+
+    return Where(plain(op), shows, wrong)
+
+
+def _term_mutants(op: Operator) -> Iterator[Defect]:
+    for tile in SIZES:
+        for label, (lost, what, needs) in LOST.items():
+            yield Defect(
+                f"tile/{op.slug}/terms {label} {tile}", op.name, "TAIL",
+                f"terms {what.format(tile)} are missing from the sum", Device(label, _terms_lost(op, lost, tile)),
+                needs.format("a sum of a number of terms", tile),
             )  # fmt: skip
 
 
@@ -376,3 +403,5 @@ def mutants(op: Operator) -> Iterator[Defect]:
         yield from _operand_mutants(op)
     if rows.fits(op):
         yield from _sum_mutants(op)
+    if elementwise.fits(op) and summed_to(op) is not None:
+        yield from _term_mutants(op)

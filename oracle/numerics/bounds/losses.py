@@ -18,10 +18,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..exact.enclosures import constant_value
-from ..floats.arithmetic import Arithmetic
-from ..formula.expressions import ONE, ZERO, Expression, constant, exp, expm1, maximum, minimum, symbol, where
+from ..floats.arithmetic import NARROW, Arithmetic
+from ..formula.expressions import (
+    COMPARISONS,
+    ONE,
+    ROUNDINGS,
+    ZERO,
+    Expression,
+    constant,
+    exp,
+    expm1,
+    maximum,
+    minimum,
+    symbol,
+    where,
+)
 from ..formula.traversal import walk
 from .signs_and_digits import Facts, constant_bits, grid, is_power_of_two
 
@@ -66,6 +80,27 @@ def losses(
     for node in walk(*roots):
         rules.found[id(node)] = rules.of(node)
     return [rules.found[id(root)] for root in roots]
+
+
+class Doubt(NamedTuple):
+    """A condition under which rounding may decide a comparison, and the two sides: where none of them is rounded, it
+    does not. A sign has no sides: of an exact zero too, kernels make 0, 1 or -1."""
+
+    condition: Expression
+    sides: tuple[Expression, ...]
+
+
+def doubts(
+    roots: list[Expression], arithmetic: Arithmetic, facts: Facts, scalars: frozenset[str], rounded: frozenset[str]
+) -> tuple[Doubt, ...]:
+    """Return what rounding may decide of the choices and signs of some graphs; operands as for :func:`losses`."""
+    rules = _Rules(arithmetic, facts, scalars, rounded)
+    nodes = walk(*roots)
+    for node in nodes:
+        rules.found[id(node)] = rules.of(node)
+    compared = [(rules.doubt(node), node.args) for node in nodes if node.op in COMPARISONS]
+    compared += [(rules.unsigned(node.args[0]), ()) for node in nodes if node.op == "sign"]
+    return tuple(dict.fromkeys(Doubt(found, sides) for found, sides in compared if found is not None))
 
 
 @dataclass
@@ -216,6 +251,17 @@ class _Rules:
         """Exact operations of one operand."""
         return self.loss(a)
 
+    def _rounding(self, node: Expression, a: Expression) -> Loss:
+        """A rounding to a narrow type on the way."""
+        lost, narrow = self.loss(a), NARROW[node.op]
+        more = constant(1 + narrow.unit)
+        return Loss(
+            (lost.relative + narrow.unit) * SECOND_ORDER,
+            times(more, lost.absolute),
+            plus(times(more, lost.underflow), constant(narrow.quantum)),
+            times(more, lost.scaled),
+        )
+
     # ---- functions ----
 
     def _function(self, node: Expression, a: Expression, slope: Expression) -> Loss:
@@ -265,15 +311,22 @@ class _Rules:
         return self._function(node, a, times(node, plus(times(constant(2), self.size(a)), constant(1.4143))))
 
     def _sqrt(self, node: Expression, a: Expression) -> Loss:
-        return self._function(node, a, over(constant(0.75), node))
+        """Of an operand that underflows, all may be lost: then the slope is at most 1 / sqrt(a)."""
+        found = self._function(node, a, over(constant(0.75), node))
+        below = plus(over(self.loss(a).underflow, node), self.quantum(node))
+        return Loss(found.relative, found.absolute, below, found.scaled)
 
     # ---- choices ----
 
     def _sign(self, node: Expression, a: Expression) -> Loss:
+        unsigned = self.unsigned(a)
+        return EXACT if unsigned is None else Loss(0.0, where(unsigned, constant(2), ZERO), ZERO)
+
+    def unsigned(self, a: Expression) -> Expression | None:
+        """Where rounding may decide a sign; None if it never does."""
         if self.loss(a).is_zero:
-            return EXACT
-        reach = plus(self.error(a), self.loss(a).underflow)
-        return Loss(0.0, where(self.size(a) <= reach, constant(2), ZERO), ZERO)
+            return None
+        return self.size(a) <= plus(self.error(a), self.loss(a).underflow)
 
     def _extreme(self, node: Expression, a: Expression, b: Expression) -> Loss:
         return self._either(self.loss(a), self.loss(b))
@@ -318,7 +371,7 @@ class _Rules:
 _NAMES = {
     "+": "sum", "-": "sum", "*": "product", "/": "quotient", "neg": "same", "abs": "same", "min": "extreme",
     "max": "extreme", "where": "where", "sign": "sign", "sqrt": "sqrt", "exp": "exp", "log": "log", "log1p": "log1p",
-    "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc",
+    "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc", **dict.fromkeys(ROUNDINGS, "rounding"),
 }  # fmt: skip
 
 

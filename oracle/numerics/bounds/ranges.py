@@ -19,12 +19,13 @@ import numpy as np
 
 from ..exact.enclosures import constant_value
 from ..floats.extremes import highest, lowest
-from ..formula.expressions import Expression
+from ..formula.expressions import ROUNDINGS, Expression
 from ..formula.traversal import walk
 from .tables_of_bounds import Cells, evaluated
 
 Range = tuple[float, float]
 SAFE = 2.0**120  # of float32's 2^128
+NARROWEST = 2.0**15  # of float16's 2^16
 PARTS = 256  # of an operand's range
 _FUNCTIONS = {"exp": math.exp, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf, "sqrt": math.sqrt}
 
@@ -133,6 +134,10 @@ def _range(node: Expression, args: list[Range], given: Mapping[str, Range]) -> R
         choose = min if op == "min" else max
         return choose(args[0][0], args[1][0]), choose(args[0][1], args[1][1])
     low, high = args[0]
+    if op in ROUNDINGS:
+        if not -NARROWEST < low <= high < NARROWEST:
+            raise OverflowError
+        return _outwards(low), _outwards(high)
     if op == "neg":
         return -high, -low
     if op == "abs":

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ..exact.enclosures import constant_value
-from ..formula.expressions import Expression
+from ..formula.expressions import ROUNDINGS, Expression
 
 INPUT_BITS = 24  # significant bits of any operand: float32 has most
 
@@ -37,7 +37,7 @@ class Facts:
         if op in ("exp", "abs", "sqrt", "erfc"):
             return 1
         signs = [self.sign(a) for a in args if not a.is_condition]
-        if op in ("log1p", "expm1", "tanh", "erf", "sign"):
+        if op in ("log1p", "expm1", "tanh", "erf", "sign", *ROUNDINGS):
             return signs[0]
         if op == "neg":
             return -signs[0]

@@ -1,4 +1,4 @@
-"""e^x of compiled loops: in float64, and in float32 for results of 16 bits. docs/proof.md derives the bounds."""
+"""e^x of compiled loops: in float64, and in float32 for results of 16 bits. docs/proof-details.md derives them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ C9, C8, C7, C6, C5, C4, C3, C2 = map(
         "0x1.1111108e24bf2p-7", "0x1.5555557deff01p-5", "0x1.5555555589f37p-3", "0x1.fffffffff13eep-2",
     ),
 )  # fmt: skip
-EXP_RELATIVE = 160 * U  # the polynomial 149u, its evaluation below 10u; docs/proof.md
+EXP_RELATIVE = 160 * U  # the polynomial 149u, its evaluation below 10u; docs/proof-details.md
 EXP_LIMIT = ARGUMENT  # beyond it the NumPy road takes over
 
 # The same in float32, by degree 6, whose error is 0.06 of its u.
@@ -31,7 +31,7 @@ S6, S5, S4, S3, S2 = (
     for text in ("0x1.6a5258p-10", "0x1.12396ep-7", "0x1.5558aap-5", "0x1.555492p-3", "0x1.fffffcp-2")
 )
 S1 = f32(1.0)
-EXP_SINGLE = 4 * SINGLE_U  # docs/proof.md
+EXP_SINGLE = 4 * SINGLE_U  # docs/proof-details.md
 
 
 @njit(fastmath={"contract"}, error_model="numpy")

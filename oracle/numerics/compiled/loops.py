@@ -1,7 +1,7 @@
 """The compiled engine (extra ``fast``, numba): formula, rounding and proof of an element in one pass.
 
 The formulas are the operators' own functions, compiled. An element that this pass does not prove, every special value
-among them, is left to the NumPy road, so both engines give the same bits. docs/proof.md derives the bounds.
+among them, is left to the NumPy road, so both engines give the same bits. docs/proof-details.md derives the bounds.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..floats.arithmetic import FLOAT64, HOST_FLOAT32, Arithmetic
 from ..floats.codes import code
 from ..formula.expressions import ZERO, Expression, constant
 from ..formula.traversal import names_of, walk
-from ..orders.kernel_orders import KEPT, Graphs
+from ..orders.kernel_orders import KEPT, Chosen, Graphs
 from ..proof.proof import U
 from .cache import keep
 from .exp import EXP_RELATIVE, EXP_SINGLE, SINGLE_U, exp, exp_near, exp_single
-from .operands import f32, is_beyond, listed, load, load_single, njit, operand_codes, part, picked, room
+from .operands import f32, i64, is_beyond, listed, load, load_single, njit, operand_codes, part, picked, room
 from .rounding import EXACTLY, OUT, encoder, quick, quick_near, quick_single
-from .source import CHUNK, NEAR, SINGLE, Slacks, source
+from .source import BOTH, CHUNK, NEAR, ONE, PLACE, ROW, SINGLE, Slacks, scattering, source
 
 # A loop over many arrays is vectorised after a look at whether they overlap: as many looks as such arrays take.
 llvmlite.binding.set_option("", "--runtime-memory-check-threshold=128")
@@ -63,6 +63,45 @@ def elementwise(graphs: Graphs, operands: Mapping[str, Any], target: Array) -> A
     loop = _elementwise(graphs.value, slacks, names, formats, dtype)
     count = loop(given, windows is not None, windows or ((1, 0),) * len(names), codes, left)
     return None if count < 0 else left[:count]
+
+
+def scattered(
+    graphs: Graphs, chosen: Chosen, taken: Mapping[str, tuple[Any, str]], deciding: Mapping[str, Array], out: Array
+) -> Array:
+    """Store a formula's value at the place of each row that counts of a contiguous output (rows, places); return the
+    rows whose value is not proved. ``taken``: operands, and which of their elements is a row's. ``deciding``: whole
+    numbers, one per row or one."""
+    rows, length = out.shape
+    sizes = {ROW: rows, PLACE: length, BOTH: out.size, ONE: 1}
+    which = {name: ROW if v.size == rows else ONE for name, v in deciding.items()}
+    assert all(v.size == sizes[at] for v, at in taken.values() if isinstance(v, np.ndarray)), "no bound is looked at"
+    assert all(v.size == sizes[which[name]] for name, v in deciding.items())
+    decide = tuple(deciding[name] for name in chosen.deciding)
+    codes = operand_codes({name: v for name, (v, _) in taken.items()}, tuple(taken))
+    kinds = tuple((name, at) for name, (_, at) in taken.items()), tuple((name, which[name]) for name in chosen.deciding)
+    loop = _scattered(graphs, chosen.place, chosen.conditions, *kinds, dtype_of(out.dtype).name)
+    left = np.empty(rows, np.int64)
+    return left[: loop(codes, decide, out.view(OUT[out.itemsize]), left)]
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _scattered(
+    graphs: Graphs,
+    place: Expression,
+    conditions: tuple[Expression, ...],
+    taken: tuple[tuple[str, str], ...],
+    deciding: tuple[tuple[str, str], ...],
+    dtype: str,
+) -> Any:
+    """The loop of a formula of which each row has one element; see :func:`.source.scattering`."""
+    return _loop_of(scattering(graphs.value, _slack(graphs, FLOAT64), place, conditions, taken, deciding), dtype)
+
+
+@functools.cache
+def _loop_of(loop: str, dtype: str) -> Any:
+    scope = {**_LOOPS, "encode": encoder(dtype), "i64": i64, "most": FORMATS[dtype].max}
+    exec(loop, scope)
+    return keep(scope["run"], f"{dtype}\n{loop}")
 
 
 @functools.lru_cache(maxsize=KEPT)

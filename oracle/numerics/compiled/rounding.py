@@ -1,7 +1,7 @@
 """Results of compiled loops: float64 and float32 numbers rounded to codes, with a proof.
 
 A quick test, which a loop over vectors makes, settles nearly every element; a close one, on single elements, most of
-the rest. What neither settles is left to the NumPy road. docs/proof.md derives both.
+the rest. What neither settles is left to the NumPy road. docs/proof-details.md derives both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows of y * (g - sum of g * y) in compiled passes: the sum with its error, then every element rounded and tested.
 
 What the quick test leaves in doubt is tested closely, then with the row's sum in two parts. Rows in which an element is
-in doubt still are left to the NumPy road. docs/proof.md derives the bounds.
+in doubt still are left to the NumPy road. docs/proof-details.md derives the bounds.
 """
 
 from __future__ import annotations

@@ -186,6 +186,45 @@ def _run(names: tuple[str, ...], *, looks: bool) -> str:
     )
 
 
+ROW, PLACE, BOTH, ONE = "row", "place", "row * length + place", "0"  # which element of an operand a row's value takes
+
+
+def scattering(
+    value: Expression,
+    slack: Expression,
+    place: Expression,
+    conditions: tuple[Expression, ...],
+    taken: tuple[tuple[str, str], ...],
+    deciding: tuple[tuple[str, str], ...],
+) -> str:
+    """Return the functions of a formula of which each row has one element, at a place of its own.
+
+    ``run`` takes operands, the whole numbers that decide where the place is and whether the row counts, results by rows
+    and a list to fill; it returns how many rows are in doubt. ``taken``, ``deciding``: the names of the operands and of
+    the whole numbers, and which of their elements is a row's.
+    """
+    loads = ", ".join(f"load(operands[{k}], {which})" for k, (_, which) in enumerate(taken))
+    whole = {name: f"d{k}" for k, (name, _) in enumerate(deciding)}
+    lines, (at, *holds) = statements(whole, place, *conditions)
+    return "\n".join(
+        [
+            _closely(value, slack, tuple(name for name, _ in taken)),
+            '@njit(nogil=True, error_model="numpy")',
+            "def run(operands, decide, out, left):",
+            "    found, length = 0, out.shape[1]",
+            "    for row in range(out.shape[0]):",
+            *(f"        d{k} = i64(decide[{k}][{which}])" for k, (_, which) in enumerate(deciding)),
+            *(f"        {line}" for line in lines),
+            f"        place = i64({at})",
+            f"        if {' and '.join([*holds, '0 <= place < length'])}:",
+            f"            out[row, place], unsure = closely({loads})",
+            "            left[found] = row",
+            "            found += unsure",
+            "    return found",
+        ]
+    )
+
+
 def _each(form: str, names: tuple[str, ...], between: str = ", ") -> str:
     """A form with each operand's number, one beside the other."""
     return between.join(form.format(k) for k in range(len(names)))

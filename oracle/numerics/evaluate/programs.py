@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...model.call import Array
-from ...model.dtypes import dtype_of
+from ...model.dtypes import DTYPES, dtype_of
 from ..exact.enclosures import constant_value, round_constant
 from ..floats import functions
 from ..floats.blocks import aligned, pool_for
 from ..floats.codes import castable
 from ..floats.error_function import erf, erfc
-from ..formula.expressions import Expression
+from ..formula.expressions import ROUNDINGS, Expression
 from ..formula.traversal import walk
 
 Number = float | np.floating[Any]
@@ -32,6 +32,7 @@ UFUNCS: dict[str, Any] = {
     "erfc": erfc,
     "sign": np.sign, "min": np.minimum, "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal,
     "!=": np.not_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
+    **dict.fromkeys(ROUNDINGS, np.positive),  # of real numbers; ``simulate`` rounds
 }  # fmt: skip
 # What verdicts measure in has the same bits on every machine; a golden alone is proved, and NumPy's are faster.
 SAME_BITS = {**UFUNCS, **{name: getattr(functions, name) for name in ("exp", "log", "log1p", "expm1", "tanh")}}
@@ -314,6 +315,8 @@ def _simulated(known: Mapping[str, Any], op: str, args: list[Any], kind: np.dtyp
         return flushed(_simulated(known, op, [flushed(a) for a in args] if op == "/" else args, kind))
     if op == "where":
         return _where(args[0], args[1], args[2], kind)
+    if op in ROUNDINGS:
+        return np.asarray(args[0]).astype(DTYPES[op].numpy).astype(kind)
     if op in ("max", "min") and kind == np.float32 and _are_limited(args[0], args[1], kind):
         return limited(op, args[1], args[0])
     return known[op](*args)

@@ -40,15 +40,18 @@ COMPARISONS = ("<", "<=", "==", "!=")
 IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
 LOGIC = ("and", "or", "not")
 REDUCING = ("sum", "most", "least")  # along the formula's axis: the sum, the largest, the smallest
+ROUNDINGS = ("float16", "bfloat16")  # a kernel's rounding to a type on the way, which real numbers do not know
 LENGTH = "length"  # the symbol of the number of elements along that axis
+PLACE = "place"  # the symbol of an element's own index along that axis
 
 
 class Expression:
     """A node of a formula's graph: an operation and its operands.
 
     ``op``: ``symbol`` (``value`` is its name), ``constant`` (``value`` is a Fraction, or ``"pi"``), an operator of
-    ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, ``where`` (condition, then, else), or a
-    reduction of ``REDUCING`` along the formula's axis.
+    ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, ``where`` (condition, then, else), a
+    reduction of ``REDUCING`` along the formula's axis, a rounding of ``ROUNDINGS``, or ``stored`` (what is rounded, the
+    operand whose type it takes).
     """
 
     __slots__ = ("args", "is_constant", "op", "value")
@@ -328,6 +331,11 @@ def is_finite(a: Operand) -> Expression:
     return abs(checked_operation("-", _operand(a), _operand(a))) <= 0
 
 
+def stored(x: Operand, like: Expression) -> Expression:
+    """x as a kernel holds it that rounds it to the type of an operand: a step of a kernel's order."""
+    return checked_operation("stored", _operand(x), like)
+
+
 # ---- along an axis: Formula(..., over=...) says which ----------------------------------------------------------------
 
 
@@ -349,6 +357,11 @@ def min_over(x: Operand) -> Expression:
 def length() -> Expression:
     """How many elements lie along the formula's axis."""
     return symbol(LENGTH)
+
+
+def place() -> Expression:
+    """An element's own index along the formula's axis; of a loss over class indices, its class."""
+    return symbol(PLACE)
 
 
 def mean_over(x: Operand) -> Expression:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from .expressions import IRRATIONAL, PI, Expression, checked_operation
+from .expressions import IRRATIONAL, PI, ROUNDINGS, Expression, checked_operation
 
 
 @lru_cache(maxsize=4096)
@@ -53,8 +53,8 @@ def has_rational_way(root: Expression) -> bool:
 
 
 def is_irrational_step(node: Expression) -> bool:
-    """Whether a node is pi, or a function whose value is irrational at nearly every rational number."""
-    return node.op in IRRATIONAL or node is PI
+    """Whether a node is pi, a function whose value is irrational at nearly every rational number, or a rounding."""
+    return node.op in IRRATIONAL or node is PI or node.op in ROUNDINGS
 
 
 def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> Expression:
@@ -63,4 +63,20 @@ def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> E
     for node in walk(root):
         args = tuple(made[id(a)] for a in node.args)
         made[id(node)] = replaced[node] if node in replaced else checked_operation(node.op, *args) if args else node
+    return made[id(root)]
+
+
+@lru_cache(maxsize=1024)
+def stored_in(root: Expression, types: frozenset[tuple[str, str]]) -> Expression:
+    """Return a graph with the roundings that its ``stored`` steps are. ``types``: of the operands of 16 bits, by name;
+    a wider one rounds nothing."""
+    known = dict(types)
+    made: dict[int, Expression] = {}
+    for node in walk(root):
+        args = tuple(made[id(a)] for a in node.args)
+        if node.op == "stored":
+            kind = known.get(str(node.args[1].value))
+            made[id(node)] = args[0] if kind is None else checked_operation(kind, args[0])
+        else:
+            made[id(node)] = checked_operation(node.op, *args) if args else node
     return made[id(root)]

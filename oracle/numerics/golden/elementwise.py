@@ -16,11 +16,11 @@ import numpy as np
 
 from ...model.call import Array
 from ...model.dtypes import dtype_of
-from ..bounds.losses import SECOND_ORDER
+from ..bounds.losses import SECOND_ORDER, Doubt
 from ..compiled.engine import is_compiled
 from ..evaluate import tables
-from ..evaluate.operands import Operands, changed, pick
-from ..evaluate.programs import Values, loaded, program, release
+from ..evaluate.operands import Operands, cast, changed, pick
+from ..evaluate.programs import Values, loaded, program, release, simulate
 from ..exact import enclosures, extended, fractions64
 from ..exact.rationals import Undefined
 from ..floats.arithmetic import Arithmetic, float32
@@ -29,7 +29,7 @@ from ..floats.extremes import highest, lowest
 from ..floats.rounding import widen
 from ..formula.expressions import ZERO, Expression
 from ..formula.traversal import is_rational
-from ..orders.kernel_orders import Formula, Graphs, graphs_of, mean_loss
+from ..orders.kernel_orders import DEPARTURE, Formula, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
 from ..proof import double_double, outward
 from ..proof.proof import ExactValue, settle
@@ -88,6 +88,8 @@ def evaluate(
         work.sign_zeros(sink)
     if graphs.specials is not None:
         work.put_specials(graphs.specials, sink)
+    if sink.judged and (undecided := graphs.undecided(work.device)):
+        sink.undecided = work.marked(undecided, sink)
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,26 @@ class _Work:
         sink.out[at] = np.where(np.isnan(value), np.nan, value).astype(sink.kernel).astype(sink.out.dtype)
         if sink.judged:
             sink.value[at] = value
+
+    def marked(self, doubts: tuple[Doubt, ...], sink: Sink) -> Array:
+        """The elements on which a right kernel may depart by more than a rounding, for one of some doubts holds."""
+        found = sink.lost > np.abs(sink.value) * DEPARTURE
+        where = np.nonzero(found)
+        if where[0].size:
+            few = changed(pick(self.operands, where), widen)
+            with np.errstate(all="ignore"):
+                holds = [self._in_doubt(doubt, few, where[0].shape) for doubt in doubts]
+            found[where] = np.logical_or.reduce(holds)
+        return found
+
+    def _in_doubt(self, doubt: Doubt, few: Operands, shape: tuple[int, ...]) -> Array:
+        """Where a doubt holds, and a side of the comparison is rounded."""
+        (holds,) = program(doubt.condition)(few, shape)
+        single = cast(few, np.float32)
+        rounded = np.full(shape, not doubt.sides)
+        for side in doubt.sides:
+            rounded |= simulate(side, single, np.float32) != program(side)(few, shape)[0]
+        return rounded & holds
 
     def _are_finite(self, where: Array, shape: tuple[int, ...]) -> bool:
         few = pick(self.operands, np.unravel_index(where, shape))

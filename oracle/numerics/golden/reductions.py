@@ -2,7 +2,7 @@
 
 A row's stages (:mod:`oracle.numerics.formula.stages`) are computed once, each with a rigorous error, which enters every
 element of the row. Doubtful elements are looked at again in pairs of float64 numbers, then exactly. A row that is too
-long to be in memory at once is reduced and evaluated in parts. docs/proof.md derives the bounds.
+long to be in memory at once is reduced and evaluated in parts. docs/proof-details.md derives the bounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..formula.expressions import LENGTH, ZERO, Expression, constant, symbol
 from ..formula.stages import Stage
 from ..formula.traversal import is_rational, names_of
 from ..orders.kernel_orders import DEPARTURE, Formula, constants_of
-from ..orders.reducing import Graph, Level, Order, Reducing, reducing
+from ..orders.reducing import Graph, Level, Order, Reducing, reducing, types_of
 from ..proof import double_double
 from ..proof.proof import Exact, ExactValue, Refine, U
 from ..proof.sink import Region, Sink
@@ -264,7 +264,7 @@ class Rows:
                 total = run_sum(value)
                 known = value if np.isfinite(total).all() else np.where(np.isfinite(value), value, 0.0)
                 size = run_sum(np.abs(known, out=value))
-                parts = [total, np.zeros_like(total) if spread is None else spread.sum(axis=-1, keepdims=True), size]
+                parts = [total, np.zeros_like(total) if spread is None else _summed(spread, value), size]
             else:
                 total = add.reduce(value, axis=-1, keepdims=True)
                 parts = [total, np.zeros_like(total) if spread is None else spread.max(axis=-1, keepdims=True)]
@@ -330,10 +330,12 @@ class Rows:
     @property
     def orders(self) -> tuple[Order, ...]:
         """The orders that are right."""
-        return self.scheme.orders(self.soc, dtype_of(self.kind).name)
+        return self.scheme.orders(self.soc, dtype_of(self.kind).name, types_of(self.operands))
 
     def _overflowing(self, graph: Graph, given: dict[str, Any], totals: Totals) -> Array:
         """The rows in which a step of a term may overflow in float32 although the term does not, the axis kept."""
+        if not graph.stages:
+            return np.zeros((), bool)
         found = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
         known = {**given, **totals.known}
         roots = tuple(stage.terms for stage in graph.stages)
@@ -480,6 +482,15 @@ class Rows:
         if row not in self._exact:
             self._exact[row] = _ExactRow(self, row)
         return self._exact[row].value(index[-1])
+
+
+def _summed(spread: Array, size: Array) -> Array:
+    """The sums of what terms of a size may be off. A term that is 0, as e^-inf is, is off by nothing, whatever an
+    infinite operand made of its bound."""
+    total = spread.sum(axis=-1, keepdims=True)
+    if np.isnan(total).any():
+        total = np.where(np.isnan(spread) & (size == 0), 0.0, spread).sum(axis=-1, keepdims=True)
+    return np.asarray(total)
 
 
 def _evaluated(
@@ -671,7 +682,7 @@ def kernel(
 ) -> Array:
     """Return what a SoC's public kernel computes, every intermediate in ``compute``; a sum is a binary tree, as on the
     device. ``per_row``: one element per row, the reduced axes kept as 1."""
-    graph = reducing(formula, constants_of(formula, operands)).form(form)
+    graph = reducing(formula, constants_of(formula, operands)).form(form, types_of(operands))
     shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
     moved = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
     lead, length = next((v.shape[:-1], v.shape[-1]) for v in moved.values() if isinstance(v, np.ndarray))

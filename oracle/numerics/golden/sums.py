@@ -15,7 +15,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...model.call import Array
-from ...model.dtypes import FORMATS, dtype_of
+from ...model.dtypes import DTYPES, FORMATS, dtype_of
 from ...model.errors import OracleError
 from ..bounds import additions
 from ..bounds.losses import SECOND_ORDER
@@ -25,13 +25,13 @@ from ..evaluate.programs import program, simulate
 from ..exact import enclosures
 from ..exact.rationals import Undefined, numbers, rational
 from ..exact.transcendence import rational_sum
-from ..floats.arithmetic import FLOAT32
+from ..floats.arithmetic import Arithmetic, float32
 from ..floats.blocks import blocks
 from ..floats.float32 import LARGEST, UNIT, classes_differ, half_ulp
 from ..floats.rounding import quantize, widen
 from ..formula.expressions import ZERO
 from ..formula.traversal import is_rational
-from ..orders.kernel_orders import Formula, Graphs, graphs_of, mean_loss
+from ..orders.kernel_orders import COUNT, Formula, Graphs, graphs_of, mean_loss
 from ..proof import double_double
 from ..proof.proof import U
 from ..proof.sink import Sink
@@ -43,14 +43,27 @@ PAIRS = 2.0**-88  # what a term in pairs of float64 numbers may lose, relative, 
 Shape = tuple[int, ...]
 
 
-def evaluate(scheme: Formula, operands: Operands, shapes: tuple[Shape, Shape], sink: Sink, *, soc: str = "") -> None:
-    """Fill the sink. ``shapes``: of the terms, and of the output in their axes, 1 along those that are summed."""
-    graphs = graphs_of(scheme, operands, soc, dtype_of(sink.kernel).name)
+def evaluate(
+    scheme: Formula,
+    operands: Operands,
+    shapes: tuple[Shape, Shape],
+    sink: Sink,
+    *,
+    soc: str = "",
+    added: str = "",
+    flushes: frozenset[str] = frozenset(),
+) -> None:
+    """Fill the sink. ``shapes``: of the terms, and of the output in their axes, 1 along those that are summed.
+    ``added``: the dtype of the terms when they are added, where that is not the kernel's. ``flushes``: operations of
+    the device that may answer 0 for subnormal results."""
+    kind = dtype_of(sink.kernel).name
+    graphs = graphs_of(scheme, operands, soc, kind)
     rows, (count, length) = _by_element(operands, *shapes)
     table, mean = sink.vector(count), mean_loss(operands, len(shapes[0]))
     with np.errstate(all="ignore"):
         for block in blocks((count,), max(1, CHUNK // max(1, length))):
-            _fill(_Rows(graphs, pick(rows, block), dtype_of(sink.kernel).name, mean), table.at(block))
+            part = _Rows(graphs, pick(rows, block), kind, mean, added or kind, float32(flushes))
+            _fill(part, table.at(block))
     sink.fill(table)
 
 
@@ -73,21 +86,25 @@ def kernel(
     shapes: tuple[Shape, Shape],
     form: str,
     compute: Any,
-    stored: Any,
+    stored: str,
+    added: str = "",
     flushing: frozenset[str] = frozenset(),
 ) -> Array:
-    """Return what a SoC's public kernel computes, one value after the other: terms that are ``stored`` in a type,
-    summed as a tree in float32.
+    """Return what a SoC's public kernel computes, one value after the other: terms, summed as a tree in float32.
 
-    ``shapes``: as for :func:`evaluate`. ``flushing``: operations whose subnormal float32 results become 0.
+    ``shapes``, ``added``: as for :func:`evaluate`. ``stored``: the dtype of the result. ``flushing``: operations whose
+    subnormal float32 results become 0.
     """
     rows, _ = _by_element(operands, *shapes)
-    graphs = graphs_of(scheme, operands, form, dtype_of(stored).name)
-    compute = stored if graphs.native is not None else compute
+    graphs = graphs_of(scheme, operands, form, stored)
+    compute = DTYPES[stored].numpy if graphs.native is not None else compute
     with np.errstate(all="ignore"):
-        root, given = graphs.computed_in(graphs.form(form), rows)
+        plain, factor = graphs.summed(form)
+        root, given = graphs.computed_in(plain, rows)
         terms = simulate(root, cast(given, compute), compute, flushing=flushing, same_bits=True)
-        return np.asarray(tree_sum(terms.astype(stored).astype(np.float32), -1)[..., 0])
+        total = tree_sum(terms.astype(DTYPES[added or stored].numpy).astype(np.float32), -1)[..., 0]
+        scale = simulate(factor, {COUNT: np.float32(operands.get(COUNT, 1))}, np.float32)
+        return np.asarray(total * scale)
 
 
 def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str, Any], tuple[int, int]]:
@@ -105,10 +122,18 @@ def _by_element(operands: Operands, shape: Shape, kept: Shape) -> tuple[dict[str
 
 class _Rows:
     """The terms of some elements: their float64 sums, and how far these may be off. ``mean``: what a right kernel may
-    lose in a mean's divisor, relative."""
+    lose in a mean's divisor, relative. ``added``: the dtype of the terms when they are added. ``device``: what a right
+    kernel computes in."""
 
-    def __init__(self, graphs: Graphs, operands: Operands, kernel: str, mean: float) -> None:
+    def __init__(
+        self, graphs: Graphs, operands: Operands, kernel: str, mean: float, added: str, device: Arithmetic
+    ) -> None:
         self.graphs, self.operands, self.kernel, self.mean = graphs, operands, FORMATS[kernel], mean
+        self.added, self.device = FORMATS[added], device
+        count = float(operands.get(COUNT, 1))
+        #: How much larger the terms are where a mean's factor is multiplied to their sum.
+        self.scales = [count] if graphs.factored_sum else []
+        self.scales += [] if graphs.factored_sum and not graphs.factored else [1.0]
         self.shape: Shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
         relative, absolute = graphs.evaluation
         self.total, self.size, lost = (np.zeros(self.shape[0]) for _ in range(3))
@@ -238,30 +263,36 @@ class _Rows:
     def freedom(self) -> tuple[Array, Array]:
         """What a right kernel may lose before the last rounding, and whether right kernels disagree: each term is
         rounded to the kernel's type before it is summed, in any order."""
-        lost = self.graphs.bound(FLOAT32)
+        lost = self.graphs.bound(self.device)
         error, largest, ordinary, unspecified = (np.zeros(self.shape[0], k) for k in (float, float, float, bool))
         for part, shape in self.parts():
             roots = (self.graphs.value, lost.running(abs(self.graphs.value)), lost.underflow, self.graphs.departure)
             value, running, underflow, apart = (np.broadcast_to(v, shape) for v in program(*roots)(part, shape))
             size = np.abs(value)
             own = size * (lost.relative + self.mean) + running + underflow + apart
-            stored = np.minimum(
-                half_ulp(size + own, self.kernel), size + own
-            )  # no rounding changes more than all of it
-            error += (own * SECOND_ORDER + stored).sum(axis=-1)
+            error += (own * SECOND_ORDER + self._rounded(size + own)).sum(axis=-1)
             finite = np.where(np.isfinite(size), size, 0.0)  # what is added to an infinite term may overflow itself
             largest, ordinary = np.maximum(largest, finite.max(axis=-1)), ordinary + finite.sum(axis=-1)
             unspecified |= self._disputed(part, shape)
+        most = max(self.scales)
         error += UNIT * self.size + additions.lost(self._stored(), self.size[:, None], self.shape[1])[:, 0]
-        inside = (largest < self.kernel.max * (1 - 2.0**-10)) & (ordinary < LARGEST * (1 - 2.0**-10))
+        inside = (largest * most < self.added.max * (1 - 2.0**-10)) & (ordinary * most < LARGEST * (1 - 2.0**-10))
         unspecified |= ~inside & ~np.isnan(self.total)
         known = np.isfinite(error)
         return np.where(known, error, 0.0), unspecified | (~known & np.isfinite(self.total))
 
+    def _rounded(self, size: Array) -> Array:
+        """What rounding terms to the type in which they are added may change: never more than all of them."""
+        found = np.zeros(size.shape)
+        for scale in self.scales:
+            found = np.maximum(found, np.minimum(half_ulp(size * scale, self.added) / scale, size))
+        return found
+
     def _stored(self) -> Iterator[Array]:
-        """Yield the terms as a kernel adds them, rounded to its type; 0 where they are not finite."""
+        """Yield the terms as a kernel adds them, rounded to a type; 0 where they are not finite."""
+        scale = self.scales[0]
         for part, shape in self.parts():
-            terms = quantize(np.broadcast_to(self.value(part, shape), shape), self.kernel)
+            terms = quantize(np.broadcast_to(self.value(part, shape), shape) * scale, self.added) / scale
             yield np.where(np.isfinite(terms), terms, 0.0)
 
     def _disputed(self, part: Operands, shape: Shape) -> Array:

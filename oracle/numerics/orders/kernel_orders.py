@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any, TypeGuard, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, wraps
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...model.call import Array
 from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
 from ...model.platforms import CANN, PLATFORMS
-from ..bounds.losses import Loss, larger, losses, plus
+from ..bounds.losses import Doubt, Loss, doubts, larger, losses, plus
 from ..bounds.signs_and_digits import Facts
 from ..bounds.tables_of_bounds import is_away_from_zero, is_linear, is_negligible
 from ..evaluate import tables
@@ -25,6 +25,7 @@ from ..formula.expressions import (
     COMPARISONS,
     LENGTH,
     ONE,
+    PLACE,
     ZERO,
     Expression,
     Function,
@@ -34,11 +35,13 @@ from ..formula.expressions import (
     symbols_of,
     trace,
 )
+from ..formula.places import AtPlace, at_place, picked
 from ..formula.traversal import has_rational_way, is_rational, names_of, substitute, walk
 from ..proof import double_double
 
 T = TypeVar("T")
 COUNT = "n"  # the symbol of the mean's divisor
+PART = "part"  # the symbol of the part of the output that an element lies in, where an input has parts: 0, 1 ...
 DEPARTURE = 2.0**-12  # relative: a kernel that departs from the formula by more computes something else
 VANISHING = 2.0**-30  # relative: less is far below every other figure of a bound
 ERROR_FUNCTIONS = 50  # elements that MPFR settles in the time that pairs of numbers take for a formula with erf
@@ -50,15 +53,18 @@ class Form:
     """An order in which a right kernel computes.
 
     ``formula``: of the same symbols as the operator's. One that has no operand ``n`` is multiplied by the mean's factor
-    at its end, or, with ``mean="first"``, gets the gradient already multiplied. ``native``: dtypes in which this kernel
-    computes instead of in float32. ``departs``: the kernel of some SoCs that computes something else, or loses much
-    more than others: what it loses, and its distance from the formula, are allowed on its own SoCs alone.
+    at its end, or, with ``mean="first"``, gets the gradient already multiplied; with ``mean="sum"`` the sum of the
+    values is multiplied. ``native``: dtypes in which this kernel computes instead of in float32. ``departs``: the
+    kernel of some SoCs that computes something else, or loses much more than others: what it loses, and its distance
+    from the formula, are allowed on its own SoCs alone. ``answers``: of a formula with reductions, the order in which a
+    simulated device answers, where the SoCs have several kernels and ``formula`` is that of the one that loses most.
     """
 
     formula: Function
     mean: str = "last"
     native: tuple[str, ...] = ()
     departs: bool = False
+    answers: Function | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,43 @@ class Formula:
     @cached_property
     def entering(self) -> tuple[str, ...]:
         """The operands that the formula's value depends on."""
-        return tuple(name for name in names_of(trace(self.formula)) if name not in (COUNT, LENGTH))
+        return tuple(name for name in names_of(trace(self.formula)) if name not in (COUNT, LENGTH, PLACE))
+
+    @cached_property
+    def knows_places(self) -> bool:
+        """Whether the formula's value depends on an element's own index along the axis."""
+        return PLACE in names_of(trace(self.formula))
+
+    @cached_property
+    def at_place(self) -> Chosen | None:
+        """What the formula is at the one place of each row where it is not zero; None for any other formula."""
+        found = at_place(trace(self.formula)) if self.knows_places else None
+        if found is None:
+            return None
+        return Chosen.of(found, self._changed(_value_of), "")
+
+    @cached_property
+    def picked(self) -> Chosen | None:
+        """The formula of the rows that count, where it sums along places and is zero but at one place of each row."""
+        found = picked(trace(self.formula)) if self.knows_places else None
+        return None if found is None else Chosen.of(found[0], self._changed(_of_rows), "all")
+
+    @cached_property
+    def of_one_row(self) -> Formula:
+        """A formula that is :attr:`picked`, for one row that counts."""
+        return replace(self._changed(_of_one), over="")
+
+    def _changed(self, change: Callable[[Expression], Expression]) -> Formula:
+        """The same with every order's graph changed."""
+
+        def changed(formula: Function) -> Function:
+            return wraps(formula)(lambda *operands: change(formula(*operands)))
+
+        orders = {
+            name: replace(form, formula=changed(form.formula)) if isinstance(form, Form) else changed(form)
+            for name, form in (self.orders or {}).items()
+        }
+        return replace(self, formula=changed(self.formula), orders=orders or None)
 
     @property
     def formulas(self) -> dict[str, Function]:
@@ -111,6 +153,61 @@ class Formula:
 
     def __hash__(self) -> int:
         return id(self)
+
+
+class Chosen(NamedTuple):
+    """What is computed of a formula that is zero but at one place of each row: that place and the conditions under
+    which a row counts, made of ``deciding`` operands, and the value there, made of ``entering`` ones."""
+
+    place: Expression
+    conditions: tuple[Expression, ...]
+    deciding: tuple[str, ...]
+    value: Formula
+    entering: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: AtPlace, value: Formula, over: str) -> Chosen:
+        """``value``: with its orders."""
+        entering = names_of(*map(trace, value.formulas.values()))
+        value = replace(value, over=over)
+        return cls(found.place, found.conditions, names_of(found.place, *found.conditions), value, entering)
+
+
+_ONE_PLACE = "every order is zero but at one place: write where(equal(place(), ...), value, 0)"
+
+
+def _value_of(graph: Expression) -> Expression:
+    """A formula's value at a row's place."""
+    found = at_place(graph)
+    if found is None:
+        raise OracleError(_ONE_PLACE)
+    return found.value
+
+
+def _of_rows(graph: Expression) -> Expression:
+    """A formula of the rows that count."""
+    found = picked(graph)
+    if found is None:
+        raise OracleError(_ONE_PLACE)
+    return found[0].value
+
+
+def _of_one(graph: Expression) -> Expression:
+    """A formula of one row that counts."""
+    found = picked(graph)
+    if found is None:
+        raise OracleError(_ONE_PLACE)
+    return found[1]
+
+
+def chooses(computes: object) -> TypeGuard[Formula]:
+    """Whether a page's formula is zero but at one place of each row."""
+    return isinstance(computes, Formula) and bool(computes.over) and computes.at_place is not None
+
+
+def picks(computes: object) -> TypeGuard[Formula]:
+    """Whether a page's formula sums values that are zero but at one place of each row."""
+    return isinstance(computes, Formula) and bool(computes.over) and computes.picked is not None
 
 
 def is_elementwise(computes: object) -> TypeGuard[Formula]:
@@ -146,12 +243,17 @@ class Graphs:
         self.specials = None if scheme.specials is None else self._graph(scheme.specials)
         written = scheme.orders or {"": Form(scheme.formula)}
         forms = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
+        self._written = forms
         self.forms = {name: self._form(form, form.mean) for name, form in forms.items()}
         own = named(forms, soc)
         counted = {name: form for name, form in forms.items() if form is own or not form.departs}
         orders = [self.forms[name] for name in counted]
         if mean:
-            orders += [self._form(form, other) for form in counted.values() for other in ("last", "first", "divided")]
+            kinds = ("last", "divided", *(("first",) if scheme.gradient in scheme.symbols else ()))
+            orders += [self._form(form, kind) for form in counted.values() for kind in kinds]
+        means = {form.mean == "sum" for form in counted.values()}
+        #: Whether orders multiply the terms by the mean's factor, and whether any multiply their sum.
+        self.factored, self.factored_sum = mean and False in means, mean and True in means
         self.orders = tuple(dict.fromkeys(orders))
         self.native = named(self.forms, soc) if own is not None and dtype in own.native else None
         self.departing = named(self.forms, soc) if own is not None and own.departs else None
@@ -184,6 +286,13 @@ class Graphs:
         """Return the form of a SoC's kernel."""
         found = named(self.forms, kernel)
         return next(iter(self.forms.values())) if found is None else found
+
+    def summed(self, kernel: str) -> tuple[Expression, Expression]:
+        """Return what a SoC's kernel sums, and what it multiplies the sum by."""
+        form = named(self._written, kernel)
+        if form is None or form.mean != "sum" or self.count is ONE:
+            return self.form(kernel), ONE
+        return trace(form.formula, self._of(form.formula)), ONE / self.count
 
     def computed_in(self, root: Expression, operands: Operands) -> tuple[Expression, Operands]:
         """Return a graph that a kernel computes in a 16-bit type, and operands: what is made of the count alone is the
@@ -251,6 +360,15 @@ class Graphs:
     def running(self, arithmetic: Arithmetic) -> Expression:
         """What a right kernel may lose that is not merely relative, less what underflows."""
         return self.bound(arithmetic).running(abs(self.value))
+
+    @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
+    def undecided(self, arithmetic: Arithmetic) -> tuple[Doubt, ...]:
+        """Where right kernels may choose differently, for they compare rounded quantities."""
+        count = frozenset([COUNT])
+        found = doubts(list(self.orders), arithmetic, self.facts, count, frozenset())
+        if self.native is not None:
+            found += doubts([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
+        return found
 
     @cached_property
     def departure(self) -> Expression:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
 
 from ..bounds.losses import Loss, losses
 from ..bounds.signs_and_digits import Facts
 from ..floats.arithmetic import NARROW, Arithmetic
-from ..formula.expressions import LENGTH, ZERO, Expression, Function, symbol, symbols_of, trace
+from ..formula.expressions import LENGTH, ROUNDINGS, ZERO, Expression, Function, symbol, symbols_of, trace
 from ..formula.stages import Stage, staged
-from ..formula.traversal import substitute
-from .kernel_orders import Form, Formula, condition_of, named
+from ..formula.traversal import stored_in, substitute, walk
+from .kernel_orders import Form, Formula, chooses, condition_of, constants_of, named
 
+Types = frozenset[tuple[str, str]]  # the dtypes of the operands of 16 bits, by symbol
 ANY = 1 << 30  # significant bits of a stage's value: as many as it takes
 
 
@@ -27,22 +30,28 @@ class Reducing:
         written = scheme.orders or {"": scheme.formula}
         self._written = {name: f if isinstance(f, Form) else Form(f) for name, f in written.items()}
         self.forms = {name: Graph(self._traced(form.formula)) for name, form in self._written.items()}
+        self._answers = {name: Graph(self._traced(f.answers or f.formula)) for name, f in self._written.items()}
 
     def _traced(self, formula: Function) -> Expression:
         return trace(formula, {k: v for k, v in self._known.items() if k in symbols_of(formula)})
 
-    def form(self, kernel: str) -> Graph:
-        """The order of a SoC's kernel."""
-        found = named(self.forms, kernel)
-        return next(iter(self.forms.values())) if found is None else found
+    def form(self, kernel: str, types: Types = frozenset()) -> Graph:
+        """The order in which a SoC's kernel answers. ``types``: of the operands of 16 bits."""
+        found = named(self._answers, kernel)
+        return (next(iter(self._answers.values())) if found is None else found).stored_in(types)
 
     @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
-    def orders(self, soc: str, dtype: str) -> tuple[Order, ...]:
-        """Return the orders that are right on a SoC whose kernel stores a dtype."""
+    def orders(self, soc: str, dtype: str, types: Types = frozenset()) -> tuple[Order, ...]:
+        """Return the orders that are right on a SoC whose kernel stores a dtype. ``types``: of the operands of 16
+        bits."""
         own = named(self._written, soc)
         counted = {name: form for name, form in self._written.items() if form is own or not form.departs}
         found = [
-            Order(self.forms[name], NARROW[dtype] if form is own and dtype in form.native else None, form.departs)
+            Order(
+                self.forms[name].stored_in(types),
+                NARROW[dtype] if form is own and dtype in form.native else None,
+                form.departs,
+            )
             for name, form in counted.items()
         ]
         return tuple(dict.fromkeys(found))
@@ -64,7 +73,7 @@ class Order(NamedTuple):
 
 def reduces(computes: object) -> TypeGuard[Formula]:
     """Whether a page's formula reduces along axes."""
-    return isinstance(computes, Formula) and bool(computes.over)
+    return isinstance(computes, Formula) and bool(computes.over) and not chooses(computes)
 
 
 @lru_cache(maxsize=1024)
@@ -90,6 +99,7 @@ class Graph:
     """The stages of a formula's graph and the graph of what is left."""
 
     def __init__(self, root: Expression) -> None:
+        self.root = root
         self.stages, self.outer = staged(root)
 
     def __eq__(self, other: object) -> bool:
@@ -116,7 +126,27 @@ class Graph:
         made = [Level.of(graph, loss) for graph, loss in zip(graphs, lost, strict=True)]
         return tuple(zip(self.stages, made[:-1], strict=True)), made[-1]
 
+    def stored_in(self, types: Types) -> Graph:
+        """Return the graph with the roundings that its ``stored`` steps are for operands of some types."""
+        root = stored_in(self.root, types)
+        return self if root is self.root else _graph(root)
+
     def written_with(self, totals: Mapping[str, Expression]) -> Expression:
         """Return the outer graph with stages replaced."""
 
         return substitute(self.outer, {symbol(name): value for name, value in totals.items()})
+
+
+_graph = lru_cache(maxsize=1024)(Graph)
+
+
+def types_of(operands: Mapping[str, Any]) -> Types:
+    """Return the dtypes of the operands of 16 bits, by symbol."""
+    kinds = {name: v.dtype.name for name, v in operands.items() if isinstance(v, np.ndarray)}
+    return frozenset((name, kind) for name, kind in kinds.items() if kind in NARROW)
+
+
+def coarsest(scheme: Formula, operands: Mapping[str, Any], soc: str) -> str:
+    """Return the type of 16 bits that a kernel of a SoC rounds to on the way; empty if none does."""
+    found = reducing(scheme, constants_of(scheme, operands)).orders(soc, "", types_of(operands))
+    return next((node.op for order in found for node in walk(order.graph.root) if node.op in ROUNDINGS), "")

@@ -1,6 +1,6 @@
 """Ziv's test: store a result only when every value its error bound allows rounds to the same number.
 
-``docs/proof.md`` derives the bounds. An evaluation hands over the computed value and an interval that contains the
+``docs/proof-details.md`` derives the bounds. An evaluation hands over its value and an interval that contains the
 exact one; where the two ends round alike the rounded value is proved. The others are settled exactly: as rationals
 where the formula is rational, by MPFR at growing precision where it is not.
 """

@@ -33,6 +33,8 @@ class Sink:
         self.direct = out.dtype == self.kernel
         self.judged = judged
         self.zeros: Array | None = None  # elements that must be exactly zero, where the operator says so
+        self.undecided: Array | None = None  # elements on which right kernels may choose differently
+        self.on_the_way = ""  # a narrower type that the kernel rounds to before its result
         if judged:
             self.value, self.bound, self.lost = (apart(out.shape) for _ in range(3))
             for array in () if filled else (self.value, self.bound, self.lost):

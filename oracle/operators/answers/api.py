@@ -11,20 +11,21 @@ from ml_dtypes import bfloat16
 
 from ...model.call import POINTERS, Array, Call, TensorSpec, spec_of
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of, find
-from ...model.errors import OracleError, meant
+from ...model.errors import OracleError, Unserved, meant
 from ...model.platforms import DEFAULT_SOC, PLATFORMS, Platform, platform, with_subnormals
 from ...model.status import SUCCESS, Status, invalid, nullptr
 from ...numerics.floats.blocks import apart, convert, scratch_apart
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.extremes import some
-from ...numerics.golden import elementwise, reductions, sums
+from ...numerics.golden import elementwise, places, reductions, sums
 from ...numerics.orders import device
-from ...numerics.orders.kernel_orders import Formula, is_elementwise
-from ...numerics.orders.reducing import reduces
+from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
+from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.proof.sink import Sink
 from ..definition.checks import Asked, Check
 from ..definition.operator import Arguments, Operator
-from ..definition.parameters import Parameter
+from ..definition.parameters import Parameter, class_axis
+from .classes import unknown_class
 from .reference import Reference
 from .registry import OPERATORS, unknown_operator
 
@@ -113,6 +114,12 @@ def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
         if isinstance(value, (int, np.integer)) and -(2**63) <= int(value) < 2**63:
             return int(value), None
         wanted = "an int64"
+    elif parameter.c == "aclIntArray":
+        if value is None:
+            return None, None
+        if isinstance(value, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in value):
+            return tuple(map(int, value)), None
+        wanted = "a tuple of int64, or None for a null pointer"
     elif parameter.c == "char*":
         if value is None or isinstance(value, str):
             return value, None
@@ -122,7 +129,8 @@ def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
             return bool(value), None
         wanted = "a bool"
     else:
-        if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
+        fits = isinstance(value, (bool, int, float, complex, np.number, np.bool_))
+        if fits and (parameter.c == "aclScalar" or not np.iscomplexobj(value)):
             return value, None
         if isinstance(value, bfloat16):  # not one of NumPy's numbers
             return float(value), None
@@ -162,20 +170,31 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
             raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
+    for parameter in (p for p in found.attributes if p.c == "aclIntArray"):
+        args[parameter.name], problem = _attribute(parameter, args[parameter.name])
+        if problem is not None:
+            raise OracleError(f"{op}: {problem.reason}")
     specs = {each.output: _output(each, args) for each in found.each}
     args |= specs
     _accepted(op, soc, validate(op, soc=soc, cann=cann, **args))
     served(found, args)
-    outputs = {each.output: _empty(each, specs[each.output]) for each in found.each}
+    outputs = {each.output: _empty(each, specs[each.output]) for each in found.each if not each.skips(args)}
     if found.ends_early(args):
-        unwritten = next((name for name, out in outputs.items() if out.size), None)
+        fills = {each.output: each.fill_of(args) for each in found.each if each.output in outputs}
+        if any(value is not None for value in fills.values()):
+            defined(found, args)
+        for name, value in fills.items():
+            if value is not None:
+                outputs[name].fill(value)
+        unwritten = next((name for name, out in outputs.items() if out.size and fills[name] is None), None)
         if unwritten is None:
             return outputs
         shape = outputs[unwritten].shape
         raise OracleError(f"{op}: an empty input leaves {unwritten} of shape {shape} unwritten; no golden")
     defined(found, args)
     for each in found.each:
-        _evaluate(each, args, target, outputs[each.output])
+        if each.output in outputs:
+            _evaluate(each, args, target, outputs[each.output])
     return outputs
 
 
@@ -185,16 +204,17 @@ def _accepted(op: str, soc: str, status: Status) -> None:
 
 
 def served(op: Operator, args: Arguments) -> None:
-    """Refuse inputs the operator takes and no golden is made of. Raises OracleError."""
+    """Refuse inputs the operator takes and no golden is made of. Raises Unserved."""
     for parameter in op.attributes:
         if isinstance(args.get(parameter.name), (complex, np.complexfloating)):
-            raise OracleError(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
+            raise Unserved(f"{op.name}: {parameter.name} is complex; what the host makes of it is not specified")
     for parameter in op.operands:
         value = args.get(parameter.name)
         if value is not None and value.dtype not in _FLOATS and dtype_of(value.dtype).name not in FLOATS:
-            raise OracleError(
-                f"{op.name}: {parameter.name} has dtype {value.dtype}, which the operator accepts and the golden does "
-                f"not serve; served: {', '.join(FLOATS)}"
+            name = dtype_of(value.dtype).name
+            raise Unserved(
+                f"{op.name}: {parameter.name} has dtype {name}, which the operator accepts and the golden does not "
+                f"serve; served: {', '.join(FLOATS)}"
             )
 
 
@@ -240,30 +260,52 @@ def _empty(op: Operator, spec: TensorSpec) -> Array:
 
 
 def writes(call: Call) -> bool:
-    """Whether a call that succeeds touches its output: on an empty input the host returns before the kernel."""
-    return not operator(call.op).ends_early(call.inputs)
+    """Whether a call that succeeds touches its output: on an empty input the host returns before the kernel, and may
+    have filled it."""
+    op, given = operator(call.op), {**call.inputs, **call.attrs}
+    return not op.ends_early(given) or any(each.fill_of(given) is not None for each in op.each)
 
 
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink, with everything a verdict needs when ``judged``."""
     ready = _ready(op, args)
+    _know_classes(op, ready, target)
     term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == op.output_shape(ready)
     sink = Sink(out, op.host_type(ready, target), judged=judged, filled=term_by_term)
     part = sink.at((None,)) if out.ndim == 0 else sink
     with scratch_apart():
+        if chooses(op.computes):
+            operands, (axis,) = op.formula_operands(ready, spread=False), op.reduced_axes(ready)
+            places.evaluate(op.computes, operands, axis, part, target.flushes, target.form)
+            return sink
+        if picks(op.computes):
+            operands, axes = op.formula_operands(ready, spread=False), op.reduced_axes(ready)
+            shape, axis = op.terms_shape(ready), class_axis(op.terms_shape(ready))
+            per_row = len(shape) > 1 and axes == (axis,)
+            places.evaluate_sums(op.computes, operands, shape, axis, part, target.flushes, target.form, per_row=per_row)
+            return sink
         if reduces(op.computes):
             operands, axes = op.formula_operands(ready), op.reduced_axes(ready)
             reductions.evaluate(op.computes, operands, axes, part, target.flushes, target.form)
+            if judged:
+                kind, way = dtype_of(out.dtype).name, coarsest(op.computes, operands, target.form)
+                sink.on_the_way = way if way and FORMATS[way].mant < FORMATS[kind].mant else ""
             return sink
         if not isinstance(op.computes, Formula):
             op.computes.evaluate(ready, target, part)
             return sink
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
         if not term_by_term:
-            sums.evaluate(op.computes, operands, (shape, op.kept_shape(ready)), sink, soc=target.form)
+            shapes, added = (shape, op.kept_shape(ready)), op.added_type(ready, target)
+            sums.evaluate(op.computes, operands, shapes, sink, soc=target.form, added=added, flushes=target.flushes)
         else:
             elementwise.evaluate(op.computes, operands, part, rank=out.ndim, soc=target.form, flushes=target.flushes)
     return sink
+
+
+def _know_classes(op: Operator, args: Arguments, target: Platform) -> None:
+    if (wrong := unknown_class(op, args, target)) is not None:
+        raise OracleError(f"{op.name}: {wrong}, so there is no golden")
 
 
 def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
@@ -280,7 +322,7 @@ def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
 
 def references(call: Call) -> dict[str, Reference]:
     """Return golden, unrounded value and strict bound of every output of a call that must succeed, by its name."""
-    return {name: reference(call, name) for name in operator(call.op).outputs}
+    return {name: reference(call, name) for name in operator(call.op).outputs if name in call.outputs}
 
 
 @ieee_arithmetic
@@ -290,17 +332,33 @@ def reference(call: Call, output: str = "") -> Reference:
     op, target = _asked(call, output), with_subnormals(platform(call.soc, call.cann), call.subnormals)
     args = {**call.inputs, **call.attrs}
     spec = _written_to(op, call)
-    if op.ends_early(args):
+    if op.ends_early(args) or op.skips(args):
         assert spec.dtype is not None
-        none = np.empty(0, spec.dtype.numpy)
-        return Reference(none, np.empty(0), np.empty(0), written=False)
+        value = None if op.skips(args) else op.fill_of(args)
+        if value is None:
+            none = np.empty(0, spec.dtype.numpy)
+            return Reference(none, np.empty(0), np.empty(0), written=False)
+        defined(op, {**args, op.output: spec})
+        return Reference(
+            np.full(spec.shape, value, _empty(op, spec).dtype), np.full(spec.shape, value), np.zeros(spec.shape)
+        )
     served(op, args)
     defined(op, {**args, op.output: spec})
     out = apart(spec.shape, _empty(op, spec).dtype)
     sink = _evaluate(op, args, target, out, judged=True)
     exact = sink.exact if some(sink.exact) else None
+    undecided = sink.undecided if sink.undecided is not None and some(sink.undecided) else None
     masks = sink.unspecified, sink.zeros, exact
-    return Reference(out, sink.value, sink.bound, *masks, lost=sink.lost, coarser=sink.coarser)
+    return Reference(
+        out,
+        sink.value,
+        sink.bound,
+        *masks,
+        lost=sink.lost,
+        coarser=sink.coarser,
+        undecided=undecided,
+        on_the_way=sink.on_the_way,
+    )
 
 
 def _asked(call: Call, output: str) -> Operator:
@@ -331,10 +389,14 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     served(op, args)
     defined(op, {**args, op.output: spec})
     out = _empty(op, spec)
+    if op.ends_early(args) and (value := op.fill_of(args)) is not None:
+        out.fill(value)
+        return out
     if numerics == "exact":
         _evaluate(op, args, target, out)
         return out
     args = _ready(op, args)
+    _know_classes(op, args, target)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
     result = device_kernel(op, args, target.form, narrow if numerics == "native" else np.float32, flushing)
@@ -353,9 +415,19 @@ def device_kernel(
         operands, shape, out = op.formula_operands(args), op.terms_shape(args), op.output_shape(args)
         stored = op.host_type(args, _platform_of(form))
         if shape != out:
-            shapes, narrow = (shape, op.kept_shape(args)), DTYPES[stored].numpy
-            return sums.kernel(op.computes, operands, shapes, form, compute, narrow, flushing).reshape(out)
+            shapes, added = (shape, op.kept_shape(args)), op.added_type(args, _platform_of(form))
+            return sums.kernel(op.computes, operands, shapes, form, compute, stored, added, flushing).reshape(out)
         return device.kernel(op.computes, operands, form, compute, flushing, stored)
+    if chooses(op.computes):
+        operands, (axis,) = op.formula_operands(args, spread=False), op.reduced_axes(args)
+        shape, stored = op.output_shape(args), op.host_type(args, _platform_of(form))
+        return places.kernel(op.computes, operands, shape, axis, form, compute, flushing, stored)
+    if picks(op.computes):
+        operands, axes = op.formula_operands(args, spread=False), op.reduced_axes(args)
+        shape, axis = op.terms_shape(args), class_axis(op.terms_shape(args))
+        per_row = len(shape) > 1 and axes == (axis,)
+        found = places.kernel_sums(op.computes, operands, shape, axis, form, compute, flushing, per_row=per_row)
+        return found.reshape(op.output_shape(args))
     if isinstance(op.computes, Formula):
         operands, axes = op.formula_operands(args), op.reduced_axes(args)
         per_row = op.output_shape(args) != op.terms_shape(args)

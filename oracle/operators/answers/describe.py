@@ -39,7 +39,7 @@ def _is_taken(op: Operator, soc: str, dtype: str, shape: tuple[int, ...]) -> boo
 
 def _call(op: Operator, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:
     """The parameters of a call without data."""
-    given: dict[str, Any] = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    given = op.usual(shape)
     for parameter in op.inputs():
         if not parameter.optional:
             kind = "int64" if parameter.holds("classes") else parameter.dtype or dtype

@@ -15,8 +15,11 @@ class Reference:
     the accuracy standards compare with, in the row of the dtype ``coarser``. ``bound``: float64, the allowed
     |actual - value| per element; ``lost``: the part that a right kernel may lose, the rest is the host's rounding.
     ``unspecified``: elements on which right kernels disagree. ``zeros``: elements that must be exactly zero. ``exact``:
-    elements for which every right order of float32 operations is exact, so that only the golden is right. ``written``:
-    False where the operator succeeds without touching its output (empty input).
+    elements for which every right order of float32 operations is exact, so that only the golden is right.
+    ``undecided``: elements on which a comparison of rounded quantities decides, so that right kernels choose
+    differently: what the bound allows is right there in every layer. ``written``: False where the operator succeeds
+    without touching its output (empty input). ``on_the_way``: a type of fewer digits that the SoC's kernel rounds to
+    before its result, so that the accuracy standards judge that in the row of this type.
     """
 
     golden: Array
@@ -27,4 +30,6 @@ class Reference:
     exact: Array | None = None
     written: bool = True
     lost: Array | None = None
+    undecided: Array | None = None
     coarser: str = ""  # the output's dtype, or the host's intermediate one where that has fewer digits
+    on_the_way: str = ""

@@ -20,13 +20,12 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from ...model.errors import OracleError, OracleWarning
+from ...model.errors import OracleError, OracleWarning, closest
 from ...system.imported import attribute_of
 from ..definition.operator import Operator
 
 GROUP = "aclnn_oracle.operators"
 _PAGES = __name__.rpartition(".answers")[0]  # the package of the pages
-_SHARED = frozenset({"negative_log_likelihood"})  # modules beside the pages that are none
 
 
 class Registry(Mapping[str, Operator]):
@@ -168,7 +167,10 @@ def operator_named(name: str) -> Operator:
 def unknown_operator(name: object) -> OracleError:
     """Return the error for an operator that is not registered: which may be meant, or how one becomes known."""
     begins = _letters(str(name)).removeprefix("aclnn")
-    close = next((op for op in OPERATORS.values() if begins and _letters(op.slug).startswith(begins)), None)
+    by_letters = {_letters(op.slug): op for op in OPERATORS.values()}
+    likely = [known for known in by_letters if begins and known.startswith(begins)]
+    likely = likely or closest(begins, by_letters, likeness=0.85)
+    close = by_letters[likely[0]] if likely else None
     told = [f"did you mean {close.name}, or {close.slug}?"] if close is not None else []
     told += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
     if not told:
@@ -184,7 +186,7 @@ def _letters(name: str) -> str:
 def pages() -> tuple[str, ...]:
     """Return the modules of this package that are an operator's page, in alphabetical order."""
     found = (m.name for m in pkgutil.iter_modules([str(Path(__file__).parents[1])]) if not m.ispkg)
-    return tuple(sorted(name for name in found if name not in _SHARED))
+    return tuple(sorted(found))
 
 
 def _folder(module: object) -> Path:

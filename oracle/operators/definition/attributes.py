@@ -25,6 +25,11 @@ def attribute_value(parameter: Parameter, value: Any) -> Any:
         if isinstance(value, bool) or value in (0, 1):
             return bool(value)
         raise OracleError(f"{parameter.name} is {value!r}; it must be true or false")
+    if parameter.c == "aclIntArray":
+        value = (value,) if type(value) is int else value  # other tools write a list of one as the one
+        if value is None or (isinstance(value, (list, tuple)) and all(type(n) is int for n in value)):
+            return None if value is None else tuple(value)
+        raise OracleError(f"{parameter.name} is {value!r}; it must be a list of integers, or null for a null pointer")
     if parameter.c == "int64":
         return _integer(parameter, value)
     if isinstance(value, str) and value.strip().lower() in _WORDS:

@@ -8,7 +8,7 @@ every call; it tells one check of an operator from every other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +18,12 @@ from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES, DType
 from ...model.errors import OracleError, meant
 from ...model.platforms import Platform
-from ...model.status import SUCCESS, Status, invalid, nullptr
+from ...model.status import SUCCESS, Status, inner_nullptr, invalid, nullptr
 from .promotion import promoted
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
 MAX_RANK = 8
+PRIVATE_FORMATS = ("NC1HWC0", "NC1HWC0_C04", "NDC1HWC0", "FRACTAL_Z", "FRACTAL_Z_3D", "FRACTAL_NZ")  # IsPrivateFormat
 
 
 class Check(NamedTuple):
@@ -77,10 +78,31 @@ def tiled(name: str, problem: str | None) -> Check:
     return Check(name, None if problem is None else Status(561002, problem))
 
 
+def unconfigured(platform: Platform, *socs: str) -> Check:
+    """A generated interface finds no kernel on a SoC that its definition does not have: 561003."""
+    told = f"the definition has no kernel for {platform.soc}"
+    return Check("a SoC of the definition", Status(561003, told) if platform.soc in socs else None)
+
+
+def launched(name: str, problem: str | None) -> Check:
+    """A check behind an interface written by hand, of a launch or of its tiling: 561103 with the problem, if there is
+    one."""
+    return Check(name, None if problem is None else Status(561103, problem))
+
+
 def not_null(a: Args, *names: str) -> Check:
     """OP_CHECK_NULL: 161001 for the first null pointer."""
+    return _not_null(a, names, nullptr)
+
+
+def not_null_inside(a: Args, *names: str) -> Check:
+    """CHECK_RET with ACLNN_ERR_INNER_NULLPTR: 561103 for the first null pointer."""
+    return _not_null(a, names, inner_nullptr)
+
+
+def _not_null(a: Args, names: tuple[str, ...], answer: Callable[[str], Status]) -> Check:
     missing = next((name for name in names if a[name] is None), None)
-    return Check("no null pointer", None if missing is None else nullptr(f"{missing} is a null pointer"))
+    return Check("no null pointer", None if missing is None else answer(f"{missing} is a null pointer"))
 
 
 def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> bool:
@@ -200,6 +222,13 @@ def same_format(a: Args, name: str, other: str) -> Check:
     one, two = a[name].format, a[other].format
     problem = None if one == two else f"{name} has format {one}, {other} has {two}; they must be equal"
     return check(f"{name} and {other} of one format", problem)
+
+
+def public_format(a: Args, name: str) -> Check:
+    """IsPrivateFormat: a storage format of CANN's own is refused."""
+    found = a[name].format
+    private = found in PRIVATE_FORMATS or found.startswith("FRACTAL_NZ_")
+    return check(f"public format of {name}", f"{name} has the private format {found}" if private else None)
 
 
 def max_rank(a: Args, name: str) -> Check:

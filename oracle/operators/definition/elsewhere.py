@@ -21,6 +21,8 @@ class KernelName:
     inputs: tuple[str, ...]
     #: By the kernel's name of an attribute: the aclnn attribute behind it, and its value where it is left out.
     attributes: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+    #: Its optional inputs behind those, which the aclnn function does not have.
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

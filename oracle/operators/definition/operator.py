@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,13 @@ import numpy as np
 from ...model.call import Array
 from ...model.dtypes import dtype_of
 from ...model.platforms import Platform
-from ...numerics.orders.kernel_orders import Formula, is_elementwise
+from ...numerics.formula.expressions import PLACE
+from ...numerics.orders.kernel_orders import PART, Formula, is_elementwise
 from ...numerics.orders.reducing import reduces
 from ...numerics.proof.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .elsewhere import Aten, KernelName, MindSpore
-from .parameters import MAIN, MEAN, MUTUAL, Attributes, Parameter, Role, Shape
+from .parameters import HALF, MAIN, MEAN, MUTUAL, NONE, Attributes, Parameter, Role, Shape, class_axis
 from .promotion import promoted
 
 BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
@@ -48,7 +50,7 @@ class Evaluation(Protocol):
 @dataclass(frozen=True)
 class Result:
     """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first; without ``like``,
-    ``dtype`` and ``kernel_type`` those of the first hold for it too."""
+    ``dtype``, ``kernel_type`` and ``filled`` those of the first hold for it too."""
 
     shape: Callable[[Arguments], Shape]
     computes: Formula | Evaluation
@@ -57,6 +59,9 @@ class Result:
     like: str = ""
     dtype: str = ""
     kernel_type: Callable[[Arguments, Platform], str] | None = None
+    filled: Callable[[Arguments], float | None] | None = None
+    #: Whether the host leaves it as it is in a call that writes the first.
+    skipped: Callable[[Arguments], bool] | None = None
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -79,7 +84,7 @@ class Operator:
     documented: tuple[str, ...]
     #: The checks of GetWorkspaceSize in the source's order.
     checks: Callable[[Args, Platform], Checks]
-    #: The inputs whose emptiness ends a call that passed the checks, nothing written.
+    #: The inputs whose emptiness ends a call that passed the checks, nothing written (but ``filled``).
     empty: tuple[str, ...]
     #: The first output's formula with its kernels' orders; or an :class:`Evaluation`.
     computes: Formula | Evaluation
@@ -90,6 +95,8 @@ class Operator:
     demands: Callable[[Args, Platform], Checks] | None = None
     #: Why nobody knows what a call does that passes the checks, else None. It gets the output's TensorSpec too.
     undefined: Callable[[Arguments], str | None] | None = None
+    #: What such a call fills its output with, None where it writes nothing.
+    filled: Callable[[Arguments], float | None] | None = None
     #: The versions of CANN since which a check answers otherwise.
     changed: tuple[str, ...] = ()
     #: The file of the host's checks.
@@ -110,6 +117,8 @@ class Operator:
 
     #: What a mean divides by; without it the number of the main operand's elements.
     mean: Callable[[Arguments], int] | None = None
+    #: The whole numbers that the host makes of class indices on a SoC; without it their own.
+    indices: Callable[[Platform], str] | None = None
     #: Numbers that the host makes of the attributes for the kernel, by symbol.
     scalars: Callable[[Arguments], Mapping[str, float]] | None = None
     #: Operand values, by symbol, near which the formula or a kernel changes its way; cases visit them.
@@ -122,10 +131,15 @@ class Operator:
     #: The output's shape in their axes, 1 along those that are summed; without it the output lies at the right.
     kept: Callable[[Arguments], Shape] | None = None
 
+    #: The dtype that terms have when they are added; without it the one that the host rounds a result to.
+    added: str = ""
+
     # Several outputs.
 
     #: The outputs beside the first, by name.
     further: Mapping[str, Result] = field(default_factory=dict)
+    #: Whether the host leaves an output as it is (see Result).
+    skipped: Callable[[Arguments], bool] | None = None
     #: The operator that has all outputs, where this one stands for one of them alone (see ``each``).
     whole: Operator | None = None
     #: The output that this one stands for. Empty: the first.
@@ -195,6 +209,10 @@ class Operator:
     def attributes(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters if p.kind == "attr")
 
+    def usual(self, main: Shape) -> dict[str, Any]:
+        """Return the attributes' usual values beside a main operand of a shape."""
+        return {p.name: p.usual(main) for p in self.attributes}
+
     def attribute(self, role: str) -> Parameter | None:
         """Return the attribute of a role (``axis``, ``reduction``, ``ignore index``), if there is one."""
         return next((p for p in self.parameters if p.kind == "attr" and p.role == role), None)
@@ -211,11 +229,11 @@ class Operator:
     @cached_property
     def operands(self) -> tuple[Parameter, ...]:
         """The inputs whose floating-point values enter the result."""
-        found = tuple(p for p in self.parameters if p.kind == "input" and p.read and p.symbol)
+        found = tuple(p for p in self.inputs() if p.read and p.symbol and not p.holds("classes"))
         if self.whole is None or not isinstance(self.computes, Formula):
             return found
         entering = self.computes.entering  # one output may need fewer
-        return tuple(p for p in found if p.symbol in entering)
+        return tuple(p for p in found if entering_any(p, entering))
 
     @cached_property
     def gradient(self) -> str | None:
@@ -318,6 +336,18 @@ class Operator:
         """Whether an empty tensor makes the host return before the kernel."""
         return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
 
+    def skips(self, a: Arguments) -> bool:
+        """Whether a call leaves the output as it is though it writes the first."""
+        return self.skipped is not None and self.skipped(a)
+
+    def fill_of(self, a: Arguments) -> float | None:
+        """Return what a call that ends early fills its output with; None where it writes nothing."""
+        return None if self.filled is None else self.filled(a)
+
+    def added_type(self, a: Arguments, platform: Platform) -> str:
+        """Return the dtype that terms have when they are added."""
+        return self.added or self.host_type(a, platform)
+
     def terms_shape(self, a: Arguments) -> Shape:
         """Return the shape of the formula's values: the output's, or a larger one whose values are summed; of a
         formula with reductions, that of the main operand."""
@@ -327,7 +357,9 @@ class Operator:
 
     def reduced_axes(self, a: Arguments) -> tuple[int, ...]:
         """Return the axes of the formula's values along which its reductions run."""
-        shapes = {name: tuple(a[name].shape) for name in self.names("input") if a.get(name) is not None}
+        assert isinstance(self.computes, Formula)
+        name = self.computes.over.rpartition("all but ")[2]
+        shapes = {name: a[name].shape} if isinstance(a.get(name), np.ndarray) else {}
         return self.reduced_in(self.terms_shape(a), a, shapes)
 
     def reduced_in(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
@@ -338,8 +370,12 @@ class Operator:
         _, but, name = self.computes.over.rpartition("all but ")
         if name == "all":
             return tuple(range(rank))
+        if self.by_name[name].role == "reduction":
+            return (class_axis(shape),) if attributes[name] == NONE else tuple(range(rank))
         if self.by_name[name].role == "axis":
             found: tuple[int, ...] = (int(attributes[name]) % rank,)
+        elif self.by_name[name].role == "lengths":
+            found = tuple(range(len(shape) - len(attributes[name]), len(shape)))
         else:
             found = tuple(k for k in self.axes_of(name, shape, shapes[name], attributes) if k is not None)
         return tuple(k for k in range(rank) if (k in found) is not bool(but))
@@ -351,40 +387,92 @@ class Operator:
         shape = self.output_shape(a)
         return (1,) * (len(self.terms_shape(a)) - len(shape)) + shape
 
-    def formula_operands(self, a: Arguments) -> dict[str, Any]:
-        """Return a formula's operands by symbol: arrays in its values' shape, numbers, the mean's divisor."""
+    def formula_operands(self, a: Arguments, *, spread: bool = True) -> dict[str, Any]:
+        """Return a formula's operands by symbol: arrays in its values' shape (not ``spread``: in one that broadcasts to
+        it), numbers, the mean's divisor."""
         assert isinstance(self.computes, Formula)
         shape = self.terms_shape(a)
         found: dict[str, Any] = {}
         for parameter in self.parameters:
             value = a.get(parameter.name)
-            if not parameter.symbol or parameter.symbol not in self.computes.symbols:
+            if not entering_any(parameter, self.computes.symbols):
                 continue
             if parameter.kind == "attr":
                 found[parameter.symbol] = _constant(parameter, value)
-            elif value is not None:
-                found[parameter.symbol] = value if value.shape == shape else self._along(parameter, value, shape, a)
+            elif value is None:
+                if parameter.absent != 1:
+                    found[parameter.symbol] = parameter.absent
+            elif parameter.parts:
+                found |= self._parts(parameter, value, shape, a)
+            else:
+                along = value if value.shape == shape else self._along(parameter, value, shape, a)
+                found[parameter.symbol] = np.broadcast_to(along, shape) if spread and along.shape != shape else along
         if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
+        if PART in self.computes.symbols:
+            found[PART] = self._part_of_each(shape, a)
         if self.scalars is not None:
             found.update(self.scalars(a))
+        if reduces(self.computes) and self.computes.knows_places:
+            axes = self.reduced_axes(a) if self.class_index is None else (class_axis(shape),)
+            found[PLACE] = self._places(shape, axes)
         return found
 
+    def _split(self, a: Arguments) -> tuple[int, int]:
+        """The axis along which an input has parts, and how many it has."""
+        axis = self.attribute("axis")
+        assert axis is not None
+        count = next(len(p.parts) for p in self.inputs() if p.parts)
+        return int(a[axis.name]) % max(1, len(a[self.main].shape)), count
+
+    def _parts(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> dict[str, Array]:
+        """The parts of an operand, by symbol; each as often as the formula's values have parts."""
+        axis, count = self._split(a)
+        pieces = np.split(value, count, axis) if value.shape[axis] % count == 0 else [value] * count
+        return {name: _again(piece, shape, axis) for name, piece in zip(parameter.parts, pieces, strict=True)}
+
+    def _part_of_each(self, shape: Shape, a: Arguments) -> Array:
+        """For each of the formula's values the number of its part: 0, 1 ..."""
+        axis, count = self._split(a)
+        number = np.repeat(np.arange(count), shape[axis] // count).astype(a[self.main].dtype)
+        return np.broadcast_to(number.reshape([-1 if k == axis else 1 for k in range(len(shape))]), shape)
+
+    def _places(self, shape: Shape, axes: tuple[int, ...]) -> Array:
+        """Each element's index along some axes, in a shape."""
+        own = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+        return np.broadcast_to(np.arange(math.prod(own), dtype=np.float64).reshape(own), shape)
+
     def _along(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
-        """An operand in the shape of the formula's values, its axes where its role says that they run."""
-        own = [1] * len(shape)
-        for axis, n in zip(self.axes_of(parameter.name, shape, value.shape, a), value.shape, strict=True):
+        """An operand with as many axes as the formula's values, its own where its role says that they run. Along an
+        axis that runs nowhere only the first element counts."""
+        if parameter.role is HALF:
+            return _again(value, shape, self._split(a)[0])
+        own, axes = [1] * len(shape), self.axes_of(parameter.name, shape, value.shape, a)
+        for axis, n in zip(axes, value.shape, strict=True):
             if axis is not None:
                 own[axis] *= n  # several axes may run along one: a weight of (2, 2) for four channels
-        return np.broadcast_to(value.reshape(own), shape)
+        value = value[tuple(slice(1) if axis is None else slice(None) for axis in axes)]
+        return value.reshape(own)
+
+
+def entering_any(parameter: Parameter, symbols: Iterable[str]) -> bool:
+    """Whether a parameter, or a part of it, is among some symbols."""
+    return any(symbol in symbols for symbol in parameter.symbols)
+
+
+def _again(value: Array, shape: Shape, axis: int) -> Array:
+    """A part, one after the other along an axis as often as a shape has room for."""
+    if value.shape == shape or not value.shape[axis]:
+        return value
+    return np.concatenate([value] * (shape[axis] // value.shape[axis]), axis)
 
 
 def _constant(parameter: Parameter, value: Any) -> float:
-    """An attribute as a formula gets it: a number as a float32, a flag or a choice as an integer."""
-    if parameter.role == "flag":
+    """An attribute as a formula gets it: a number as a float32, a flag, a choice or a class as an integer."""
+    if parameter.role in ("flag", "ignore index"):
         return int(value)
     if parameter.role == "choice":
-        return parameter.words.index(value)
+        return parameter.choices.index(value) if parameter.c == "char*" or value in parameter.choices else 0
     return float32(parameter.plain if value is None else value)
 
 

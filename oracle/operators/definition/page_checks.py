@@ -12,14 +12,16 @@ import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError, meant
 from ...model.platforms import CANN, PLATFORMS
-from ...numerics.formula.expressions import Function, place_of, symbols_of, trace
+from ...numerics.formula.expressions import PLACE, Function, place_of, symbols_of, trace
 from ...numerics.formula.traversal import names_of
-from ...numerics.orders.kernel_orders import COUNT, Form, Formula, is_public
+from ...numerics.orders.kernel_orders import COUNT, PART, Form, Formula, is_public
 from .elsewhere import Aten, KernelName, MindSpore
-from .operator import Operator, Result
+from .operator import Operator, Result, entering_any
 from .page_functions import guarded, try_out
 from .parameters import MAIN, Parameter, Role
 
@@ -149,9 +151,12 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "kernel_type": _optional(_function("a", "platform")),
         "points": _mapping("values by symbol", _tuple("numbers", _a("a number", int, float))),
         "mean": _OF_CALL,
+        "indices": _optional(_function("platform")),
         "scalars": _OF_CALL,
         "like": _TEXT,
+        "added": _TEXT,
         "undefined": _OF_CALL,
+        "filled": _OF_CALL,
         "shape": _OF_CALL,
         "further": _mapping("Results by the names of the outputs beside the first", _a("a Result", Result)),
         "changed": _tuple("versions of CANN", _TEXT),
@@ -170,8 +175,8 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "unspecified": _mapping("conditions by the name of a SoC's kernel", _formula),
         "specials": _optional(_formula),
     },
-    Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL},
-    Result: {**_SUMMED, "shape": _function("a")},
+    Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL, "answers": _optional(_formula)},
+    Result: {**_SUMMED, "shape": _function("a"), "filled": _OF_CALL, "skipped": _OF_CALL},
     KernelName: {
         "name": _TEXT,
         "inputs": _NAMES,
@@ -261,6 +266,8 @@ def _form_problems(op: Operator) -> Iterator[str]:
     """Yield the names of orders and conditions that belong to no kernel, though they look as if they did."""
     if not isinstance(op.computes, Formula):
         return
+    if PLACE in _used(op.computes.formula, condition=False)[0] and not op.computes.over:
+        yield "its formula asks for place() and over names no axis, as Formula(formula, over='dim') does"
     known = tuple(dict.fromkeys(name for p in PLATFORMS.values() for name in _families(p.kernel)))
     places = [(f"orders[{name!r}]", name) for name in op.computes.orders or {} if _MEANT_FOR_A_SOC.match(name)]
     for whole in op.computes.unspecified:
@@ -286,13 +293,16 @@ def _families(kernel: str) -> Iterator[str]:
 
 def _symbol_problems(op: Operator) -> Iterator[str]:
     """Yield what formulas, points and scalars name that is no operand, and operands that no formula uses."""
-    plain = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    plain = op.usual((2, 2, 2, 2))
+    inputs = [p for p in op.inputs() if isinstance(p.role, Role)]
+    usual = {p.name: np.ones(op.shape_of(p.name, (2, 2, 2, 2), plain), np.float32) for p in inputs}
     try:
-        made = set(op.scalars(plain)) if op.scalars else set()
+        made = set(op.scalars({**usual, **plain})) if op.scalars else set()
     except OracleError as error:
         yield str(error)
         return
-    known = {p.symbol for p in op.parameters if p.symbol} | {COUNT} | made
+    known = {symbol for p in op.parameters for symbol in p.symbols} | {COUNT} | made
+    known |= {PART} if any(p.parts for p in op.inputs()) else set()
     told = f"the symbols of its parameters are {', '.join(sorted(known - {COUNT}))}, and {COUNT} is a mean's divisor"
     each = op.each if op.outputs else (op,)
     schemes = [one.computes for one in each if isinstance(one.computes, Formula)]
@@ -307,13 +317,14 @@ def _symbol_problems(op: Operator) -> Iterator[str]:
                 yield f"its {place} reads {name}, the symbol of no parameter; {told}"
         if problem:
             yield f"its {place}: {problem}"
-    yield from (f"points names {name}, the symbol of no parameter; {told}" for name in op.points if name not in known)
+    pointed = known | {p.symbol for p in op.inputs()}
+    yield from (f"points names {name}, the symbol of no parameter; {told}" for name in op.points if name not in pointed)
     for name in sorted(taken & known - used):
         yield f"its formula takes {name} and never uses it"
     if len(schemes) == len(each):
         yield from (f"scalars makes {name}, which no formula reads" for name in sorted(made - taken))
         for p in op.inputs():
-            if p.symbol and p.symbol not in taken:
+            if p.symbol and not entering_any(p, taken):
                 yield f"no formula reads {p.symbol}, the symbol of {p.name}; without a symbol, or read=False, none need"
 
 

@@ -157,7 +157,7 @@ def try_out(op: Operator) -> None:
 def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed]) -> bool:
     """Whether a call is accepted and every function answers; how one fails is noted."""
     target = platform(DEFAULT_SOC)
-    attributes = {p.name: p.plain for p in op.attributes}
+    attributes = op.usual(shape)
     inputs: dict[str, Any] = {}
     for p in op.inputs():
         kind = DTYPES["int64" if p.role is CLASS_INDEX else "float32"]

@@ -56,12 +56,18 @@ UNREAD = Role("never read", _same, _nowhere, "any", "nothing")
 # The operands of a norm over the last axes beside a main operand.
 
 
+def _count_of_last(main: Shape, attributes: Attributes) -> int:
+    """How many last axes are normalised: as many as there are lengths, one without such an attribute."""
+    lengths = attributes.get("lengths")
+    return min(len(main), 1 if lengths is None else len(lengths))
+
+
 def _last(main: Shape, attributes: Attributes) -> Shape:
-    return main[-1:]
+    return main[len(main) - _count_of_last(main, attributes) :]
 
 
 def _rows(main: Shape, attributes: Attributes) -> Shape:
-    return main[:-1] or (1,)
+    return main[: len(main) - _count_of_last(main, attributes)] or (1,)
 
 
 def _leading(main: Shape, own: Shape, attributes: Attributes) -> Axes:
@@ -75,15 +81,16 @@ ROWS = Role("one value per row", _rows, _leading)
 # The operands of a loss over classes beside a main operand (N, C), (N, C, H, W) for images, or (C) for a single sample.
 
 
-def _class_axis(main: Shape) -> int:
+def class_axis(main: Shape) -> int:
+    """The axis of the main operand that counts the classes."""
     return 1 if len(main) == 4 else len(main) - 1
 
 
 def _per_class(main: Shape, attributes: Attributes) -> Shape:
-    return (main[_class_axis(main)],) if main else ()
+    return (main[class_axis(main)],) if main else ()
 
 
-PER_CLASS = Role("one value per class", _per_class, lambda main, own, a: (_class_axis(main),))
+PER_CLASS = Role("one value per class", _per_class, lambda main, own, a: (class_axis(main),) * len(own))
 
 
 def _channels(main: Shape, attributes: Attributes) -> Shape:
@@ -99,13 +106,15 @@ PER_CHANNEL = Role("one value per channel, or one", _channels, _channel_axes)
 
 
 def _samples(main: Shape, attributes: Attributes) -> Shape:
-    return tuple(n for k, n in enumerate(main) if k != _class_axis(main)) if len(main) > 1 else (1,)
+    axis = class_axis(main)
+    return (*main[:axis], *main[axis + 1 :]) if len(main) > 1 else (1,)
 
 
 def _sample_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
     if len(main) < 2 or own != _samples(main, attributes):
         return (None,) * len(own)
-    return tuple(k for k in range(len(main)) if k != _class_axis(main))
+    axis = class_axis(main)
+    return tuple(k for k in range(len(main)) if k != axis)
 
 
 CLASS_INDEX = Role("class of each sample", _samples, _sample_axes, holds="classes")
@@ -132,8 +141,8 @@ def _beside_halves(main: Shape, own: Shape, attributes: Attributes) -> Axes:
 HALF = Role("half of the main operand along the axis", _halved, _beside_halves)
 
 # Attributes: what the number means.
-AttributeRole = Literal["axis", "reduction", "ignore index", "number", "flag", "choice"]
-CType = Literal["int64", "aclScalar", "float", "double", "bool", "char*"]
+AttributeRole = Literal["axis", "lengths", "reduction", "ignore index", "number", "flag", "choice"]
+CType = Literal["int64", "aclIntArray", "aclScalar", "float", "double", "bool", "char*"]
 REDUCTIONS = ("none", "mean", "sum")
 NONE, MEAN, SUM = range(3)
 
@@ -145,7 +154,9 @@ class Parameter:
     ``name``: the aclnn name. ``symbol``: what the formula calls it. ``optional``: it may be a null pointer. ``role``:
     of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: the one that an
     input has whatever the main operand has. ``c``: an attribute's C type. ``words``: the words behind an attribute's
-    numbers, or a choice's words. ``plain``: an attribute's usual value.
+    numbers, or a choice's words. ``plain``: an attribute's usual value. ``parts``: what the formula calls the equal
+    parts of an input along the axis, where it does not read the whole. ``absent``: what an optional input counts as
+    that is a null pointer.
     """
 
     name: str
@@ -158,6 +169,22 @@ class Parameter:
     words: tuple[str, ...] = ()
     plain: Any = None
     dtype: str = ""
+    parts: tuple[str, ...] = ()
+    absent: int = 1
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """What the formula calls it, or its parts."""
+        return self.parts or ((self.symbol,) if self.symbol else ())
+
+    def usual(self, main: Shape) -> Any:
+        """Return an attribute's usual value beside a main operand of a shape."""
+        return main[len(main) - self.plain :] if self.role == "lengths" else self.plain
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The values that a choice may have: its words, or the numbers behind them."""
+        return self.words if self.c == "char*" else tuple(range(len(self.words)))
 
     def holds(self, what: str) -> bool:
         """Whether it is an input that holds ``values``, ``classes`` or ``nothing``."""
@@ -165,10 +192,24 @@ class Parameter:
 
 
 def tensor(
-    name: str, symbol: str, role: Role, *, optional: bool = False, read: bool = True, dtype: str = ""
+    name: str,
+    symbol: str,
+    role: Role,
+    *,
+    optional: bool = False,
+    read: bool = True,
+    dtype: str = "",
+    parts: tuple[str, ...] = (),
+    absent: int = 1,
 ) -> Parameter:
-    """An input tensor. An optional one that is absent counts as 1 in the formula."""
-    return Parameter(name, "input", role, symbol, optional, read and role is not UNREAD, dtype=dtype)
+    """An input tensor. An optional one that is a null pointer counts as ``absent`` in the formula.
+
+    ``parts``: the symbols of its equal parts along the attribute ``axis(name)``, first to last. The formula reads them
+    in its place.
+    """
+    return Parameter(
+        name, "input", role, symbol, optional, read and role is not UNREAD, dtype=dtype, parts=parts, absent=absent
+    )
 
 
 def output(name: str, role: Role | None = None) -> Parameter:
@@ -182,14 +223,20 @@ def axis(name: str) -> Parameter:
     return Parameter(name, "attr", "axis", plain=-1)
 
 
+def lengths(name: str) -> Parameter:
+    """The lengths of the last axes, which are normalised; a tuple, or None for a null pointer. A catalogue may give a
+    number of axes, whose lengths are then the main operand's; usually one."""
+    return Parameter(name, "attr", "lengths", c="aclIntArray", plain=1)
+
+
 def reduction(name: str, words: tuple[str, ...] = REDUCTIONS) -> Parameter:
     """The reduction of the loss: 0 none, 1 mean, 2 sum."""
     return Parameter(name, "attr", "reduction", words=words, plain=NONE)
 
 
-def ignore_index(name: str, plain: int = -100) -> Parameter:
-    """The class whose samples do not count."""
-    return Parameter(name, "attr", "ignore index", plain=plain)
+def ignore_index(name: str, plain: int = -100, *, symbol: str = "") -> Parameter:
+    """The class whose samples do not count; in the formula a whole number."""
+    return Parameter(name, "attr", "ignore index", symbol, plain=plain)
 
 
 def number(name: str, symbol: str, *, c: CType = "aclScalar", plain: float = 1.0, optional: bool = False) -> Parameter:
@@ -202,6 +249,7 @@ def flag(name: str, symbol: str = "", *, plain: bool = False) -> Parameter:
     return Parameter(name, "attr", "flag", symbol, c="bool", plain=plain)
 
 
-def choice(name: str, words: tuple[str, ...], symbol: str = "") -> Parameter:
-    """One of some words; in the formula a constant, the word's place among them."""
-    return Parameter(name, "attr", "choice", symbol, c="char*", words=words, plain=words[0])
+def choice(name: str, words: tuple[str, ...], symbol: str = "", *, c: CType = "char*") -> Parameter:
+    """One of some words; in the formula a constant, the word's place among them. With ``c="int64"`` the API gets that
+    place, and every other number counts as the first word."""
+    return Parameter(name, "attr", "choice", symbol, c=c, words=words, plain=words[0] if c == "char*" else 0)

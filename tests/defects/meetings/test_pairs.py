@@ -11,6 +11,7 @@ from oracle.catalogue.loader import catalogues, operator_of
 from oracle.defects.base.kernels import plain
 from oracle.defects.meetings.factors import factors_of
 from oracle.defects.meetings.pairs import impossible, mutants
+from oracle.numerics.orders.kernel_orders import is_elementwise
 from oracle.operators import OPERATORS
 from oracle.power.share import size_of
 from oracle.settings.settings import Settings
@@ -18,8 +19,9 @@ from oracle.settings.settings import Settings
 SMALL = 4000
 # Every other operator has its class's families alone: a few stand for them.
 LEAN = sorted(OPERATORS[operator_of(p)].name for p in catalogues() if "\nclasses: lean\n" in p.read_text("utf-8"))
+PAIRED = [name for name in LEAN if is_elementwise(OPERATORS[name].computes)]
 WHOLE = {OPERATORS[operator_of(p)].name for p in catalogues() if "\n  pairs:" in p.read_text("utf-8")}
-CATALOGUED = sorted({*WHOLE, "aclnnSigmoidBackward"} - {*LEAN}) + LEAN[::9]
+CATALOGUED = sorted({*WHOLE, "aclnnSigmoidBackward"} - {*LEAN}) + PAIRED[::9]
 
 
 def prepared(op: str, most: int) -> list[Prepared]:
@@ -54,7 +56,12 @@ def test_no_call_of_the_catalogue_meets_what_is_called_impossible(op: str) -> No
         labels = [(name, label(p.memory.call)) for name, label, _ in factors]
         for k, one in enumerate(labels):
             for two in labels[:k]:
-                assert not impossible(OPERATORS[op], one, two), (p.case.id, one, two)
+                because = impossible(OPERATORS[op], one, two)
+                assert because in ("", "the result is 0 everywhere"), (
+                    p.case.id,
+                    one,
+                    two,
+                )  # such a call proves nothing
 
 
 @pytest.mark.parametrize("op", OPERATORS)

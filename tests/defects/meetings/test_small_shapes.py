@@ -24,7 +24,9 @@ def test_a_broadcast_meets_the_classes_of_every_shape_in_which_it_is_told_so() -
         for lost in product((False, True), repeat=len(shape)):
             own = tuple(1 if gone else n for gone, n in zip(lost, shape, strict=True))
             whole = np.empty(shape, np.float32)
-            form = label(Call(op.name, "ascend910b", {"target": np.empty(own, np.float32)}, {}, {"out": whole}))
+            form = label(
+                Call(op.name, "ascend910b", {op.main: whole, "target": np.empty(own, np.float32)}, {}, {"out": whole})
+            )
             if own != shape and form in (*ALONG, MIDDLE):
                 held = [
                     (name, found(Call(op.name, "", {op.main: whole}, {}, {}))) for name, found, _ in class_factors(op)

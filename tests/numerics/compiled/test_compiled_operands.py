@@ -48,7 +48,7 @@ def test_the_places_in_doubt_are_listed_behind_those_before(size):
 @pytest.mark.parametrize("offset", [0, 1, 63])
 @pytest.mark.parametrize("size", [0, 5, 64, 1000])
 def test_bytes_are_cleared_past_the_cache_and_none_beside_them(size, offset):
-    from oracle.numerics.compiled.classes import LINE, clear
+    from oracle.numerics.compiled.clearing import LINE, clear
 
     content = np.full(LINE + offset + size + 10, 255, np.uint8)
     start = -content.ctypes.data % LINE + offset

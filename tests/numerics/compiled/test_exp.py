@@ -1,4 +1,4 @@
-"""NumPy's float64 exp stays within the 2 ULP (4 u) that docs/proof.md allows it, on every SIMD level."""
+"""NumPy's float64 exp stays within the 2 ULP (4 u) that docs/proof-details.md allows it, on every SIMD level."""
 
 from __future__ import annotations
 

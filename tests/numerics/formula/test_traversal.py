@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from oracle.numerics.formula.expressions import PI, exp, maximum, symbol, where
-from oracle.numerics.formula.traversal import has_rational_way, is_rational, names_of, substitute, walk
+import numpy as np
+
+from oracle.numerics.evaluate.programs import simulate
+from oracle.numerics.formula.expressions import PI, exp, maximum, stored, symbol, where
+from oracle.numerics.formula.traversal import has_rational_way, is_rational, names_of, stored_in, substitute, walk
 
 g, x, n = symbol("g"), symbol("x"), symbol("n")
 
@@ -32,3 +35,13 @@ def test_a_graph_with_an_irrational_branch_has_a_rational_way():
 
 def test_substitution_replaces_everywhere():
     assert substitute(g * exp(x) + x, {x: n}) is g * exp(n) + n
+
+
+def test_what_is_stored_is_rounded_to_the_type_of_its_operand_alone():
+    root = stored(g + n, g) * n
+    operands = {"g": np.float32([2048, 1.5]), "n": np.float32([1, 2])}
+    assert stored_in(root, frozenset()) is (g + n) * n
+    narrow = stored_in(root, frozenset({("g", "float16"), ("n", "bfloat16")}))
+    assert simulate(narrow, operands, np.float32).tolist() == [2048, 7]
+    assert simulate(stored_in(root, frozenset({("n", "float16")})), operands, np.float32).tolist() == [2049, 7]
+    assert not is_rational(narrow)

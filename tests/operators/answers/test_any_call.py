@@ -37,6 +37,7 @@ SHAPES = [
 ]
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_, np.complex64]
 NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 1e-30, 100, 1e40, math.inf, -math.inf, math.nan, True, 2**63, 3 + 0j]
+LENGTHS = [None, (), (4,), (1,), (0,), (2, 2), (3, 4), (-1,), (4,) * 9, (2**63,), 4, "4"]
 WHOLE = [0, 1, -1, 2, -100, 3, 7, 2**31, -(2**63), 2**63 - 1]
 
 
@@ -50,13 +51,13 @@ def tensor(draw: Random, shapes: list[tuple[int, ...]], types: list[Any]) -> np.
 def attribute(draw: Random, parameter: Any) -> Any:
     if draw.random() < 0.5 or parameter.c == "char*":
         return draw.choice([parameter.plain, *(parameter.words if parameter.c == "char*" else ())])
-    return draw.choice({"int64": WHOLE, "bool": [True, False]}.get(parameter.c, NUMBERS))
+    return draw.choice({"int64": WHOLE, "bool": [True, False], "aclIntArray": LENGTHS}.get(parameter.c, NUMBERS))
 
 
 def usual(draw: Random, op: Any) -> dict[str, Any]:
     """A call that an operator's declaration describes, but for attributes and one operand: most are accepted."""
     shape, kind = draw.choice(SHAPES[1:]), draw.choice(TYPES[:3])
-    attributes = {p.name: p.plain for p in op.parameters if p.kind == "attr"}
+    attributes = op.usual(shape)
     given: dict[str, Any] = {**attributes, **{p.name: attribute(draw, p) for p in op.attributes if draw.random() < 0.3}}
     for parameter in op.inputs():
         own = shape if parameter.name == op.main else op.shape_of(parameter.name, shape, attributes)

@@ -33,10 +33,10 @@ def test_a_module_that_does_not_import_is_one_message(source, told, tmp_path, mo
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("silu", "did you mean aclnnSiluBackward, or silu_backward?"),
-        ("aclnnSilu", "did you mean aclnnSiluBackward"),
+        ("silu_backwrd", "did you mean aclnnSiluBackward, or silu_backward?"),
+        ("aclnnSiluBackwrd", "did you mean aclnnSiluBackward"),
         ("Softmax_Backward", "did you mean aclnnSoftmaxBackward"),
-        ("aclnnSoftmaks", "--operator module:NAME makes one of your own known; known: "),
+        ("aclnnZzz", "--operator module:NAME makes one of your own known; known: "),
         ("aclnn", "--operator module:NAME makes one of your own known; known: "),
     ],
 )

@@ -110,6 +110,7 @@ std::shared_ptr<ScalarInfo> Op::optional_scalar(const char* name, const aclScala
 
 Dims Op::array(const char* name, const aclIntArray* handle) {
   Dims values = handle == nullptr ? Dims() : array_of(handle, name)->values;
+  described_.push_back({name, handle == nullptr ? std::shared_ptr<Dims>() : std::make_shared<Dims>(values)});
   if (tracing()) note(name, handle == nullptr ? "null" : show(values));
   return values;
 }

@@ -40,7 +40,7 @@ using Kernel = std::function<void(Run&)>;
 // What a first phase was told of one parameter; a tensor by its slot.
 struct Argument {
   const char* name;
-  std::variant<size_t, int64_t, double, bool, const char*, std::shared_ptr<ScalarInfo>> value;
+  std::variant<size_t, int64_t, double, bool, const char*, std::shared_ptr<ScalarInfo>, std::shared_ptr<Dims>> value;
 };
 
 // What a first phase collects.

@@ -62,6 +62,7 @@ struct Shown {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(const char* value) const { return value == nullptr ? "null" : quoted(value); }
   std::string operator()(const std::shared_ptr<ScalarInfo>& value) const { return value ? json(*value) : "null"; }
+  std::string operator()(const std::shared_ptr<Dims>& value) const { return value ? list(*value) : "null"; }
 };
 
 }  // namespace

@@ -17,12 +17,12 @@ enum Rules : unsigned {
   kCastOutBefore950 = 8,  // ascend950 does not ask
   kAnyRank = 16,          // more than 8 dims are accepted
   kPublicFormat = 32,     // no format of CANN's own
-  kPublicFormatOn950 = 64,
   kSameFormat = 128,
   kSinceA2 = 256,         // no dtype is accepted before Atlas A2
   kOptionalScalar = 512,  // a null pointer is 1
   kScalarsCastToSelf = 1024,
   kScalarsCastToFloat = 2048,
+  kScalarsRounded = 4096,  // to self's type, without a check
 };
 
 using Scalars = std::array<std::shared_ptr<ScalarInfo>, kMostScalars>;
@@ -59,7 +59,10 @@ double celu(double x, const double* s) { return x > 0 ? x : s[0] * std::expm1(x 
 double leaky_relu(double x, const double* s) { return x > 0 ? x : s[0] * x; }
 double relu(double x, const double*) { return x <= 0 ? 0 : x; }
 double threshold(double x, const double* s) { return x <= s[0] ? s[1] : x; }
-double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+double clamp(double x, double low, double high) {  // the upper limit wins
+  double raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
 double hardtanh(double x, const double* s) { return clamp(x, s[0], s[1]); }
 double hardshrink(double x, const double* s) { return std::fabs(x) <= s[0] ? 0 : x; }
 double softshrink(double x, const double* s) { return x > s[0] ? x - s[0] : x < -s[0] ? x + s[0] : 0 * x; }
@@ -67,7 +70,8 @@ double hardsigmoid(double x, const double*) { return clamp(x / 6 + 0.5, 0, 1); }
 double hardswish(double x, const double*) { return x * clamp(x + 3, 0, 6) / 6; }
 
 void check_order(const Scalars& s) {
-  check(!(s[0]->real > s[1]->real), "clipValueMin is %g, clipValueMax %g; min must not be larger", s[0]->real,
+  bool whole = is_integer(s[0]->type);  // an integral min is compared with an integral max
+  check(whole ? std::trunc(s[0]->real) <= std::trunc(s[1]->real) : !(s[0]->real > s[1]->real), "clipValueMin is %g, clipValueMax %g; min must not be larger", s[0]->real,
         s[1]->real);
 }
 void check_not_negative(const Scalars& s) {
@@ -94,11 +98,11 @@ constexpr Activation kElu = {
 constexpr Activation kCelu = {kCastOut | kScalarsCastToFloat, 0, {"alpha"}, celu, check_not_zero};
 constexpr Activation kLeakyRelu = {kCastOut, kDouble, {"negativeSlope"}, leaky_relu};
 constexpr Activation kRelu = {kSameType, kIntegers, {}, relu};
-constexpr Activation kThreshold = {kCastOutBefore950, kMoreIntegers, {"threshold", "value"}, threshold};
+constexpr Activation kThreshold = {kCastOutBefore950 | kScalarsRounded, kMoreIntegers, {"threshold", "value"}, threshold};
 constexpr Activation kHardtanh = {
-    kSameType, kMoreIntegers | kDouble, {"clipValueMin", "clipValueMax"}, hardtanh, check_order};
-constexpr Activation kHardshrink = {kFloatOut | kPublicFormatOn950, 0, {"lambd"}, hardshrink};
-constexpr Activation kSoftshrink = {kFloatOut | kPublicFormatOn950, 0, {"lambd"}, softshrink, check_not_negative};
+    kSameType | kScalarsRounded, kMoreIntegers | kDouble, {"clipValueMin", "clipValueMax"}, hardtanh, check_order};
+constexpr Activation kHardshrink = {kFloatOut, 0, {"lambd"}, hardshrink};
+constexpr Activation kSoftshrink = {kFloatOut, 0, {"lambd"}, softshrink, check_not_negative};
 constexpr Activation kHardsigmoid = {kSameType | kSameFormat, types({ACL_INT32}), {}, hardsigmoid};
 constexpr Activation kHardswish = {kFloatOut | kAnyRank, 0, {}, hardswish};
 
@@ -126,7 +130,7 @@ void check_types(const Activation& row, const Tensor& x, const Tensor& out) {
 }
 
 void check_formats(const Activation& row, const Tensor& x, const Tensor& out) {
-  if (row.rules & kPublicFormat || (row.rules & kPublicFormatOn950 && is_950())) {
+  if (row.rules & kPublicFormat) {
     for (const Tensor* t : {&x, &out})
       check(!is_private(t->format), "%s has the private format %d", t->name, t->format);
   }
@@ -167,9 +171,15 @@ void activation(Op& op, const Activation& row, const aclTensor* self, std::initi
   check_scalars(row, x, scalars);
   if (x.empty()) return;
   op.workspace({x, out});
+  if (row.rules & kScalarsRounded && is_float(x.type)) {
+    for (double& v : values) v = static_cast<double>(round_to(x.type, static_cast<float>(v)));
+  }
   op.kernel([=, formula = row.formula](Run& run) {
     std::vector<double> xs = read_doubles(run.open(x));
-    for (double& v : xs) v = formula(v, values.data());
+    for (double& v : xs) {
+      v = formula(v, values.data());
+      if (out.type != x.type && is_float(x.type)) v = static_cast<double>(round_to(x.type, static_cast<float>(v)));
+    }
     write(run.open(out), xs);
   });
 }
@@ -256,7 +266,7 @@ EMU_FIRST_PHASE(aclnnPrelu, const aclTensor* self, const aclTensor* weight, aclT
     std::vector<double> xs = read_doubles(run.open(x)), ws = read_doubles(run.open(w));
     for (size_t i = 0; i < xs.size(); i++) {
       double slope = ws[weights == 1 ? 0 : i / static_cast<size_t>(inner) % ws.size()];
-      xs[i] = xs[i] > 0 ? xs[i] : slope * xs[i];
+      xs[i] = static_cast<double>(round_to(promoted(x, w), static_cast<float>(xs[i] > 0 ? xs[i] : slope * xs[i])));
     }
     write(run.open(out), xs);
   });

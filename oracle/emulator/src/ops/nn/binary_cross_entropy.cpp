@@ -43,13 +43,12 @@ EMU_C aclnnStatus aclnnBinaryCrossEntropyGetWorkspaceSize(const aclTensor* self,
       });
       return;
     }
-    if (w.present && !broadcasts_to(w.shape, x.shape)) {
-      throw Error{ACLNN_ERR_INNER_NULLPTR, "no kernel takes a weight of shape " + show(w.shape)};
-    }
-    check(reduction == 0 ? out.shape == x.shape : out.rank() <= 1 && out.count() == 1, "out has shape %s",
-          show(out.shape).c_str());
+    bool one = (reduction != 0 || x.count() == 1) && out.count() == 1;  // whatever its rank is
+    check(one || (reduction == 0 && out.shape == x.shape), "out has shape %s", show(out.shape).c_str());
     op.workspace({x, y, w});
     op.kernel([=](Run& run) {
+      if (w.present && !broadcasts_to(w.shape, x.shape))  // no check looked at the shape
+        throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, "no kernel takes a weight of shape " + show(w.shape)};
       std::vector<float> xs = read_floats(run.open(x)), ys = read_floats(run.open(y));
       std::vector<float> ws =
           w.present ? read_floats(broadcast(run.open(w), x.shape)) : std::vector<float>(xs.size(), 1.0f);

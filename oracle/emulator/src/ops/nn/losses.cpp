@@ -1,6 +1,8 @@
 // The losses whose gradients the suite has, of elements that broadcast: MSE, L1, smooth L1, KL divergence, soft margin,
 // binary cross entropy with logits. Of each what the host code accepts (ops-nn, aclnn_*.cpp) and the formula; terms and
-// sums in float64, rounded once.
+// sums in float64, rounded to the kernel's type and then to out's.
+#include <numeric>
+
 #include "ops/nn/elementwise.h"
 
 using namespace emu;
@@ -14,12 +16,13 @@ void fill_empty(Op& op, const Tensor& out, double value) {
   op.kernel([=](Run& run) { write(run.open(out), std::vector<double>(static_cast<size_t>(out.count()), value)); });
 }
 
-// A call of these losses: its inputs are cast to `type` and broadcast to `shape`.
+// A call of these losses: its inputs are cast to `type` and broadcast to `shape`; the kernel stores `stored`.
 struct Loss {
   aclDataType type;
   Dims shape;
   int64_t reduction;
   Tensor out;
+  aclDataType stored = type;
 
   double divisor() const {
     if (reduction == kMean) return static_cast<double>(count_of(shape));
@@ -29,8 +32,6 @@ struct Loss {
 
 template <size_t N, class F>
 void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
-  if (loss.reduction != kNone && loss.out.count() != 1)
-    throw Error{ACLNN_ERR_INNER_NULLPTR, "no copy is made of one element to out's shape " + show(loss.out.shape)};
   std::array<Tensor, N> inputs;
   std::copy(std::begin(given), std::end(given), inputs.begin());
   op.workspace({loss.out}, N * static_cast<size_t>(count_of(loss.shape)) * sizeof(float));
@@ -47,14 +48,19 @@ void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
       for (size_t k = 0; k < N; k++) values[k] = columns[k][i];
       terms[i] = term(values);
     }
-    if (loss.reduction == kNone) return write(run.open(loss.out), terms);
-    double sum = 0;
-    for (double v : terms) sum += v;
-    write(run.open(loss.out), std::vector<double>{sum / loss.divisor()});
+    if (loss.reduction != kNone && loss.out.count() != 1)  // no check looked at the shape
+      throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, "no copy is made of one element to out's shape " + show(loss.out.shape)};
+    if (loss.reduction != kNone) terms = {std::accumulate(terms.begin(), terms.end(), 0.0) / loss.divisor()};
+    if (is_float(loss.stored)) {
+      for (double& v : terms) v = static_cast<double>(round_to(loss.stored, static_cast<float>(v)));
+    }
+    write(run.open(loss.out), terms);
   });
 }
 
 using Pair = std::array<double, 2>;  // self, target
+
+bool is_integral(const Tensor& t) { return is_integer(t.type) || t.type == ACL_BOOL; }
 
 void check_scalar(const Tensor& out) {
   check(out.rank() == 0, "out has shape %s; a mean and a sum have none", show(out.shape).c_str());
@@ -78,7 +84,6 @@ EMU_FIRST_PHASE(aclnnMseLoss, const aclTensor* self, const aclTensor* target, in
   check_supported_floats({x, t, out});
   check_reduction(reduction);
   check_ranks({x, t});
-  if (follows("master")) check_same_shape(x, t);  // a release broadcasts
   Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
   reduction == kNone ? check_shape(out, loss.shape) : check_scalar(out);
   if (is_empty(op, x, t, reduction, out)) return;
@@ -93,10 +98,10 @@ EMU_FIRST_PHASE(aclnnL1Loss, const aclTensor* self, const aclTensor* target, int
   Tensor out = op.output("out", output);
   op.require_present({x, t, out});
   check_reduction(reduction);
-  bool floats[] = {is_float(x.type), is_float(t.type)};
-  check(reduction != kNone || floats[0] || !floats[1], "target has dtype %s, self has %s", type_name(t.type),
+  bool integral[] = {is_integral(x), is_integral(t)};
+  check(reduction != kNone || !integral[0] || integral[1], "target has dtype %s, self has %s", type_name(t.type),
         type_name(x.type));
-  check(reduction != kMean || floats[0] || floats[1], "the mean of %s and %s is no integer", type_name(x.type),
+  check(reduction != kMean || !integral[0] || !integral[1], "the mean of %s and %s is no integer", type_name(x.type),
         type_name(t.type));
   Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
   if (loss.type != ACL_INT64) check_promoted_float({x, t});
@@ -161,14 +166,15 @@ EMU_FIRST_PHASE(aclnnKlDiv, const aclTensor* self, const aclTensor* target, int6
   op.require_present({x, t, out});
   check_supported_floats({x, t, out});
   check_ranks({x, t});
+  check(reduction >= kNone && reduction <= kBatchMean, "reduction is %ld; it must be in [0, 3]",
+        static_cast<long>(reduction));
   if (reduction == kBatchMean && any_empty({x, t})) {
     bool none = x.rank() > 0 && x.shape[0] == 0;
     return fill_empty(op, out, none ? std::numeric_limits<double>::quiet_NaN() : 0.0);
   }
   if (is_empty(op, x, t, reduction, out)) return;
-  int64_t known = reduction >= kMean && reduction <= kBatchMean ? reduction : kNone;  // any other number is none
-  Loss loss{promoted(x, t), broadcast_shape(x, t), known, out};
-  Dims made = known != kNone ? Dims{} : loss.shape.empty() ? Dims{1} : loss.shape;
+  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
+  Dims made = reduction != kNone ? Dims{} : loss.shape;
   if (reduction == kNone || out.count() != 1 || count_of(made) != 1) check_shape(out, made);
   queue(op, loss, {x, t}, [logTarget](Pair v) {
     if (logTarget) return std::exp(v[1]) * (v[1] - v[0]);
@@ -192,7 +198,7 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogits, const aclTensor* self, const 
   check_ranks({x, t, w, p});
   check_same_shape(x, t);
   if (is_empty(op, x, t, reduction, out)) return;
-  Loss loss{promoted(x, t), broadcast_shape(x, w, p), reduction, out};  // an absent one has no dims
+  Loss loss{promoted(x, t), broadcast_shape(x, w, p), reduction, out, ACL_FLOAT};  // an absent one has no dims
   if (reduction == kNone) check_shape(out, loss.shape);
   auto term = [](double x, double t, double w, double p) {
     double softplus = std::log1p(std::exp(-std::fabs(x))) + (x >= 0 ? 0 : -x);  // of -x

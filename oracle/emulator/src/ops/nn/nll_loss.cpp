@@ -79,6 +79,8 @@ void fill_empty(Op& op, const Given& g, int64_t reduction) {
 // One loss for each target: of self (N, classes, inner...), or of (classes).
 void queue(Op& op, const Given& g, int64_t classes, int64_t reduction, int64_t ignoreIndex) {
   size_t inner = static_cast<size_t>(g.x.rank() > 2 ? g.x.shape[2] * g.x.shape[3] : 1);
+  // Before ascend950 the host promotes float16 to float32; what is summed is rounded to the kernel's type.
+  aclDataType type = !soc().regbase && g.x.type == ACL_FLOAT16 ? ACL_FLOAT : g.x.type;
   op.workspace({g.x, g.t, g.w});
   op.kernel([=, x = g.x, t = g.t, w = g.w, out = g.out, total = g.total](Run& run) {
     std::vector<float> xs = read_floats(run.open(x)), ws = read_floats(run.open(w));
@@ -96,9 +98,12 @@ void queue(Op& op, const Given& g, int64_t classes, int64_t reduction, int64_t i
       sum += static_cast<double>(losses[n]);
       weights += static_cast<double>(ws[c]);
     }
-    if (reduction == 0) return write(run.open(out), losses);
-    write(run.open(out), std::vector<double>{reduction == 1 ? sum / weights : sum});
-    write(run.open(total), std::vector<double>{weights});
+    if (reduction == 0) {
+      for (float& loss : losses) loss = round_to(type, loss);
+      return write(run.open(out), losses);
+    }
+    write(run.open(out), std::vector<float>{round_to(type, static_cast<float>(reduction == 1 ? sum / weights : sum))});
+    write(run.open(total), std::vector<float>{round_to(type, static_cast<float>(weights))});
   });
 }
 

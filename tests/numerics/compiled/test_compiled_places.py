@@ -12,7 +12,7 @@ import oracle
 from oracle.model.errors import OracleError
 
 pytest.importorskip("numba", reason="the extra `fast` (numba) is not installed")
-from oracle.numerics.compiled import classes
+from oracle.numerics.compiled import loops
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 ROWS, CLASSES = 4000, 24
@@ -35,7 +35,7 @@ def both(op: str, monkeypatch, *, asked: bool = True, **params) -> None:
     answers = []
     for engine in ("numpy", "compiled"):
         monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
-        with mock.patch.object(classes, "scatter", wraps=classes.scatter) as scatter:
+        with mock.patch.object(loops, "scattered", wraps=loops.scattered) as scatter:
             (out,) = oracle.golden(op, soc="ascend950", **params).values()
         answers.append(out)
     assert scatter.called == asked

@@ -1,0 +1,271 @@
+"""Formulas that are zero but at one place of each row: golden and strict bound, and what a device answers.
+
+The output is cleared, and the value at a row's place is an elementwise formula of the operands there: one element for
+each row that counts, or, where no operand of it has one value per row, one for each place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.dtypes import dtype_of
+from ..compiled.engine import is_compiled
+from ..evaluate.operands import Operands
+from ..evaluate.programs import simulate
+from ..floats.blocks import axis_last
+from ..orders import device
+from ..orders.kernel_orders import Chosen, Formula, Graphs, graphs_of
+from ..proof.sink import Sink
+from . import elementwise, reductions
+
+ROWS = 1 << 18  # rows that are looked at at once
+
+
+def evaluate(
+    formula: Formula,
+    operands: Operands,
+    axis: int,
+    sink: Sink,
+    flushes: frozenset[str] = frozenset(),
+    soc: str = "",
+) -> None:
+    """Fill the sink. ``operands``: arrays that broadcast to the output, or numbers, by symbol; whole numbers may be of
+    any size. ``axis``: the one along which an element has its place."""
+    rows = _Rows.of(formula, operands, sink.out.shape, axis)
+    graphs = graphs_of(rows.value, rows.operands, soc, dtype_of(sink.kernel).name)
+    whole = rows.chosen.place.op == "symbol" and all(v.dtype.kind in "iu" for v in rows.deciding.values())
+    compiles = sink.moved(axis).is_in_place and whole and not graphs.is_fragile and is_compiled(sink)
+
+    def values(few: Operands, count: int) -> Sink:
+        table = sink.vector(count)
+        elementwise.evaluate(rows.value, few, table, soc=soc, flushes=flushes)
+        return table
+
+    if compiles:
+        left = rows.compiled(graphs, sink.out)
+        if left.size:
+            own = np.concatenate([places for _, places in rows.places()])[left]
+            sink.moved(axis).scatter(left, own, values(rows.at(left, own), left.size), slice(None))
+        return
+    sink.clear()
+    target = sink.moved(axis)
+    table = values(rows.at_each_place(), rows.length) if rows.share_values else None
+    for start, places in rows.places():
+        where = np.flatnonzero(places >= 0)
+        if where.size:
+            own, where = places[where], where + start
+            found = values(rows.at(where, own), where.size) if table is None else table
+            target.scatter(where, own, found, slice(None) if table is None else own)
+
+
+def kernel(
+    formula: Formula,
+    operands: Operands,
+    shape: tuple[int, ...],
+    axis: int,
+    form: str,
+    compute: Any,
+    flushing: frozenset[str] = frozenset(),
+    stored: str = "",
+) -> Array:
+    """Return what a SoC's public kernel computes, every intermediate in ``compute``. ``shape``: of the output."""
+    rows, out = _Rows.of(formula, operands, shape, axis), np.zeros(shape, compute)
+    lines = np.atleast_2d(axis_last(out, axis))
+    for start, places in rows.places():
+        where = np.flatnonzero(places >= 0)
+        own, where = places[where], where + start
+        found = device.kernel(rows.value, rows.at(where, own), form, compute, flushing, stored)
+        at = *np.unravel_index(where, lines.shape[:-1]), own
+        lines[at] = found
+    return out
+
+
+# ---- sums of such values ---------------------------------------------------------------------------------------------
+
+
+def evaluate_sums(
+    formula: Formula,
+    operands: Operands,
+    shape: tuple[int, ...],
+    axis: int,
+    sink: Sink,
+    flushes: frozenset[str] = frozenset(),
+    soc: str = "",
+    *,
+    per_row: bool,
+) -> None:
+    """Fill a sink with sums of values that are zero but at one place of each row: one element for each row
+    (``per_row``), or one of all rows. ``shape``: of all values."""
+    rows = _Rows.of_chosen(formula.picked, operands, shape, axis)
+    where, few = rows.counting()
+    if per_row:
+        sink.clear()
+        if where.size:
+            table = sink.vector(where.size)
+            elementwise.evaluate(formula.of_one_row, few, table, soc=soc, flushes=flushes)
+            lines = sink.viewed(lambda array: array.reshape(-1, 1))
+            lines.scatter(where, np.zeros_like(where), table, slice(None))
+        return
+    reductions.evaluate(rows.value, few or rows.nothing(), (0,), sink, flushes, soc)
+    if not where.size:  # a sum of no terms is +0
+        sink.out[sink.out == 0] = 0
+
+
+def kernel_sums(
+    formula: Formula,
+    operands: Operands,
+    shape: tuple[int, ...],
+    axis: int,
+    form: str,
+    compute: Any,
+    flushing: frozenset[str] = frozenset(),
+    *,
+    per_row: bool,
+) -> Array:
+    """Return what a SoC's public kernel computes of such a sum, every intermediate in ``compute``."""
+    rows = _Rows.of_chosen(formula.picked, operands, shape, axis)
+    where, few = rows.counting()
+    if not per_row:
+        of_all = few or rows.nothing()
+        found = reductions.kernel(rows.value, of_all, (0,), form, compute, flushing, per_row=True)
+        return np.asarray(found + np.zeros((), compute))
+    out = np.zeros(math.prod(rows.lead), compute)
+    if where.size:
+        out[where] = device.kernel(formula.of_one_row, few, form, compute, flushing)
+    return out
+
+
+@dataclass
+class _Rows:
+    """The operands of the rows of an output, along which an element has its place.
+
+    ``chosen``: what is computed. Of the operands that enter the value ``numbers`` are one value throughout, ``by_row``
+    and ``by_place`` have one for each row or place, ``by_both`` for each element. ``deciding``: those of which a row's
+    place and its conditions are made; one value per row, or one.
+    """
+
+    chosen: Chosen
+    lead: tuple[int, ...]
+    length: int
+    numbers: dict[str, float]
+    by_row: dict[str, Array]
+    by_place: dict[str, Array]
+    by_both: dict[str, Array]
+    deciding: dict[str, Array]
+
+    @classmethod
+    def of(cls, formula: Formula, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
+        return cls.of_chosen(formula.at_place, operands, shape, axis)
+
+    @classmethod
+    def of_chosen(cls, chosen: Chosen | None, operands: Operands, shape: tuple[int, ...], axis: int) -> _Rows:
+        assert chosen is not None
+        lead, length = (*shape[:axis], *shape[axis + 1 :]) or (1,), shape[axis]
+        rows = cls(chosen, lead, length, {}, {}, {}, {}, {})
+        for name, v in operands.items():
+            if name in chosen.entering:
+                rows._enter(name, v, axis)
+            if name in chosen.deciding:
+                rows.deciding[name] = rows._per_row(v, axis) if isinstance(v, np.ndarray) else np.array([v])
+        if not (rows.by_row or rows.by_place or rows.by_both):  # the value has at least one array
+            name = next(n for n, v in rows.numbers.items() if isinstance(v, float))
+            kind = getattr(operands[name], "dtype", np.float32)
+            rows.by_place[name] = np.full(length, rows.numbers.pop(name), kind)
+        return rows
+
+    def _enter(self, name: str, v: Any, axis: int) -> None:
+        if not isinstance(v, np.ndarray):
+            self.numbers[name] = v
+        elif v.size == 1:
+            number = float(v.reshape(())[()])
+            if math.isfinite(number):
+                self.numbers[name] = number
+            else:
+                self.by_place[name] = np.full(self.length, v.reshape(()), v.dtype)
+        elif v.size == v.shape[axis]:
+            self.by_place[name] = v.reshape(-1)
+        elif v.shape[axis] == 1:
+            self.by_row[name] = self._per_row(v, axis)
+        else:
+            self.by_both[name] = np.broadcast_to(axis_last(v, axis), (*self.lead, self.length))
+
+    def _per_row(self, v: Array, axis: int) -> Array:
+        """The first value of each row, or one."""
+        first = axis_last(v, axis)[..., 0]
+        return np.asarray(first if first.size == 1 else np.broadcast_to(first, self.lead)).reshape(-1)
+
+    @property
+    def value(self) -> Formula:
+        """The formula of the value at a row's place."""
+        return self.chosen.value
+
+    @property
+    def operands(self) -> dict[str, Any]:
+        """The operands that enter the value."""
+        return {**self.numbers, **self.by_row, **self.by_place, **self.by_both}
+
+    @property
+    def share_values(self) -> bool:
+        """Whether the value depends on the place alone, and there are fewer places than rows."""
+        return not (self.by_row or self.by_both) and self.length < math.prod(self.lead)
+
+    def places(self) -> Iterator[tuple[int, Array]]:
+        """Yield the places of rows, -1 where one does not count, so many at a time, and which row is the first."""
+        count = math.prod(self.lead)
+        for start in range(0, count, ROWS):
+            given = {n: v if v.size == 1 else v[start : start + ROWS] for n, v in self.deciding.items()}
+            exact = np.broadcast_to(simulate(self.chosen.place, given, np.float64), min(ROWS, count - start))
+            places = exact.astype(np.int64, copy=False)
+            if places is not exact:
+                places = _where(places == exact, places)
+            for condition in self.chosen.conditions:
+                places = _where(simulate(condition, given, np.float64), places)
+            yield start, places if places.max() < self.length else _where(places < self.length, places)
+
+    def counting(self) -> tuple[Array, dict[str, Any]]:
+        """The rows that count, and the operands at their places, each an array unless it is a flag."""
+        own = np.concatenate([places for _, places in self.places()])
+        where = np.flatnonzero(own >= 0)
+        few = self.at(where, own[where]) if where.size else {}
+        return where, {n: np.full(where.size, v) if isinstance(v, float) else v for n, v in few.items()}
+
+    def nothing(self) -> dict[str, Any]:
+        """Operands of which a sum is that of no rows."""
+        flags = {n: v for n, v in self.numbers.items() if isinstance(v, int)}
+        return {**{n: np.zeros(1) for n in self.operands}, **flags}
+
+    def at(self, where: Array, places: Array) -> dict[str, Any]:
+        """The operands at the places of some rows."""
+        found = {**self.numbers, **{n: v[where] for n, v in self.by_row.items()}}
+        found |= {n: v[places] for n, v in self.by_place.items()}
+        at = *np.unravel_index(where, self.lead), places
+        return found | {n: v[at] for n, v in self.by_both.items()}
+
+    def at_each_place(self) -> dict[str, Any]:
+        """The operands that do not differ between rows, at every place."""
+        return {**self.numbers, **self.by_place}
+
+    def compiled(self, graphs: Graphs, out: Array) -> Array:
+        """Clear an output, and store the values at the places in one compiled pass; return the rows that it leaves."""
+        from ..compiled import loops, source
+        from ..compiled.clearing import cleared
+
+        cleared(out)
+        kinds = (
+            (source.ONE, self.numbers),
+            (source.ROW, self.by_row),
+            (source.PLACE, self.by_place),
+            (source.BOTH, self.by_both),
+        )
+        taken = {name: (v, kind) for kind, some in kinds for name, v in some.items()}
+        return loops.scattered(graphs, self.chosen, taken, self.deciding, out.reshape(-1, self.length))
+
+
+def _where(counts: Array, places: Array) -> Array:
+    return places if counts.all() else np.where(counts, places, -1)

@@ -1,0 +1,106 @@
+"""aclnnGlu: with self = [a | b] along dim, out = a / (1 + e^-b).
+
+Sources: document aclnnGlu; activation/glu/op_api/aclnn_glu.cpp (checks, dispatch); the kernels; official golden.
+ascend950 computes in float32 and rounds once; up to CANN 9.0 it chains a sigmoid and a product, each rounded to self's
+dtype, as ascend310p and ascend910 do. The kernel of A2 and A3 does the same in float16 alone, where e^-b is computed in
+float16 too: it gives 0 below b = -11.09.
+
+Document and source agree. out may have another dtype of the list (all of them cast to each other); the result is
+rounded to self's before. float64 is accepted and not served by the golden.
+
+Special values follow the formula in IEEE float64: an infinite a gives an infinity, or NaN beside b = -inf. Where e^-b
+overflows a kernel's type, unspecified beside an infinite a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..page import (
+    HALF,
+    MAIN,
+    Args,
+    Aten,
+    Check,
+    Checks,
+    Expression,
+    Form,
+    Formula,
+    KernelName,
+    Operator,
+    Platform,
+    Shape,
+    axis,
+    check,
+    dtype_in,
+    ends_if_empty,
+    exp,
+    in_range,
+    max_rank,
+    not_null,
+    output,
+    tensor,
+)
+
+NARROW = ("float16", "bfloat16")
+
+
+def formula(a: Expression, b: Expression) -> Expression:
+    """The document's formula, in the order of every kernel."""
+    return 1 / (exp(-b) + 1) * a
+
+
+CHAINED = Form(formula, native=NARROW, departs=True)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "self", "out")
+    listed = ("float32", "float16", "float64", *(("bfloat16",) if platform.bfloat16 else ()))
+    for name in ("self", "out"):
+        yield dtype_in(a, name, listed)
+    for name in ("self", "out"):
+        yield max_rank(a, name)
+    shape, rank, dim = a["self"].shape, a["self"].rank, a["dim"]
+    yield check("self of rank 1 at least", None if rank else "self has rank 0; it must have an axis to be halved")
+    yield in_range(a, "dim", -rank, rank - 1)
+    yield even(shape, dim)
+    wanted = half(a)
+    problem = f"out has shape {a['out'].shape}; it must be {wanted}, self's with dim {dim} halved"
+    yield check("out of half of self", None if a["out"].shape == wanted else problem)
+    yield ends_if_empty(a, "self")
+
+
+def even(shape: Shape, dim: int) -> Check:
+    problem = f"self has shape {shape}: dim {dim} has {shape[dim]} elements; it must be even"
+    return check("even dim", problem if shape[dim] % 2 else None)
+
+
+def half(a: Mapping[str, Any]) -> Shape:
+    """The shape of out."""
+    return HALF.shape(tuple(a["self"].shape), {"axis": a["dim"]})
+
+
+OPERATOR = Operator(
+    name="aclnnGlu",
+    parameters=(tensor("self", "x", MAIN, parts=("a", "b")), axis("dim"), output("out", HALF)),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/glu/op_api/aclnn_glu.cpp",
+    checks=checks,
+    empty=("self",),
+    shape=half,
+    computes=Formula(
+        formula,
+        {
+            "950": formula,
+            "950@9.0": CHAINED,
+            "tbe_a2": Form(formula, native=("float16",), departs=True),
+            "tbe_a2_310p": CHAINED,
+            "tbe_910": CHAINED,
+        },
+    ),
+    points={"x": (0.0, -11.09, -88.72)},
+    kernel=KernelName("glu", ("self",), {"dim": ("dim", -1)}),
+    aten=Aten(lambda aten, t: aten.glu(t["self"], t["dim"])),
+)

@@ -1,0 +1,130 @@
+"""aclnnL1Loss: loss = |self - target|; its mean, or its sum, over all elements of the common shape.
+
+Sources: document aclnnL1Loss; loss/l1_loss/op_api/aclnn_l1_loss.cpp (checks, promotion, the composition for int64); the
+ascend950 kernel of LpLoss; public copies of the built-in TBE kernels; official golden.
+
+Document and source differ, and the source wins: only the common dtype is tested, which may be int64 or a floating one,
+and out may be of any that it casts to. Without a reduction a self of integers beside a floating target is refused, and
+a mean of two tensors of integers. Inputs are cast to the common type before they are broadcast; the kernel computes in
+float32, and its result, the reduced one alone, is rounded to the common type before the cast to out. int64 is computed
+as int64. The golden serves floating operands. The mean of nothing is NaN, its sum 0; without a reduction an empty call
+writes nothing.
+
+A mean's factor is multiplied to the sum. Special values follow the formula in IEEE float64: equal infinities give NaN.
+"""
+
+from __future__ import annotations
+
+from ..page import (
+    MAIN,
+    MEAN,
+    MUTUAL,
+    NONE,
+    REDUCTIONS,
+    Args,
+    Aten,
+    Check,
+    Checks,
+    Expression,
+    Form,
+    Formula,
+    KernelName,
+    MindSpore,
+    Operator,
+    Platform,
+    can_cast_promoted,
+    check,
+    common_shape,
+    dtype_in,
+    ends_if_empty,
+    filled,
+    float_types,
+    in_range,
+    loss_shape,
+    max_rank,
+    not_null,
+    output,
+    promoted_type,
+    promotes,
+    reduced_shape,
+    reduction,
+    size_of,
+    tensor,
+)
+
+INPUTS = ("self", "target")
+COMMON = common_shape(*INPUTS)
+INTEGERS = ("int", "uint", "bool")
+
+
+def formula(x: Expression, t: Expression) -> Expression:
+    """The document's formula."""
+    return abs(x - t)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "out")
+    yield in_range(a, "reduction", 0, 2)
+    yield floating_self(a)
+    yield floating_mean(a)
+    yield promotes(a, INPUTS, (*float_types(platform), "int64"))
+    yield can_cast_promoted(a, INPUTS, "out")
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield loss_shape(a, INPUTS, "out")
+    yield ends_if_empty(a, *INPUTS)
+
+
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host does not check."""
+    for name in (*INPUTS, "out"):
+        yield dtype_in(a, name, (*float_types(platform), "int64"))
+
+
+def _integral(a: Args) -> list[bool]:
+    return [a[name].dtype is not None and a[name].dtype.kind in INTEGERS for name in INPUTS]
+
+
+def floating_self(a: Args) -> Check:
+    own, other = _integral(a)
+    problem = (
+        f"self has dtype {a['self'].dtype_name} beside a target of {a['target'].dtype_name}; no reduction casts it"
+    )
+    refused = a["reduction"] == NONE and own and not other
+    return check("no integers of self beside a floating target", problem if refused else None)
+
+
+def floating_mean(a: Args) -> Check:
+    problem = f"the mean of {a['self'].dtype_name} and {a['target'].dtype_name} is no integer"
+    refused = a["reduction"] == MEAN and all(_integral(a))
+    return check("no mean of integers", problem if refused else None)
+
+
+OPERATOR = Operator(
+    name="aclnnL1Loss",
+    parameters=(
+        tensor("self", "x", MAIN),
+        tensor("target", "t", MUTUAL),
+        reduction("reduction"),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="loss/l1_loss/op_api/aclnn_l1_loss.cpp",
+    checks=checks,
+    demands=demands,
+    empty=INPUTS,
+    filled=filled,
+    computes=Formula(formula, {"950": Form(formula, mean="sum"), "tbe": Form(formula, mean="sum")}),
+    kernel_type=promoted_type(*INPUTS),
+    shape=reduced_shape(*INPUTS),
+    terms=COMMON,
+    added="float32",
+    mean=size_of(COMMON),
+    points={"x": (0.0,)},
+    kernel=KernelName("lp_loss", INPUTS, {"reduction": ("reduction", 1)}),
+    aten=Aten(lambda aten, t: aten.l1_loss(t["self"], t["target"], t["reduction"]), mixed=True),
+    mindspore=MindSpore(
+        lambda primitives, t: primitives.L1LossExt()(t["self"], t["target"], REDUCTIONS[t["reduction"]])
+    ),
+)

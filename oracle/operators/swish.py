@@ -1,0 +1,88 @@
+"""aclnnSwish: out = self / (1 + e^-(beta * self)).
+
+Sources: document aclnnSwish; activation/swish/op_api/aclnn_swish.cpp (checks); op_kernel/arch35 (ascend950, its
+tiling); public copies of the built-in TBE kernels (CANN 8.1.RC1); official golden, which follows each product's order.
+beta is a float32 made of any scalar that is not complex; a null scalar is 1.
+
+Special values follow the formula in IEEE float64: an infinite beta * self gives self above, and NaN (inf / inf) or -0
+below; beta = 0 beside an infinite self gives NaN (0 * inf). Unspecified: that on ascend950, which returns self / 2 for
+|beta| <= 2^-23; infinities on ascend910 and ascend310p, whose order answers NaN. Where e^-(beta * self) overflows
+float32 (beta * self < -88.72) kernels return a zero, the exact value is about 2e-37 * self and smaller.
+"""
+
+from __future__ import annotations
+
+from ..page import (
+    MAIN,
+    Args,
+    Checks,
+    Expression,
+    Form,
+    Formula,
+    KernelName,
+    Operator,
+    Platform,
+    bfloat16_where_supported,
+    dtype_in,
+    ends_if_empty,
+    exp,
+    max_rank,
+    not_null,
+    number,
+    output,
+    ratio,
+    same_dtype,
+    same_shape,
+    scalar_casts,
+    tensor,
+    where,
+)
+
+TYPES = ("float32", "float16", "bfloat16")
+
+
+def formula(x: Expression, beta: Expression) -> Expression:
+    """The document's formula, in the order of the TBE kernels."""
+    return x / (exp(-(x * beta)) + 1)
+
+
+def kernel_950(x: Expression, beta: Expression) -> Expression:
+    """A beta of nearly 0 is told by the tiling."""
+    return where(abs(beta) <= ratio(1, 2**23), x * 0.5, x / (exp(-x * beta) + 1))
+
+
+def kernel_910(x: Expression, beta: Expression) -> Expression:
+    """Without an exponential that overflows; inf - inf is NaN."""
+    b = x * beta
+    return x * exp((b - abs(b)) / 2) / (exp(-abs(b)) + 1)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, "self", "out")
+    yield dtype_in(a, "self", TYPES)
+    yield same_dtype(a, "self", "out")
+    yield bfloat16_where_supported(a, "self", platform)
+    if a["betaOptional"] is not None:
+        yield scalar_casts(a, "betaOptional")
+    for name in ("self", "out"):
+        yield max_rank(a, name)
+    yield same_shape(a, "self", "out")
+    yield ends_if_empty(a, "self")
+
+
+OLD = Form(kernel_910, departs=True)
+
+OPERATOR = Operator(
+    name="aclnnSwish",
+    parameters=(tensor("self", "x", MAIN), number("betaOptional", "beta", optional=True), output("out")),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="activation/swish/op_api/aclnn_swish.cpp",
+    checks=checks,
+    empty=("self",),
+    computes=Formula(
+        formula, {"950": Form(kernel_950, departs=True), "tbe_a2": formula, "tbe_a2_310p": OLD, "tbe_910": OLD}
+    ),
+    points={"x": (0.0, -88.7228)},
+    kernel=KernelName("swish", ("self",), {"scale": ("betaOptional", 1.0)}),
+)

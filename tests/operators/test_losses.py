@@ -1,0 +1,84 @@
+"""Forward losses: every golden is what MPFR says, reduced ones too; gradients are the derivatives of their forwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from derivative import slopes
+from elementwise_truth import Row, hard
+from gmpy2 import mpq
+from truth import TYPES, rationals, rounded, wrong
+
+import oracle
+
+# Elements per loss and dtype; `.ci/run --full` asks for more.
+SIZE = int(os.environ.get("ACLNN_TEST_ELEMENTS", "300"))
+SUMMED = 15  # terms of each reduced golden
+Term = Callable[[mpq, mpq], mpq]
+LOSSES: dict[str, Term] = {
+    "aclnnMseLoss": lambda x, t: (x - t) ** 2,
+    "aclnnL1Loss": lambda x, t: abs(x - t),
+}
+
+
+def pair(name: str, dtype: str, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """self and target: ordinary, extreme and neighbouring values, some equal."""
+    row = Row(lambda *a: None, ("", "self", "target"), near=(1, 0), largest=1e18)  # sums stay inside float32
+    _, x, t = hard(row, dtype, size, [*name.encode()])
+    return x, t
+
+
+def terms(name: str, x: np.ndarray, t: np.ndarray) -> list[mpq]:
+    return [LOSSES[name](a, b) for a, b in zip(rationals(x), rationals(t), strict=True)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_golden_is_correctly_rounded(name: str, dtype: str) -> None:
+    x, t = pair(name, dtype, SIZE)
+    exact = terms(name, x, t)
+    found = oracle.golden(name, self=x, target=t, reduction=0)["out"]
+    assert wrong(found, np.array([rounded(v, dtype) for v in exact])) == 0
+    for start in range(0, SIZE, SUMMED):
+        few = slice(start, start + SUMMED)
+        total = sum(exact[few], mpq(0))
+        for reduction, value in ((1, total / len(exact[few])), (2, total)):
+            out = oracle.golden(name, self=x[few], target=t[few], reduction=reduction)["out"]
+            assert wrong(out, np.array(rounded(value, dtype))) == 0, (start, reduction)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_host_rounds_to_the_common_type_before_the_cast_to_out(name: str) -> None:
+    x, t = (v.astype(np.float16) for v in (np.array([1.0, 3.125]), np.array([0.0009765625, 2.0])))
+    out = oracle.TensorSpec((2,), "float32")
+    found = oracle.golden(name, self=x, target=t, reduction=0, out=out)["out"]
+    assert (found == found.astype(np.float16)).all()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_mean_of_nothing_is_nan_and_its_sum_0(name: str) -> None:
+    none = np.empty((0, 3), np.float32)
+    found = [oracle.golden(name, self=none, target=none, reduction=r)["out"] for r in (0, 1, 2)]
+    assert found[0].shape == (0, 3)
+    assert np.isnan(found[1])
+    assert found[2] == 0
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    ("forward", "backward", "output"),
+    [("mse_loss", "aclnnMseLossBackward", "out"), ("l1_loss", "aclnnL1LossBackward", "gradInput")],
+)
+def test_a_gradient_is_the_derivative_of_its_forward(forward: str, backward: str, output: str, dtype: str) -> None:
+    x, t = pair(backward, dtype, 100)
+    g = np.random.default_rng(7).normal(size=100).astype(TYPES[dtype])
+    inner = slopes(forward, "self", self=x, target=t, reduction=0)
+    given: dict[str, Any] = {"gradOutput": g, "self": x, "target": t}
+    for reduction, count in ((0, 1), (1, 100)):
+        found = oracle.golden(backward, **given, reduction=reduction)[output]
+        exact = [a * b / count for a, b in zip(rationals(g), inner, strict=True)]
+        assert wrong(found, np.array([rounded(v, dtype) for v in exact])) == 0
