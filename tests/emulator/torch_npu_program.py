@@ -118,6 +118,7 @@ NOT_REACHED = {
     "aclnnHardswishBackward": "torch_npu takes aclnnHardswishBackwardV2 where CANN has it",
     "aclnnRmsNormGrad": "F.rms_norm is composed; torch_npu.npu_rms_norm is no function of PyTorch's",
     "aclnnSeluBackward": "F.selu is F.elu with other numbers",
+    "aclnnSwiGluGrad": "no aten function; torch_npu.npu_swiglu is no function of PyTorch's",
     "aclnnSwishBackward": "no aten function; F.silu is aclnnSiluBackward",
 }
 
