@@ -111,8 +111,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return ".nan" if value != value else (".inf" if value > 0 else "-.inf")
+        return not_finite(value)
     return value
+
+
+def not_finite(value: float) -> str:
+    """YAML's word for a number that is not finite."""
+    return ".nan" if value != value else (".inf" if value > 0 else "-.inf")
 
 
 def _number(value: Any) -> Any:

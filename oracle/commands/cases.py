@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,7 +14,8 @@ from ..case.memory import Memory
 from ..catalogue import TIERS, select
 from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import default_catalogues, load_files
-from ..catalogue.measure.counts import Counts, counted, of_builtin
+from ..catalogue.measure.cost import cost
+from ..catalogue.measure.counts import Counts, of_builtin
 from ..explain.detail import describe
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import case_files
@@ -67,8 +68,7 @@ def list_cases(args: argparse.Namespace) -> int:
     only = {operator_named(name).name for name in args.op}
     if not any((args.files, args.expression, args.where, args.ids, args.by == "family", args.tier == HUGE,
                 args.soc != DEFAULT_SOC, OPERATORS.folders())):  # fmt: skip
-        tally = of_builtin()
-        print(*_table({op: tally[op] for op in only or tally}, args.tier, args.by), sep="\n")
+        _show(_counted(of_builtin(), only, args.tier, args.by), args.by)
         return 0
     paths = catalogue_files(args.files) if args.files else default_catalogues(only)
     cases = select(load_files(paths, only, tier=HUGE if args.tier == HUGE else None), tier=args.tier, soc=args.soc)
@@ -79,32 +79,33 @@ def list_cases(args: argparse.Namespace) -> int:
         raise OracleError("no case is chosen; leave --where, -k, --op or --tier out to see more")
     if args.ids:
         print(*(case.id for case in cases), sep="\n")
-    elif args.by == "family":
-        families: dict[str, list[Case]] = {}
-        for case in cases:
-            families.setdefault(case.id.partition("[")[0], []).append(case)
-        found = {name: next(iter(counted(own, args.soc).values())) for name, own in families.items()}
-        print(*_table(found, args.tier, "op"), sep="\n")
-    else:
-        print(*_table(counted(cases, args.soc), args.tier, args.by), sep="\n")
+        return 0
+    rows: dict[str, Rows] = {}
+    for case in cases:
+        name = case.id.partition("[")[0] if args.by == "family" else str(getattr(case, args.by))
+        rows.setdefault(name, []).append((case.dtype, case.tier, 1, cost(case)))
+    _show(rows, args.by)
     return 0
 
 
-def _table(counts: Counts, tier: str, by: str) -> Iterator[str]:
-    """The rows: number of cases, seconds, the commonest types, the tiers."""
-    within = (HUGE,) if tier == HUGE else TIERS[: TIERS.index(tier) + 1]
-    rows: dict[str, Rows] = {}
-    for name, dtypes in counts.items():
-        for dtype, tiers in dtypes.items():
-            for own in within:
-                if own in tiers:
-                    rows.setdefault({"op": name, "dtype": dtype, "tier": own}[by], []).append((dtype, own, *tiers[own]))
+def _counted(counts: Counts, only: set[str], tier: str, by: str) -> dict[str, Rows]:
+    """The rows of a tier and of the tiers that it contains, of some operators (none named: of all)."""
+    within, rows = TIERS[: TIERS.index(tier) + 1], dict[str, Rows]()
+    for op in only or counts:
+        for dtype, tiers in counts[op].items():
+            for own in (t for t in within if t in tiers):
+                rows.setdefault({"op": op, "dtype": dtype, "tier": own}[by], []).append((dtype, own, *tiers[own]))
+    return rows
+
+
+def _show(rows: Mapping[str, Rows], by: str) -> None:
+    """Print a row each: number of cases, seconds, the commonest types, the tiers."""
     width = max(map(len, (*rows, "in all")))
-    yield f"{by:<{width}}  {'cases':>7}  {'about':>10}  types, tiers"
+    print(f"{by:<{width}}  {'cases':>7}  {'about':>10}  types, tiers")
     for name, found in rows.items():
-        yield _row(name, found, width)
+        print(_row(name, found, width))
     if len(rows) > 1:
-        yield _row("in all", [each for found in rows.values() for each in found], width)
+        print(_row("in all", [each for found in rows.values() for each in found], width))
 
 
 def _row(name: str, found: Rows, width: int) -> str:

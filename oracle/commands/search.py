@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,23 +124,14 @@ def _why(told: str) -> str:
 
 def _record(found: Search, settings: Settings, path: Path) -> None:
     """Write a run record of the failing calls, as they are after reduction."""
-    from ..record.types import SCHEMA, RunHeader
     from ..record.writer import RecordWriter, dumps
-    from ..run.session import versions
+    from ..run.session import header_of, versions
 
     records = [replace(f.record, id=f.reduced.id) for state in found.found.values() for f in state.failures]
-    header = RunHeader(
-        schema=SCHEMA, backend=settings.backend, backend_options=dict(settings.backend_options), soc=settings.soc,
-        standard=settings.standard, seed=settings.seed, tier="full", layers=settings.layers, overflow="inf_nan",
-        third_party=None, replay_arguments=settings.replay_arguments, versions=versions(), catalogue_sha256="",
-        command=_command(sys.argv), cann=settings.cann or "",
-    )  # fmt: skip
+    command = shlex.join(["aclnn-oracle", *sys.argv[1:]])
+    header = replace(header_of(settings, versions()), tier="full", command=command)
     writer = RecordWriter(path)
     writer.begin(len(records), header)
     for record in records:
         writer.case(dumps(record))
     writer.end()
-
-
-def _command(words: Sequence[str]) -> str:
-    return shlex.join(["aclnn-oracle", *words[1:]])

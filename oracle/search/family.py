@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.portable import not_finite
 from ..operators import OPERATORS
 
 Found = tuple[Case, str]  # a call, and why it is there
@@ -63,7 +64,7 @@ def _flow(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float) and not math.isfinite(value):
-        return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
+        return not_finite(value)
     if isinstance(value, float):
         mantissa, e, exponent = repr(value).partition("e")
         return f"{mantissa if '.' in mantissa else mantissa + '.0'}{e}{exponent}" if e else mantissa

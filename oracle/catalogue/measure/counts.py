@@ -43,7 +43,7 @@ def written(counts: Counts) -> str:
     """Return the file's text: a line for each operator and dtype."""
     lines = []
     for op, dtypes in counts.items():
-        own = (f"   {json.dumps(name)}: {json.dumps({t: (n, round(s, 4)) for t, (n, s) in tiers.items()})}"
+        own = (f"   {json.dumps(name)}: {json.dumps({t: (n, round(s, 6)) for t, (n, s) in tiers.items()})}"
                for name, tiers in dtypes.items())  # fmt: skip
         lines.append(f"  {json.dumps(op)}: {{\n" + ",\n".join(own) + "\n  }")
     head = f'{{\n "sha256": "{digest(files(default_dir()))}",\n "cases": {{\n'

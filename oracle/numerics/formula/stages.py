@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from .expressions import REDUCING, Expression, checked_operation, symbol
-from .traversal import walk
+from .expressions import REDUCING, Expression, symbol
+from .traversal import Operands, rebuilt
 
 
 class Stage(NamedTuple):
@@ -30,14 +30,13 @@ class Stage(NamedTuple):
 @lru_cache(maxsize=1024)
 def staged(root: Expression) -> tuple[tuple[Stage, ...], Expression]:
     """Return the stages of a graph in their order, and the graph of what is left. Equal reductions are one stage."""
-    made: dict[int, Expression] = {}
     stages: dict[tuple[str, int], Stage] = {}
-    for node in walk(root):
-        args = tuple(made[id(a)] for a in node.args)
-        if node.op in REDUCING:
-            key = node.op, id(args[0])
-            stage = stages.setdefault(key, Stage(node.op, args[0], f"stage {len(stages)}"))
-            made[id(node)] = symbol(stage.name)
-        else:
-            made[id(node)] = checked_operation(node.op, *args) if args else node
-    return tuple(stages.values()), made[id(root)]
+
+    def cut(node: Expression, args: Operands) -> Expression | None:
+        if node.op not in REDUCING:
+            return None
+        stage = stages.setdefault((node.op, id(args[0])), Stage(node.op, args[0], f"stage {len(stages)}"))
+        return symbol(stage.name)
+
+    left = rebuilt(root, cut)
+    return tuple(stages.values()), left

@@ -3,10 +3,12 @@ by replacing nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from .expressions import IRRATIONAL, PI, ROUNDINGS, Expression, checked_operation
+
+Operands = tuple[Expression, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -59,10 +61,17 @@ def is_irrational_step(node: Expression) -> bool:
 
 def substitute(root: Expression, replaced: Mapping[Expression, Expression]) -> Expression:
     """Return a graph with some nodes replaced by others."""
+    return rebuilt(root, lambda node, args: replaced.get(node))
+
+
+def rebuilt(root: Expression, change: Callable[[Expression, Operands], Expression | None]) -> Expression:
+    """Return a graph made anew, from its operands up. ``change`` returns the node that takes the place of a node with
+    its new operands; None where it stays the same operation."""
     made: dict[int, Expression] = {}
     for node in walk(root):
         args = tuple(made[id(a)] for a in node.args)
-        made[id(node)] = replaced[node] if node in replaced else checked_operation(node.op, *args) if args else node
+        new = change(node, args)
+        made[id(node)] = new if new is not None else checked_operation(node.op, *args) if args else node
     return made[id(root)]
 
 
@@ -71,12 +80,11 @@ def stored_in(root: Expression, types: frozenset[tuple[str, str]]) -> Expression
     """Return a graph with the roundings that its ``stored`` steps are. ``types``: of the operands of 16 bits, by name;
     a wider one rounds nothing."""
     known = dict(types)
-    made: dict[int, Expression] = {}
-    for node in walk(root):
-        args = tuple(made[id(a)] for a in node.args)
-        if node.op == "stored":
-            kind = known.get(str(node.args[1].value))
-            made[id(node)] = args[0] if kind is None else checked_operation(kind, args[0])
-        else:
-            made[id(node)] = checked_operation(node.op, *args) if args else node
-    return made[id(root)]
+
+    def rounding(node: Expression, args: Operands) -> Expression | None:
+        if node.op != "stored":
+            return None
+        kind = known.get(str(node.args[1].value))
+        return args[0] if kind is None else checked_operation(kind, args[0])
+
+    return rebuilt(root, rounding)

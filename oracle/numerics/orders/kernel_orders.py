@@ -110,18 +110,20 @@ class Formula:
         found = at_place(trace(self.formula)) if self.knows_places else None
         if found is None:
             return None
-        return Chosen.of(found, self._changed(_value_of), "")
+        return Chosen.of(found, self._changed(lambda graph: _at_one_place(at_place(graph)).value), "")
 
     @cached_property
     def picked(self) -> Chosen | None:
         """The formula of the rows that count, where it sums along places and is zero but at one place of each row."""
         found = picked(trace(self.formula)) if self.knows_places else None
-        return None if found is None else Chosen.of(found[0], self._changed(_of_rows), "all")
+        if found is None:
+            return None
+        return Chosen.of(found[0], self._changed(lambda graph: _at_one_place(picked(graph))[0].value), "all")
 
     @cached_property
     def of_one_row(self) -> Formula:
         """A formula that is :attr:`picked`, for one row that counts."""
-        return replace(self._changed(_of_one), over="")
+        return replace(self._changed(lambda graph: _at_one_place(picked(graph))[1]), over="")
 
     def _changed(self, change: Callable[[Expression], Expression]) -> Formula:
         """The same with every order's graph changed."""
@@ -173,31 +175,11 @@ class Chosen(NamedTuple):
         return cls(found.place, found.conditions, names_of(found.place, *found.conditions), value, entering)
 
 
-_ONE_PLACE = "every order is zero but at one place: write where(equal(place(), ...), value, 0)"
-
-
-def _value_of(graph: Expression) -> Expression:
-    """A formula's value at a row's place."""
-    found = at_place(graph)
+def _at_one_place(found: T | None) -> T:
+    """What an order is at the one place of each row where it is not zero; OracleError for any other order."""
     if found is None:
-        raise OracleError(_ONE_PLACE)
-    return found.value
-
-
-def _of_rows(graph: Expression) -> Expression:
-    """A formula of the rows that count."""
-    found = picked(graph)
-    if found is None:
-        raise OracleError(_ONE_PLACE)
-    return found[0].value
-
-
-def _of_one(graph: Expression) -> Expression:
-    """A formula of one row that counts."""
-    found = picked(graph)
-    if found is None:
-        raise OracleError(_ONE_PLACE)
-    return found[1]
+        raise OracleError("every order is zero but at one place: write where(equal(place(), ...), value, 0)")
+    return found
 
 
 def chooses(computes: object) -> TypeGuard[Formula]:

@@ -1,0 +1,26 @@
+"""``aclnn-oracle list``: the same table from counts made ahead and from the cases themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oracle.catalogue import default_dir
+from oracle.cli import main
+
+
+def table(capsys: pytest.CaptureFixture[str], *words: str | Path) -> list[str]:
+    assert main(["list", *map(str, words)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("by", ["op", "dtype", "tier"])
+def test_counts_made_ahead_are_those_of_the_cases(capsys: pytest.CaptureFixture[str], by: str) -> None:
+    file = default_dir() / "relu.yaml"  # a file that is named is read
+    assert table(capsys, "--op", "relu", "--by", by) == table(capsys, file, "--by", by)
+
+
+def test_the_first_column_says_what_the_rows_are(capsys: pytest.CaptureFixture[str]) -> None:
+    for by in ("op", "family", "dtype", "tier"):
+        assert table(capsys, "--op", "relu", "--tier", "smoke", "--by", by)[0].split()[0] == by
