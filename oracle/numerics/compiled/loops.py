@@ -41,9 +41,10 @@ COMPILED_FLOAT32 = replace(HOST_FLOAT32, accuracy={**HOST_FLOAT32.accuracy, "exp
 _FUNCTIONS = {name: getattr(math, name) for name in ("log", "log1p", "expm1", "tanh", "erf", "erfc")}
 SCOPE = {"exp": exp, "sqrt": math.sqrt, **_FUNCTIONS, "nan": math.nan}
 _OF_OPERANDS = (is_beyond, listed, load, load_single, part, picked, room)
-_LOOPS = {
+LOOPS = {
     **SCOPE, **EXACTLY, **{function.__name__: function for function in _OF_OPERANDS}, "library_exp": math.exp,
-    "exp_near": exp_near, "exp_single": exp_single, "quick_near": quick_near, "njit": njit, "np": np, "f32": f32,
+    "exp_near": exp_near, "exp_single": exp_single, "quick_near": quick_near, "njit": njit,
+    "math": math, "np": np, "f32": f32,
     "__name__": __name__,
 }  # fmt: skip
 Formats = tuple[tuple[str, str], ...]  # of the operands that are arrays, by symbol
@@ -99,7 +100,7 @@ def _scattered(
 
 @functools.cache
 def _loop_of(loop: str, dtype: str) -> Any:
-    scope = {**_LOOPS, "encode": encoder(dtype), "i64": i64, "most": FORMATS[dtype].max}
+    scope = {**LOOPS, "encode": encoder(dtype), "i64": i64, "most": FORMATS[dtype].max}
     exec(loop, scope)
     return keep(scope["run"], f"{dtype}\n{loop}")
 
@@ -162,7 +163,7 @@ def _windows(
 def _elementwise(value: Expression, slacks: Slacks, names: tuple[str, ...], formats: Formats, dtype: str) -> Any:
     """The loop of a formula; see :func:`.compiled_source.source`."""
     loop = source(value, slacks, names, None if dtype == "float32" else held_from(value, formats))
-    scope = {**_LOOPS, "quick": quick(dtype), "encode": encoder(dtype), "quick_single": quick_single(dtype)}
+    scope = {**LOOPS, "quick": quick(dtype), "encode": encoder(dtype), "quick_single": quick_single(dtype)}
     scope["most"] = FORMATS[dtype].max
     exec(loop, scope)
     return keep(scope["run"], f"{dtype}\n{loop}")

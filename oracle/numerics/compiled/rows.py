@@ -1,195 +1,327 @@
-"""Rows of y * (g - sum of g * y) in compiled passes: the sum with its error, then every element rounded and tested.
+"""Formulas with reductions in one compiled pass a row: every stage with its error, then every element rounded and
+tested.
 
-What the quick test leaves in doubt is tested closely, then with the row's sum in two parts. Rows in which an element is
-in doubt still are left to the NumPy road. docs/proof-details.md derives the bounds.
+The loop is generated from the stages of the formula's graph. The terms of a stage and their errors are computed in
+vectors, a run at a time, and added. An element that the quick test leaves in doubt is tested closely, and once more
+with sums in two parts. Rows with an element that is still in doubt are left to the NumPy road. docs/proof-details.md
+derives the bounds.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...model.call import Array
-from ...model.dtypes import DTYPES, FORMATS, dtype_of
-from ..floats.codes import code
-from ..formula.expressions import text, trace
+from ...model.dtypes import FORMATS, dtype_of
+from ..bounds.losses import SECOND_ORDER, plus, times
+from ..bounds.slacks import cheap
+from ..floats.arithmetic import FLOAT64, Arithmetic
+from ..formula.expressions import LENGTH, ZERO, Expression, constant
+from ..formula.traversal import names_of, walk
+from ..orders.reducing import Graph, Level
 from ..proof.proof import U
 from .cache import keep
-from .exp import SINGLE_U
-from .operands import codes_of, f32, f64, is_within, listed, load, load_single, njit, u32
-from .rounding import OUT, encoder, narrower, quick_single, two_sum
+from .loops import COMPILED_FLOAT64, LOOPS
+from .operands import CODES, njit, operand_codes
+from .rounding import OUT, encoder, quick, two_sum
+from .source import CLOSE, WIDE, Kind, are_numbers, statements
 
-RUN = 256  # terms that are summed at once, in any order
+RUN = 256  # terms that are computed and summed at once
 WORDS = 128  # elements whose doubts are looked at as one
+HIDING = ("where", "sign", "min", "max")  # every other operation passes a NaN on
+START = {"sum": "0.0", "most": "-np.inf", "least": "np.inf"}
 
 
-def rowwise(formula: Callable[..., Any], target: Array, g: Array, y: Array) -> Array:
-    """Fill a contiguous target of rows with y * (g - total); return the rows that are not proved.
-
-    g, y: of its shape. formula: of (g, y, total), which is that in some order.
-    """
-    run = _rowwise(formula, dtype_of(target.dtype).name)
+def rowwise(graph: Graph, operands: Mapping[str, Any], target: Array, length: int) -> Array | None:
+    """Fill a contiguous target of rows, or of one element per row; return the rows that are not proved, None where no
+    loop serves. ``operands``: arrays of (rows, length), or numbers, by symbol. ``length``: of the operands' rows."""
+    used = names_of(graph.outer, *(stage.terms for stage in graph.stages))
+    names = tuple(sorted(name for name in operands if name in used))
+    kinds = [dtype_of(operands[n].dtype).name for n in names if isinstance(operands[n], np.ndarray)]
+    if not kinds or not set(kinds) <= set(CODES) or not target.size:
+        return None
+    per_row = target.shape[-1] != length
+    run = _rowwise(graph, names, dtype_of(target.dtype).name, per_row)
     left = np.empty(target.size // target.shape[-1], np.bool_)
-    run(codes_of(g), codes_of(y), target.shape[-1], target.reshape(-1).view(OUT[target.itemsize]), left)
+    run(operand_codes(operands, names), length, target.reshape(-1).view(OUT[target.itemsize]), left)
     return np.flatnonzero(left)
 
 
-@njit(error_model="numpy")
-def _product(g, y, i):
-    return load(g, i) * load(y, i)
+@functools.cache
+def _rowwise(graph: Graph, names: tuple[str, ...], dtype: str, per_row: bool) -> Any:
+    """The loop of a formula's graph."""
+    loop = Source(graph, names).text(per_row=per_row)
+    common = {function.__name__: function for function in (added, in_two, largest, smallest, same_zero)}
+    scope = {**LOOPS, **common, "quick": quick(dtype), "encode": encoder(dtype), "U": U}
+    scope["most"] = FORMATS[dtype].max
+    exec(loop, scope)
+    return keep(scope["run"], f"rows of {RUN}\n{dtype}\n{loop}")
+
+
+@njit(fastmath={"reassoc", "contract"}, error_model="numpy")
+def added(values):
+    """The sum of values, and of their magnitudes."""
+    total = size = 0.0
+    for i in range(values.size):
+        total += values[i]
+        size += abs(values[i])
+    return total, size
 
 
 @njit(error_model="numpy")
-def _product_single(g, y, i):
-    """The same of 16-bit operands in a window, of which float32 holds it."""
-    return f64(load_single(g, i) * load_single(y, i))
-
-
-def _summing(product: Any) -> Any:
-    """Return the function that sums a row's terms, and their magnitudes."""
-
-    @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
-    def partial(g, y):
-        total = size = 0.0
-        for i in range(g.size):
-            p = product(g, y, i)
-            total += p
-            size += abs(p)
-        return total, size
-
-    @njit(error_model="numpy")
-    def sums(g, y):
-        total = size = 0.0
-        for start in range(0, g.size, RUN):
-            stop = min(start + RUN, g.size)
-            part, part_size = partial(g[start:stop], y[start:stop])
-            total += part
-            size += part_size
-        return total, size
-
-    return sums
-
-
-_sums, _sums_single = _summing(_product), _summing(_product_single)
-
-
-@njit(error_model="numpy")
-def _sum_in_two(g, y):
-    """The sum of a row's terms, exact products, in two parts: each addition's own error is added up too."""
-    high = low = 0.0
-    for i in range(g.size):
-        high, rest = two_sum(high, load(g, i) * load(y, i))
+def in_two(values, high, low):
+    """A sum in two parts and more values: each addition's own error is added up too."""
+    for i in range(values.size):
+        high, rest = two_sum(high, values[i])
         low += rest
     return high, low
 
 
-@njit(error_model="numpy")
-def _largest(codes):
-    """The code of the largest magnitude, if not of a NaN, among codes of numbers."""
-    mask = codes.dtype.type(0x7FFFFFFF if codes.itemsize == 4 else 0x7FFF)
-    found = codes.dtype.type(0)
-    for i in range(codes.size):
-        found = max(found, codes.dtype.type(codes[i] & mask))
+@njit(fastmath={"reassoc", "nnan", "nsz"}, error_model="numpy")
+def largest(values):
+    found = -np.inf
+    for i in range(values.size):
+        found = max(found, values[i])
     return found
 
 
-def _looking_again(formula: Callable[..., Any], dtype: str) -> Any:
-    """Return the function that tests elements of a row closely, with the sum as it is and then in two parts."""
-    f, closely = njit(error_model="numpy")(formula), encoder(dtype)
-
-    @njit(error_model="numpy")
-    def again(g, y, total, lost, size, out, places):
-        """Whether anything is in doubt after the close tests."""
-        high, low, known = total, 0.0, False
-        for i in places:
-            g_i, y_i = load(g, i), load(y, i)
-            if y_i == 0.0:
-                return True  # the sum's last bit decides which zero
-            v = f(g_i, y_i, total)
-            code, unsure = closely(v, abs(y_i) * lost + 2 * U * abs(v))
-            if unsure:
-                if not known:
-                    high, low = _sum_in_two(g, y)
-                    known = True
-                d, rest = two_sum(g_i, -high)
-                v = y_i * (d + (rest - low))
-                less = U * U * (4.0 * out.size * out.size * size + 4 * (abs(g_i) + abs(high)))
-                code, unsure = closely(v, 1.01 * (abs(y_i) * less + 4 * U * abs(v)))
-                if unsure:
-                    return True
-            out[i] = code
-        return False
-
-    return again
+@njit(error_model="numpy")
+def same_zero(value, other):
+    return (value == other) & (math.copysign(1.0, value) == math.copysign(1.0, other))
 
 
-@functools.cache
-def _rowwise(formula: Callable[..., Any], dtype: str) -> Any:
-    """Return the function that fills rows of codes of a type and tells which of them are not proved."""
-    row, again = _ends(formula, load, _same_bits(narrower(dtype))), _looking_again(formula, dtype)
-    row_single = _ends(formula, load_single, quick_single(dtype))
-    narrow = dtype != "float32"
-    g_window, y_window = _windows(dtype) if narrow else ((0, 0), (0, 0))
-
-    @njit(nogil=True, error_model="numpy")
-    def run(g, y, length, out, left):
-        terms = RUN + length // RUN + 2
-        doubt = np.zeros(-(-length // WORDS) * WORDS, np.bool_)
-        words, places = doubt.view(np.uint64), np.zeros(length, np.int64)
-        most = np.empty(1, g.dtype)
-        for k in range(left.size):
-            whole = slice(k * length, (k + 1) * length)
-            g_row, y_row, out_row = g[whole], y[whole], out[whole]
-            if narrow and is_within(g_row, g_window) and is_within(y_row, y_window):
-                single, (total, size) = True, _sums_single(g_row, y_row)
-            else:
-                single, (total, size) = False, _sums(g_row, y_row)
-            most[0] = _largest(g_row)
-            lost, largest = 1.01 * U * terms * size, load(most, 0)
-            if single:  # the ends are rounded, total * y, and the difference
-                reach = lost + 1.25 * SINGLE_U * (largest + 3 * abs(total))
-                row_single(g_row, y_row, f32(total - reach), f32(total + reach), out_row, doubt)
-            else:
-                reach = lost + 4 * U * (largest + abs(total))
-                row(g_row, y_row, total - reach, total + reach, out_row, doubt)
-            count = listed(doubt, words, length, 0, places, 0)
-            left[k] = not (size < np.inf)
-            if count > 0 and size < np.inf:
-                left[k] = again(g_row, y_row, total, lost, size, out_row, places[:count])
-
-    return keep(run, f"rows of {RUN}\n{dtype}\n{text(trace(formula))}")
+@njit(fastmath={"reassoc", "nnan", "nsz"}, error_model="numpy")
+def smallest(values):
+    found = np.inf
+    for i in range(values.size):
+        found = min(found, values[i])
+    return found
 
 
-def _ends(formula: Callable[..., Any], loaded: Any, encode: Any) -> Any:
-    """The loop over a row: what both ends of every element round to. ``loaded``: what loads an operand."""
-    f = njit(fastmath={"contract"}, error_model="numpy")(formula)
+# ---- source ----------------------------------------------------------------------------------------------------------
 
-    @njit(error_model="numpy")
-    def row(g, y, low_total, high_total, out, doubt):
-        for i in range(out.size):
-            g_i, y_i = loaded(g, i), loaded(y, i)
-            out[i], doubt[i] = encode(f(g_i, y_i, low_total), f(g_i, y_i, high_total))
-
-    return row
+LOOP = '@njit(fastmath={"contract"}, error_model="numpy")'
+STRICT = '@njit(error_model="numpy")'
 
 
-def _same_bits(narrow: Any) -> Any:
-    """Return encode(low, high) of ends in float64, proved where both round to the same float32 number, sign included,
-    and that is no midpoint."""
+class Source:
+    """The text of a formula's loop: ``a0``, ``a1`` ... are its operands, ``p0`` ... an element of each, ``s0``, ``e0``
+    ... a stage and its error."""
 
-    @njit(error_model="numpy")
-    def encode(low, high):
-        one, other = f32(low), f32(high)
-        code, halfway, beyond = narrow(one)
-        return code, halfway | beyond | (one.view(u32) != other.view(u32))
+    def __init__(self, graph: Graph, names: tuple[str, ...]) -> None:
+        self.graph, self.names, self.count = graph, names, len(graph.stages)
+        self.symbols = {name: f"p{k}" for k, name in enumerate(names)} | {LENGTH: "length"}
+        for k, stage in enumerate(graph.stages):
+            self.symbols |= {stage.name: f"s{k}", stage.error: f"e{k}"}
+        self.arrays, self.elements, self.known = self.each("a{}, "), self.each("p{}, "), self.stages("s{0}, e{0}, ")
 
-    return encode
+    def each(self, form: str) -> str:
+        """A form with each operand's number."""
+        return "".join(form.format(k) for k in range(len(self.names)))
+
+    def stages(self, form: str, count: int | None = None) -> str:
+        """A form with the number of each stage, or of the first ones."""
+        return "".join(form.format(k) for k in range(self.count if count is None else count))
+
+    def text(self, *, per_row: bool) -> str:
+        """Return the functions. ``run`` takes operands, the length of a row, results, and tells which rows are not
+        proved. ``per_row``: a row has one result, of the first element of each operand."""
+        return "\n".join(
+            [
+                *self.reductions("roughly", WIDE, COMPILED_FLOAT64),
+                *self.reductions("finely", CLOSE, FLOAT64),
+                self.quick(),
+                *self.closely(),
+                self.run(per_row=per_row),
+            ]
+        )
+
+    def computed(self, level: Level, slack: Expression, kind: Kind) -> list[str]:
+        """Statements of v and slack. An operand that is NaN makes v NaN."""
+        lines, (v, lost) = statements(self.symbols, level.graph, slack, kind=kind)
+        hides = any(node.op in HIDING for node in walk(level.graph))
+        return [*lines, f"v, slack = {f'{v} if {are_numbers(self.names)} else nan' if hides else v}, {lost}"]
+
+    def reductions(self, name: str, kind: Kind, arithmetic: Arithmetic) -> list[str]:
+        """The loops over a run of the terms of each stage, and the function of that name: every stage with its error,
+        and whether all are finite."""
+        levels = self.graph.levels(arithmetic)[0]
+        loops = [self.terms(f"{name}{k}", k, level, kind) for k, (_, level) in enumerate(levels)]
+        body = [
+            line
+            for k, (stage, level) in enumerate(levels)
+            for line in self.reduction(f"{name}{k}", k, stage.kind, level, in_two=kind is CLOSE)
+        ]
+        function = [
+            STRICT,
+            f"def {name}({self.arrays}size_, values, spread):",
+            "    length, finite = float(size_), True",
+            *(f"    {line}" for line in body),
+            f"    return {self.known}finite",
+        ]
+        return [*loops, "\n".join(function)]
+
+    def terms(self, name: str, number: int, level: Level, kind: Kind) -> str:
+        slack = _slack(level)
+        if kind is WIDE and self.graph.stages[number].kind == "sum" and _is_product(level):
+            return "\n".join(
+                [
+                    '@njit(fastmath={"reassoc", "contract"}, error_model="numpy")',
+                    f"def {name}({self.arrays}length, {self.stages('s{0}, e{0}, ', number)}size_):",
+                    "    total = size = 0.0",
+                    "    for i in range(size_):",
+                    *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
+                    *(f"        {line}" for line in self.computed(level, slack, kind)),
+                    "        total += v",
+                    "        size += abs(v)",
+                    "    return total, size",
+                ]
+            )
+        return "\n".join(
+            [
+                LOOP if kind is WIDE else STRICT,
+                f"def {name}({self.arrays}length, {self.stages('s{0}, e{0}, ', number)}values, spread):",
+                "    for i in range(values.size):",
+                *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
+                *(f"        {line}" for line in self.computed(level, slack, kind)),
+                "        values[i] = v",
+                *(["        spread[i] = slack"] if slack is not ZERO else []),
+            ]
+        )
+
+    def reduction(self, name: str, number: int, kind: str, level: Level, *, in_two: bool) -> list[str]:
+        """The loop over the runs of a stage. A term that is infinite or NaN leaves the row."""
+        s, e, lossy = f"s{number}", f"e{number}", _slack(level) is not ZERO
+        given = f"{self.each('part(a{}, start, stop), ')}length, {self.stages('s{0}, e{0}, ', number)}"
+        if kind == "sum":
+            adding = f"{s}, low = in_two(run_, {s}, low)" if in_two else f"{s} += total"
+            steps = [adding, *([f"{e} += added(some)[0]"] if lossy else [])]
+            adds = f"({RUN + 2} + size_ // {RUN}) * U"
+            lost = "abs(low) + 4.0 * length * U * (length * U) * size" if in_two else f"1.01 * {adds} * size"
+        else:
+            one, step = ("largest", "max") if kind == "most" else ("smallest", "min")
+            steps = [f"{s} = {step}({s}, {one}(run_))", *([f"{e} = max({e}, largest(some))"] if lossy else [])]
+            lost = "0.0"
+        if kind == "sum" and not in_two and _is_product(level):
+            terms = [f"    total, part_size = {name}({given}stop - start)"]
+        else:
+            terms = [
+                "    run_, some = values[: stop - start], spread[: stop - start]",
+                f"    {name}({given}run_, some)",
+                "    total, part_size = added(run_)",
+            ]
+        return [
+            f"{s}, {e}, size, low = {START[kind]}, 0.0, 0.0, 0.0",
+            f"for start in range(0, size_, {RUN}):",
+            f"    stop = min(start + {RUN}, size_)",
+            *terms,
+            "    size += part_size",
+            *(f"    {line}" for line in steps),
+            f"{e} = {SECOND_ORDER!r} * {e} + {lost}",
+            f"finite &= (size < np.inf) & ({e} < np.inf)",
+        ]
+
+    def quick(self) -> str:
+        """The loop over a row's elements: each one's code, and whether it is in doubt, as a zero is."""
+        outer = self.graph.levels(COMPILED_FLOAT64)[1]
+        return "\n".join(
+            [
+                LOOP,
+                f"def quickly({self.arrays}length, {self.known}out, doubt):",
+                "    for i in range(out.size):",
+                *(f"        p{k} = load(a{k}, i)" for k in range(len(self.names))),
+                *(f"        {line}" for line in self.computed(outer, _slack(outer), WIDE)),
+                "        out[i], unsure = quick(v, v - slack, v + slack, False)",
+                "        doubt[i] = unsure | (abs(v) <= slack)",
+            ]
+        )
+
+    def closely(self) -> list[str]:
+        """The functions of an element's value, and of its code and whether it is in doubt still. A zero is proved whose
+        sign no stage's error changes."""
+        outer = self.graph.levels(FLOAT64)[1]
+        corners = [
+            "".join(f"s{k} {sign} e{k}, " for k, sign in enumerate(signs))
+            for signs in itertools.product("-+", repeat=self.count)
+        ]
+        values = [f"valued({self.elements}length, {corner})" for corner in corners]
+        return [
+            "\n".join(
+                [
+                    STRICT,
+                    f"def valued({self.elements}length, {self.stages('s{}, ')}):",
+                    *(f"    {line}" for line in self.computed(outer, ZERO, CLOSE)),
+                    "    return v",
+                ]
+            ),
+            "\n".join(
+                [
+                    STRICT,
+                    f"def closely({self.elements}length, {self.known}):",
+                    *(f"    {line}" for line in self.computed(outer, _slack(outer), CLOSE)),
+                    "    code, unsure = encode(v, slack)",
+                    "    if (v == 0.0) & (slack == 0.0):",
+                    "        unsure = False",
+                    *(f"        unsure |= not same_zero(v, {value})" for value in values),
+                    "    return code, unsure",
+                ]
+            ),
+        ]
+
+    def run(self, *, per_row: bool) -> str:
+        """The loop over all rows."""
+        columns = "1" if per_row else "size_"
+        loads = f"{self.each('load(a{}, place), ')}length, {self.known}"
+        return "\n".join(
+            [
+                '@njit(nogil=True, error_model="numpy")',
+                "def run(operands, size_, out_, left):",
+                f"    length, columns = float(size_), {columns}",
+                f"    values, spread = np.zeros({RUN}), np.zeros({RUN})",
+                f"    doubt = np.zeros(-(-columns // {WORDS}) * {WORDS}, np.bool_)",
+                "    words, places = doubt.view(np.uint64), np.zeros(columns, np.int64)",
+                "    for row in range(left.size):",
+                *(
+                    f"        a{k} = part(operands[{k}], row * size_, (row + 1) * size_)"
+                    for k in range(len(self.names))
+                ),
+                f"        {self.known}finite = roughly({self.arrays}size_, values, spread)",
+                "        left[row] = not finite",
+                "        if not finite:",
+                "            continue",
+                "        out = out_[row * columns : (row + 1) * columns]",
+                f"        quickly({self.arrays}length, {self.known}out, doubt)",
+                "        count = listed(doubt, words, columns, 0, places, 0)",
+                "        for again in range(2):",
+                "            if again and count:",
+                f"                {self.known}finite = finely({self.arrays}size_, values, spread)",
+                "            still = 0",
+                "            for k in range(count):",
+                "                place = places[k]",
+                f"                out[place], unsure = closely({loads})",
+                "                places[still] = place",
+                "                still += unsure",
+                "            count = still",
+                "        left[row] = count > 0",
+            ]
+        )
 
 
-def _windows(dtype: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The codes of g and of y between which float32 holds their products, and every step is far from its ends."""
-    kind, most = DTYPES[dtype].numpy, min(2.0**30, FORMATS[dtype].max)
-    return (code(kind, 2.0**-30), code(kind, most)), (code(kind, 2.0**-90), code(kind, most))
+def _slack(level: Level) -> Expression:
+    """What a level's value may be off, the rounding of an interval's ends (2u) included."""
+    if level.loss.is_zero:
+        return ZERO
+    running = times(constant(SECOND_ORDER), level.running)
+    return cheap(plus(times(constant(level.loss.relative + 2 * U), abs(level.graph)), running), level.graph)
+
+
+def _is_product(level: Level) -> bool:
+    """Whether terms are operands or exact products of two, which may be added as they are made, in any order."""
+    node = level.graph
+    return _slack(level) is ZERO and all(a.op == "symbol" for a in (node.args if node.op == "*" else (node,)))

@@ -45,6 +45,7 @@ Pair = tuple[Array, Array]  # an unevaluated sum
 EXACT_ROWS = (
     64  # elements of a row up to which exact arithmetic is looked for; random data of longer ones is never exact
 )
+MANY = 4  # a pass that leaves more than one row in so many proves nothing worth having
 NEAR = 2.0**-10  # this close to float32's end one right kernel overflows and another does not
 
 
@@ -63,18 +64,16 @@ def evaluate(
     rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
     lead, length = next((v.shape[:-1], v.shape[-1]) for v in rows.values() if isinstance(v, np.ndarray))
     target, table = _target(sink, shape, axes, lead)
-    loop = None if sink.judged or length > CHUNK or not is_compiled(sink) else _loop_of(scheme)
+    loops = bool(length) and is_compiled(sink)
 
     def work(index: Index) -> None:
         few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in rows.items()}
         some, part = Rows(scheme, few, sink.kernel, float32(flushes), soc), target.at(index)
-        if loop is None:
+        if not (loops and _compiled(some, part)):
             some.fill(part)
-        else:
-            _compiled(some, part, loop)
 
     with np.errstate(all="ignore"):
-        size, each = (piece_size(sink.out.size, copied=True), 1) if loop else (region_size(), 4)
+        size, each = (piece_size(sink.out.size, copied=True), 1) if loops else (region_size(), 4)
         run_blocks(blocks(lead, max(1, size // max(1, length)) if length <= CHUNK else 1), work, each=each)
     if table is not None:
         table[0].fill(table[1])
@@ -98,47 +97,30 @@ def _target(sink: Sink, shape: Shape, axes: tuple[int, ...], lead: Shape) -> tup
     )
 
 
-# ---- the compiled loop: rows of y * (g - sum of g * y) alone ---------------------------------------------------------
+# ---- the compiled loop -----------------------------------------------------------------------------------------------
 
 
-def _loop_of(scheme: Reducing) -> tuple[str, str] | None:
-    """Return the symbols g and y of a formula that is y * (g - sum of g * y), in whatever order; None for others."""
-    graph = scheme.value
-    if len(graph.stages) != 1 or graph.stages[0].kind != "sum" or len(scheme.symbols) != 2:
-        return None
-    terms, name = graph.stages[0].terms, graph.stages[0].name
-    if terms.op != "*" or not is_rational(graph.outer):
-        return None
-    for g, y in (scheme.symbols, scheme.symbols[::-1]):
-        if {str(a.value) for a in terms.args} == {g, y} and all(
-            rational(graph.outer, {g: mpq(a), y: mpq(b), name: mpq(t)}) == b * (a - t)
-            for a, b, t in ((3, 5, 7), (11, -13, 17), (-19, 23, 29))
-        ):
-            return g, y
-    return None
-
-
-def _of_rows(g: Expression, y: Expression, total: Expression) -> Expression:
-    """The formula of the compiled loop."""
-    return g * y - total * y
-
-
-def _compiled(rows: Rows, sink: Sink, names: tuple[str, str]) -> None:
-    """Fill a sink in one compiled pass; NumPy evaluates the rows that the pass leaves in doubt."""
+def _compiled(rows: Rows, sink: Sink) -> bool:
+    """Fill a sink in one compiled pass; NumPy evaluates the rows that the pass leaves in doubt. Whether a loop serves
+    and leaves few."""
     from ..compiled.rows import rowwise
 
-    g, y = (np.asarray(rows.operands[name]) for name in names)
     region, length = sink.region((Ellipsis,)), rows.length
-    doubtful = rowwise(_of_rows, region.target, g, y)
+    doubtful = rowwise(rows.graph, rows.operands, region.target, length)
+    if doubtful is None or doubtful.size * MANY > max(MANY, math.prod(rows.lead)):
+        return False
+    width = region.target.shape[-1]
     at_once = max(1, AGAIN // length)
     for start in range(0, doubtful.size, at_once):
         some = doubtful[start : start + at_once]
         where = np.unravel_index(some, rows.lead)
-        few = Sink(np.empty((some.size, length), region.target.dtype), dtype_of(region.target.dtype).name)
-        Rows(rows.scheme, {names[0]: g[where], names[1]: y[where]}, rows.kind, rows.device).fill(few)
-        region.target.reshape(-1, length)[some] = few.out
+        few = Sink(np.empty((some.size, width), region.target.dtype), dtype_of(region.target.dtype).name)
+        taken = {name: v[where] if isinstance(v, np.ndarray) else v for name, v in rows.operands.items()}
+        Rows(rows.scheme, taken, rows.kind, rows.device, rows.soc).fill(few)
+        region.target.reshape(-1, width)[some] = few.out
     region.proved_finite = True
     region.finish(rows.exact)
+    return True
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

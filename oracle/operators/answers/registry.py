@@ -171,7 +171,8 @@ def unknown_operator(name: object) -> OracleError:
     likely = [known for known in by_letters if begins and known.startswith(begins)]
     likely = likely or closest(begins, by_letters, likeness=0.85)
     close = by_letters[likely[0]] if likely else None
-    told = [f"did you mean {close.name}, or {close.slug}?"] if close is not None else []
+    names = [] if close is None else [each for each in (close.name, close.slug) if each != name]
+    told = [f"did you mean {', or '.join(names)}?"] if names else []
     told += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
     if not told:
         told = ["--operator module:NAME makes one of your own known", f"known: {', '.join(OPERATORS)}"]

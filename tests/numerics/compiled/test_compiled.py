@@ -53,9 +53,10 @@ def same(op: str, monkeypatch, **params) -> None:
     answers = []
     for engine in ("numpy", "compiled"):
         monkeypatch.setenv("ACLNN_ORACLE_ENGINE", engine)
-        (out,) = oracle.golden(op, **params).values()
-        answers.append(np.where(np.isnan(out), np.zeros((), out.dtype), out))  # the payload of NaN is nobody's
-    assert answers[0].tobytes() == answers[1].tobytes()
+        outputs = oracle.golden(op, **params).values()
+        # The payload of NaN is nobody's.
+        answers.append([np.where(np.isnan(out), np.zeros((), out.dtype), out).tobytes() for out in outputs])
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("family", ["patterns", "plain", "wide", "subnormal", "ties"])
@@ -82,6 +83,30 @@ class TestSameBits:
         g, y, _ = (t[: SIZE // length * length].reshape(-1, length) for t in families(dtype)[family])
         for dim, (a, b) in {1: (g, y), 0: (g.T, y.T)}.items():
             same("aclnnSoftmaxBackward", monkeypatch, gradOutput=a, output=b, dim=dim)
+
+
+ROWS = {
+    "aclnnSoftmax": lambda x, y, n: {"self": x, "dim": -1},
+    "aclnnLogSoftmaxBackward": lambda x, y, n: {"gradOutput": x, "output": y, "dim": -1},
+    "aclnnRmsNorm": lambda x, y, n: {"x": x, "gamma": y[0], "epsilon": 1e-6},
+    "aclnnLayerNorm": lambda x, y, n: {
+        "input": x, "normalizedShape": [n], "weightOptional": y[0], "biasOptional": x[0], "eps": 1e-5,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "dtype"), list(zip(ROWS, [*TYPES, "float16"], strict=True)))  # compiling takes seconds
+def test_every_formula_with_reductions_has_a_loop(op, dtype, monkeypatch):
+    """Rows of ordinary numbers, of whole ones (ties, zeros), with infinities and NaN, masked, and longer than a run."""
+    r = np.random.default_rng(5)
+    for n in (1, 3, 300):
+        x, y = r.normal(size=(2, 24, n))
+        x[::5], y[::5] = np.round(x[::5]), np.round(y[::5])
+        x[1::7, 0], x[2::7, -1], y[3::7, 0] = np.inf, -np.inf, np.nan
+        x[4::7, ::2] = -1e4
+        same(op, monkeypatch, **ROWS[op](x.astype(TYPES[dtype]), y.astype(TYPES[dtype]), n))
+    long = r.normal(size=(2, 1, 20_000)).astype(TYPES[dtype])
+    same(op, monkeypatch, **ROWS[op](*long, 20_000))
 
 
 @pytest.mark.parametrize("op", ["aclnnLogSigmoidBackward", "aclnnGeluBackward", "aclnnSigmoidBackward"])
