@@ -1,6 +1,42 @@
 """Correctly rounded NumPy goldens and a conformance suite for CANN operators: the public names.
 
 A name is imported when it is first used: the pytest plug-in loads this package in every pytest run.
+
+The golden of a call, every input and attribute by its aclnn name:
+
+>>> import numpy as np
+>>> import oracle
+>>> x = np.array([-2, 0, 2], np.float32)
+>>> oracle.golden("aclnnSigmoid", self=x)["out"]
+array([0.11920292, 0.5       , 0.8807971 ], dtype=float32)
+>>> oracle.golden("aclnnSigmoid", self=x, out="float16")["out"]
+array([0.1192, 0.5   , 0.881 ], dtype=float16)
+
+The answer of GetWorkspaceSize. Tensors may be arrays or descriptions:
+
+>>> status = oracle.validate("aclnnSigmoid", self=x, out=oracle.TensorSpec((3,), "int32"))
+>>> status.ok, status.code, status.name
+(False, 161002, 'ACLNN_ERR_PARAM_INVALID')
+
+The strict bound of every element:
+
+>>> answer = oracle.reference("aclnnSigmoid", self=x)["out"]
+>>> bool((answer.bound < 1e-6).all()), bool(answer.unspecified.any())
+(True, False)
+
+The verdict of an official accuracy standard on a device's output:
+
+>>> actual = np.array([0.1192, 0.5, 0.9], np.float32)
+>>> verdict = oracle.judge("mixed", golden=answer.value, actual=actual, dtype="float32")
+>>> verdict.passed
+False
+
+A wrong call raises OracleError, which says what to do:
+
+>>> oracle.golden("aclnnSigmod", self=x)
+Traceback (most recent call last):
+    ...
+oracle.model.errors.OracleError: unknown operator 'aclnnSigmod'; did you mean aclnnSigmoid, or sigmoid?
 """
 
 from __future__ import annotations

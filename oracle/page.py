@@ -2,6 +2,34 @@
 
 A page begins with ``from oracle.page import ...`` and needs nothing else of the package, here or in a repository of
 your own. ``aclnn-oracle new-operator`` writes such a page.
+
+A formula is a plain function. Its graph shows what the oracle makes of it:
+
+>>> from oracle.page import MAIN, SAME, Formula, Operator, exp, not_null, output, same_shape, sum_over, tensor, trace
+>>> def formula(g, x):
+...     return g * exp(x)
+>>> trace(formula)
+(g * exp(x))
+>>> trace(lambda g, y: (g - sum_over(g * y)) * y)
+((g - sum((g * y))) * y)
+
+Checks stand in the source's order. A page ends with the operator:
+
+>>> def checks(a, platform):
+...     yield not_null(a, "gradOutput", "self", "gradInput")
+...     yield same_shape(a, "gradOutput", "self")
+>>> OPERATOR = Operator(
+...     name="aclnnMyThingBackward",
+...     parameters=(tensor("gradOutput", "g", SAME), tensor("self", "x", MAIN), output("gradInput")),
+...     documented=("ascend910b", "ascend950"),
+...     checks=checks,
+...     empty=("self",),
+...     computes=Formula(formula),
+... )
+>>> OPERATOR.slug, OPERATOR.outputs
+('my_thing_backward', ('gradInput',))
+
+Written into a module of yours, it is known to a command as ``--operator my_page:OPERATOR``.
 """
 
 from __future__ import annotations

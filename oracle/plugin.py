@@ -30,7 +30,7 @@ from .items import (
     usage_errors,
 )
 from .run.reports_in_bulk import gathering, packed, unpacked
-from .settings.options import OPTIONS, PROPERTY
+from .settings.options import GROUPS, OPTIONS, PROPERTY
 from .settings.project import Project
 
 _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
@@ -43,15 +43,14 @@ _CHOSEN: pytest.StashKey[bool] = pytest.StashKey()
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, object, object]:
     """Add the options once conftest files have added theirs; a name that is taken stays whose it is."""
     result = yield
-    group = parser.getgroup(
-        "aclnn-oracle", "aclnn-oracle: conformance of CANN operators (--oracle-NAME works for each)"
-    )
-    for option in OPTIONS:
-        taken = _taken(parser, option.flag, option.kind == "flag")
-        if not taken:
-            group.addoption(option.flag, **option.arguments())
-        text = f"{option.help} ({option.flag} is another plug-in's here)" if taken else argparse.SUPPRESS
-        group.addoption(option.prefixed, **{**option.arguments(), "help": text})
+    for title, options in GROUPS.items():
+        group = parser.getgroup(f"aclnn-oracle {title}", f"aclnn-oracle: {title} (--oracle-NAME works for each)")
+        for option in options:
+            taken = _taken(parser, option.flag, option.kind == "flag")
+            if not taken:
+                group.addoption(option.flag, **option.arguments())
+            text = f"{option.help} ({option.flag} is another plug-in's here)" if taken else argparse.SUPPRESS
+            group.addoption(option.prefixed, **{**option.arguments(), "help": text})
     return result
 
 

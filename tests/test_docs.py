@@ -27,7 +27,7 @@ SUFFIXES = (".py", ".yaml", ".md", ".cpp", ".h", ".csv", ".json", ".toml", ".txt
 ELSEWHERE = re.compile(
     r"golden\.py|resolve\.py|my_thing_backward|soft_clip_backward|my_rms_norm_grad|\w+_standard\.md|XPU_Cross_Check\.md|atk_aclnnX\.json"
     r"|info\.txt|npu-smi\.txt|latest\.(html|jsonl)|manifest\.json|~/|\$|reports/|cases/expectations/aclnn\.yaml"
-    r"|(compiler|runtime|lib64|opp)/|torch_npu\.\w"
+    r"|data_type_utils\.h|(compiler|runtime|lib64|opp)/|torch_npu\.\w"
 )
 FORMED = {"bf16_eb"}  # names that the code puts together
 SERVED = re.compile(r"aclnn(?!\w*Backward)")  # the emulator's arithmetic: its macros put the names together

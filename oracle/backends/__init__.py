@@ -1,11 +1,13 @@
 """Devices under test: what a backend is, and how one is found by name.
 
 A backend is any object with a ``name`` and ``run(call) -> Status | None`` that writes ``call.outputs`` in place (None:
-ACLNN_SUCCESS). Optional: ``close()``, ``unsupported(call) -> str | None`` (why a call is skipped), ``devices() -> int``
-(how many there are), ``use_device(number)`` (this process's own), ``device`` (a name for the record), ``soc``
-(the ``--soc`` name of the device), ``versions`` (a mapping of names to versions for the record), ``answers_status``
-(True: the backend answers calls that must be refused, and calls that ask for their status alone; no other backend gets
-such a call) and ``broken`` (a fault has made the device useless for this process: the next call gets a new one).
+ACLNN_SUCCESS). All else is optional.
+
+``close()``: gives the device back. ``unsupported(call) -> str | None``: why a call is skipped. ``devices() -> int``:
+how many there are. ``use_device(number)``: the one of this process. ``device``: a name for the record. ``soc``: the
+``--soc`` name of the device. ``versions``: a mapping of names to versions for the record. ``answers_status``: True
+where the backend answers calls that must be refused, and calls that ask for their status alone; no other backend gets
+such a call. ``broken``: True after a fault that made the device useless for this process; the next call gets a new one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..model.errors import OracleError, closest
-from ..settings.options import OPTIONS, Invocation, add_short, spell
+from ..settings.options import GROUPS, OPTIONS, Invocation, add_options, spell
 from ..settings.project import Project
 from . import Subparsers
 
@@ -81,13 +81,14 @@ def add_parser(subparsers: Subparsers) -> None:
     form = argparse.RawDescriptionHelpFormatter
     run = subparsers.add_parser(
         "run",
+        usage="aclnn-oracle run [CASE-ID | PATH ...] [options] [options of pytest: -n auto, -x, -k ...]",
         description="Run conformance cases on a device under test and write an HTML report (default: in reports/).\n"
         "Paths name catalogue files, folders or FILE::CASE-ID (default: the built-in catalogue); anything else goes\n"
         "to pytest.",
         epilog=_RUN_EPILOG,
         formatter_class=form,
     )
-    add_short(run.add_argument)
+    add_options(run)
     run.set_defaults(run=run_catalogue, passes_on=True)
 
     replay = subparsers.add_parser(
@@ -106,9 +107,8 @@ def add_parser(subparsers: Subparsers) -> None:
         help="reduce a failing case while it fails alike; print a script that needs only NumPy and the backend, "
         "once it was run and failed. In a process of its own, unless --no-isolate",
     )
-    processes = ("isolate", "no-isolate", "timeout-per-case", "timeout-backend", "max-memory")
-    wanted = [option for option in OPTIONS if option.verdict or option.name in processes]
-    add_short(replay.add_argument, wanted)
+    process = GROUPS["the process of the device"]
+    add_options(replay, [option for option in OPTIONS if option.verdict or option in process])
     replay.set_defaults(run=replay_case)
 
 

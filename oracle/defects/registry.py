@@ -1,9 +1,10 @@
 """All wrong kernels and all right ones of an operator: those that stand with it, then those that follow from it.
 
-What was published of an operator of this package stands in ``oracle/operators/published/<slug>.py`` as ``rows``, of one
+What was published of an operator of this package stands in ``oracle/defects/published/<slug>.py`` as ``rows``, of one
 from outside in what its declaration calls ``published``: a function that yields :class:`Defect`, :class:`Right` and,
 for generated mutants that no right verdict may flag, :class:`Argument`. A file of this package may also hold these as
-``ARGUMENTS``, why by the mutant's id, and nothing else. Without them there is what follows from the page.
+``ARGUMENTS``, why by the mutant's id; of an operator of which nothing was published they stand in
+``oracle/defects/published/equivalent.py``. Without them there is what follows from the page.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .base.pieces import Kernel
 from .base.right import generated as right_of
 from .meetings import combinations, pairs
 from .one_change import api, checks, formula, indices, layouts, masks, numbers, numerics, refusals
+from .published import equivalent
 from .sizes import cores, corners, tiles
 from .unseen import unseen
 
@@ -110,9 +112,11 @@ def _published(op: Operator) -> tuple[Entry, ...]:
     """What stands with an operator: defects, right kernels, arguments."""
     if op.published is not None:
         return tuple(op.published())
-    place = f"oracle.defects.published.{op.slug}"
-    if not op.is_built_in or find_spec(place) is None:
+    if not op.is_built_in:
         return ()
+    place = f"oracle.defects.published.{op.slug}"
+    if find_spec(place) is None:
+        return tuple(equivalent.arguments(op))
     module = importlib.import_module(place)
     rows: Callable[[], Iterable[Entry]] = getattr(module, "rows", tuple)
     arguments: Mapping[str, str] = getattr(module, "ARGUMENTS", {})

@@ -71,7 +71,7 @@ class Process:
         except Gone as error:
             told = f"its process did not start: {error.reason}"
             if error.status == "timeout":
-                told = f"was not loaded within {self._limit:g} s (--timeout-backend)"
+                told = f"was not loaded within {self._limit:g} s (--timeout-per-case)"
             raise OracleError(f"backend {self._name}{':' if error.status == 'crash' else ''} {told}") from None
         if "ready" not in said:
             self.kill()
@@ -168,7 +168,7 @@ class Process:
         except Gone as error:
             problem = f"{told}: while closing {error.reason}"
             if error.status == "timeout":
-                problem = f"{told} did not close within {self._limit:g} s and was ended (--timeout-backend)"
+                problem = f"{told} did not close within {self._limit:g} s and was ended (--timeout-per-case)"
         finally:
             self.kill()
         if problem:

@@ -24,7 +24,7 @@ POINTERS = ("workspaceSize", "executor")  # the out-parameters every first phase
 
 
 class TensorSpec:
-    """A tensor without data: what aclCreateTensor is told.
+    """A tensor without data: the arguments of aclCreateTensor.
 
     ``shape``: view dims. ``dtype``: any aclDataType by its NumPy or ml_dtypes name. ``format``: any aclFormat name
     without ``ACL_FORMAT_``, with any rank. ``strides`` and ``offset`` count elements; ``storage_shape`` defaults to
@@ -120,13 +120,13 @@ def spec_of(value: Array | TensorSpec) -> TensorSpec:
 class Call:
     """One call of an operator, ready for a backend.
 
-    ``inputs`` and ``outputs`` hold arrays by aclnn name (None: a null pointer; a call that must be refused, or asks for
-    its status alone, may hold a TensorSpec where an array would be), ``attrs`` the attributes. Backends write
-    ``outputs`` in place.
-    ``specs`` says what an array cannot (format, storage shape); ``null`` names null ``workspaceSize``/``executor``.
-    ``case_id``: the catalogue's id of a call made from a case; only a recording needs it. ``cann``: the version of CANN
-    whose rules apply; the newest release where it is empty. ``subnormals``: ``keep``, ``flush`` or ``either``, instead
-    of what the SoC's instructions do.
+    ``op``: the aclnn name. ``soc``: the SoC whose rules apply. ``inputs``: arrays by aclnn name; None is a null
+    pointer. A call that must be refused, or asks for its status alone, may hold a TensorSpec in place of an array.
+    ``attrs``: the attributes by aclnn name. ``outputs``: arrays by aclnn name; backends write them in place. ``specs``:
+    formats and storage shapes, which an array cannot have. ``null``: which of ``workspaceSize`` and ``executor`` are
+    null pointers. ``case_id``: the catalogue's id of a call made from a case; only a recording needs it. ``cann``: the
+    version of CANN whose rules apply; the newest release where it is empty. ``subnormals``: ``keep``, ``flush`` or
+    ``either``, instead of what the SoC's instructions do.
     """
 
     op: str
@@ -146,7 +146,7 @@ class Call:
         return not any(isinstance(value, TensorSpec) for value in (*self.inputs.values(), *self.outputs.values()))
 
     def spec(self, name: str) -> TensorSpec | None:
-        """Return what aclCreateTensor is told of a tensor parameter; None for a null pointer."""
+        """Return the description of a tensor parameter; None for a null pointer."""
         value = self.inputs[name] if name in self.inputs else self.outputs[name]
         if value is None:
             return None

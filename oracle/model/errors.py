@@ -11,8 +11,8 @@ _LONGEST_NAME = 100  # characters that are compared: a file may have a megabyte 
 
 
 class OracleError(ValueError):
-    """A wrong call, file, flag or environment variable, told in one message: where, which value, which rule; no more of
-    it than people can read."""
+    """A wrong call, file, flag or environment variable. One message names the place, the value and the rule, no longer
+    than people can read."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(bounded(str(message), _LONGEST))

@@ -27,7 +27,7 @@ OURS = ("cpu", "replay")  # backends in which nobody else's code runs: they need
 OVERFLOW = ("inf_nan", "saturate")
 CASE_LIMIT = 120.0  # seconds per call of a device in its process, unless --timeout-per-case says otherwise
 HUGE_LIMIT = 7200.0  # and per call of the huge tier
-BACKEND_LIMIT = 300.0  # seconds to load a backend: a device runtime may take minutes the first time
+BACKEND_LIMIT = 300.0  # seconds at least to load a backend: a device runtime may take minutes the first time
 LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
 _WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -135,6 +135,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     standard = text.get("standard", "mixed")
     options = {key: _literal(value) for key, value in key_values("--standard-option", given["standard-option"])}
     _check_standard(standard, options, text.get("third-party"))
+    timeout = _seconds("--timeout-per-case", text["timeout-per-case"]) if "timeout-per-case" in text else None
     return Settings(
         backend=text.get("backend", "cpu"),
         backend_options=tuple(key_values("--backend-option", given["backend-option"])),
@@ -164,8 +165,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         determinism=_integer("--determinism", text.get("determinism", "1"), low=1),
         invariance=bool(given["invariance"]),
         isolate=_isolated(given),
-        timeout=_seconds("--timeout-per-case", text["timeout-per-case"]) if "timeout-per-case" in text else None,
-        backend_timeout=_seconds("--timeout-backend", text.get("timeout-backend", str(BACKEND_LIMIT))),
+        timeout=timeout,
+        backend_timeout=max(BACKEND_LIMIT, timeout or 0.0),
         max_memory=_bytes("--max-memory", text["max-memory"]) if "max-memory" in text else None,
         record_outputs=_folder("--record-outputs", text.get("record-outputs")),
         devices=_devices(text.get("devices")),

@@ -137,7 +137,7 @@ def test_a_case_that_needs_more_memory_than_allowed_is_an_error_and_the_others_r
 
 def test_a_backend_that_is_not_loaded_in_time_is_told():
     bench = Bench(Settings(backend="misbehaving:LoadsForEver", isolate=True, backend_timeout=2.0))
-    with pytest.raises(OracleError, match=r"LoadsForEver was not loaded within 2 s \(--timeout-backend\)"):
+    with pytest.raises(OracleError, match=r"LoadsForEver was not loaded within 2 s \(--timeout-per-case\)"):
         bench.open()
 
 

@@ -48,10 +48,10 @@ PLACE = "place"  # the symbol of an element's own index along that axis
 class Expression:
     """A node of a formula's graph: an operation and its operands.
 
-    ``op``: ``symbol`` (``value`` is its name), ``constant`` (``value`` is a Fraction, or ``"pi"``), an operator of
-    ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``, ``max``, ``where`` (condition, then, else), a
-    reduction of ``REDUCING`` along the formula's axis, a rounding of ``ROUNDINGS``, or ``stored`` (what is rounded, the
-    operand whose type it takes).
+    ``op``: ``symbol``, ``constant``, an operator of ``ARITHMETIC``, ``COMPARISONS`` or ``LOGIC``, a function, ``min``,
+    ``max``, ``where`` (condition, then, else), a reduction of ``REDUCING`` along the formula's axis, a rounding of
+    ``ROUNDINGS``, or ``stored`` (a value, the operand whose type it takes). ``value``: the name of a symbol; a
+    constant's Fraction, or ``"pi"``.
     """
 
     __slots__ = ("args", "is_constant", "op", "value")

@@ -75,9 +75,9 @@ class Formula:
     other name is an order that no public kernel has and a right one may. Without them, the formula's own order.
     ``over``: what the formula's reductions run along (:mod:`.reducing`); an elementwise formula has none.
     ``gradient``: the symbol that a mean's factor is multiplied to first. A formula without ``n`` is divided by it.
-    ``unspecified``: by kernel as ``orders``, or ``""`` for all others, where its answer is not known (a condition of
-    some operands), of what is stored in one dtype alone (``tbe_a2 bfloat16``) or in any; where a kernel's order departs
-    by more than a rounding, that follows from the order.
+    ``unspecified``: kernel -> a condition of some operands, under which its answer is not known. The kernel's name is
+    one of ``orders``, alone or with the dtype that is stored (``tbe_a2 bfloat16``); ``""`` means all others. Where a
+    kernel's order departs by more than a rounding, the condition follows from the order.
     ``specials``: the formula whose IEEE float64 evaluation answers where an operand is not finite, if it is another
     one: a formula that clamps an operand, so that nothing underflows, hides inf * 0.
     """

@@ -40,7 +40,7 @@ Checks = Iterator[Check]
 
 class Asked(dict[str, Any]):
     """The arguments of a call as a function of a page, in one of its fields, asks for them: a name that is no
-    parameter's is told so. ``parameters``: all there are, where some have no value yet."""
+    parameter's is an error. ``parameters``: all there are, where some have no value yet."""
 
     def __init__(self, operator: str, values: Args, field: str = "checks", parameters: Iterable[str] = ()) -> None:
         super().__init__(values)
@@ -59,12 +59,12 @@ class Asked(dict[str, Any]):
 
 
 def source_only(made: Check) -> Check:
-    """A check that the source makes and no document tells of."""
+    """A check that the source makes and no document mentions."""
     return made._replace(authority=SOURCE)
 
 
 def source_unless(documented: bool, made: Check) -> Check:
-    """A check that the source makes, of which the document tells in some calls alone."""
+    """A check that the source makes. ``documented``: whether the document has it for this call."""
     return made if documented else source_only(made)
 
 
@@ -253,7 +253,7 @@ def broadcasts_to(a: Args, name: str, target: str) -> Check:
 
 
 def one_element(a: Args, name: str) -> Check:
-    """A tensor of whatever rank that holds one number."""
+    """A tensor of one element, of any rank."""
     spec = a[name]
     problem = f"{name} has shape {spec.shape}; it must have exactly one element"
     return check(f"{name} of one element", None if spec.size == 1 else problem)
@@ -276,7 +276,7 @@ def broadcast_together(a: Args, names: tuple[str, ...], out: str) -> Check:
 
 
 def broadcast_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the common shape of two, right-aligned; None if there is none. 1 beside 0 gives 0."""
+    """Return the common shape of two, right-aligned; None if there is none. 1 and 0 give 0."""
     if one == other:
         return one
     rank = max(len(one), len(other))

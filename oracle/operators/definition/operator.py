@@ -49,8 +49,8 @@ class Evaluation(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """An output beside the first. Its fields say of it what an :class:`Operator`'s say of the first; without ``like``,
-    ``dtype``, ``kernel_type`` and ``filled`` those of the first hold for it too."""
+    """A further output. Its fields mean what the same fields of :class:`Operator` mean for the first output. Without
+    ``like``, ``dtype``, ``kernel_type`` and ``filled``, those of the first hold."""
 
     shape: Callable[[Arguments], Shape]
     computes: Formula | Evaluation
@@ -108,7 +108,7 @@ class Operator:
     shape: Callable[[Arguments], Shape] | None = None
     #: The input whose dtype it has unless a call says otherwise.
     like: str = ""
-    #: The dtype that it has whatever the inputs have.
+    #: Its fixed dtype, which does not follow the inputs'.
     dtype: str = ""
     #: The dtype that the host rounds a result to before the cast to the output; without it the main operand's.
     kernel_type: Callable[[Arguments, Platform], str] | None = None
@@ -126,9 +126,9 @@ class Operator:
 
     # Sums: the formula gives more values than the output has elements.
 
-    #: The shape of the formula's values, where those that share an element of the output are summed.
+    #: The shape of the formula's values. Values that share an element of the output are summed.
     terms: Callable[[Arguments], Shape] | None = None
-    #: The output's shape in their axes, 1 along those that are summed; without it the output lies at the right.
+    #: The output's shape in their axes, 1 along an axis that is summed; without it the output lies at the right.
     kept: Callable[[Arguments], Shape] | None = None
 
     #: The dtype that terms have when they are added; without it the one that the host rounds a result to.
@@ -136,7 +136,7 @@ class Operator:
 
     # Several outputs.
 
-    #: The outputs beside the first, by name.
+    #: The outputs after the first, by name.
     further: Mapping[str, Result] = field(default_factory=dict)
     #: Whether the host leaves an output as it is (see Result).
     skipped: Callable[[Arguments], bool] | None = None

@@ -19,10 +19,10 @@ Axes = tuple[int | None, ...]
 class Role:
     """What an input tensor is to its operator.
 
-    ``shape(main, attributes)``: the shape it has beside a main operand of a shape. ``axes(main, own, attributes)``: for
-    each of its own axes, the axis of the output it runs along, or None. ``freedom``: how its shape may differ from
-    that one: ``none``, ``broadcast`` (any shape that broadcasts) or ``any``. ``holds``: values that enter the result
-    and that the host casts to the operands' common dtype, class indices, or nothing that anybody reads.
+    ``shape(main, attributes)``: its shape for the shape of the main operand. ``axes(main, own, attributes)``: for each
+    of its own axes, the axis of the output it runs along, or None. ``freedom``: how its shape may differ from that one:
+    ``none``, ``broadcast`` (any shape that broadcasts) or ``any``. ``holds``: ``values`` that enter the result and that
+    the host casts to the operands' common dtype, ``classes`` (class indices), or ``nothing`` that anybody reads.
     """
 
     name: str
@@ -152,11 +152,11 @@ class Parameter:
     """One parameter of GetWorkspaceSize.
 
     ``name``: the aclnn name. ``symbol``: what the formula calls it. ``optional``: it may be a null pointer. ``role``:
-    of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: the one that an
-    input has whatever the main operand has. ``c``: an attribute's C type. ``words``: the words behind an attribute's
-    numbers, or a choice's words. ``plain``: an attribute's usual value. ``parts``: what the formula calls the equal
-    parts of an input along the axis, where it does not read the whole. ``absent``: what an optional input counts as
-    that is a null pointer.
+    of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: an input's fixed
+    dtype, which does not follow the main operand's. ``c``: an attribute's C type. ``words``: the words behind an
+    attribute's numbers, or a choice's words. ``plain``: an attribute's usual value. ``parts``: what the formula calls
+    the equal parts of an input along the axis, where it does not read the whole. ``absent``: what an optional input
+    counts as that is a null pointer.
     """
 
     name: str
@@ -178,7 +178,7 @@ class Parameter:
         return self.parts or ((self.symbol,) if self.symbol else ())
 
     def usual(self, main: Shape) -> Any:
-        """Return an attribute's usual value beside a main operand of a shape."""
+        """Return an attribute's usual value for a shape of the main operand."""
         return main[len(main) - self.plain :] if self.role == "lengths" else self.plain
 
     @property
