@@ -82,6 +82,7 @@ from .operators.definition.checks import (
 )
 from .operators.definition.elsewhere import (
     Aten,
+    Forward,
     KernelName,
     MindSpore,
     common_room,
@@ -167,6 +168,7 @@ __all__ = [
     "Expression",
     "Form",
     "Formula",
+    "Forward",
     "Function",
     "KernelName",
     "MindSpore",
