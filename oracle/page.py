@@ -110,6 +110,7 @@ from .operators.definition.checks import (
 )
 from .operators.definition.elsewhere import (
     Aten,
+    Forward,
     KernelName,
     MindSpore,
     common_room,
@@ -195,6 +196,7 @@ __all__ = [
     "Expression",
     "Form",
     "Formula",
+    "Forward",
     "Function",
     "KernelName",
     "MindSpore",

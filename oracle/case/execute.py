@@ -13,14 +13,16 @@ import numpy as np
 
 from ..backends import BUILTIN, Backend, shorthand
 from ..backends.recorded import RecordedOutputs
+from ..catalogue.data.case import Case
 from ..guest.apart import Apart
-from ..guest.faults import DeviceError, guarded, readable
+from ..guest.faults import DeviceError, NotTaken, guarded, readable
 from ..guest.opening import load_backend
 from ..guest.serve import status_of
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..model.status import Status
 from ..numerics.floats.extremes import some
+from ..operators import OPERATORS
 from ..settings.settings import DEVICE_BACKENDS, Settings
 from ..verdict import Judgement
 from .invariance import differences, is_repeated
@@ -90,6 +92,29 @@ def execute(prepared: Prepared, backend: Backend, watch: Stopwatch) -> Execution
         actual = {n: a if a is memory.outputs[n].view else a.copy() for n, a in actual.items()}
     differing = tuple(differences(prepared, actual, run))
     return Execution(memory, status, changed, actual, unwritten, differing, third_party_output(prepared))
+
+
+def operands_after(
+    case: Case, before: Case, backend: Backend, settings: Settings, watch: Stopwatch
+) -> dict[str, Array]:
+    """Run the forward before a gradient and return the gradient's operands: the device's results, and the forward's
+    inputs. What the results are worth its own case says. Raises NotTaken where the backend does not take the call,
+    DeviceError where it gives no results."""
+    memory = Memory.make(before, soc=settings.soc, seed=settings.seed, under=settings.under)
+    if reason := unsupported(backend, memory.call):
+        raise NotTaken(f"{before.op}, which comes before: {reason}")
+    status = answer(backend, memory.call, watch)
+    if not status.ok:
+        raise DeviceError(f"{before.op}, which comes before, answered {status.name}: {status.reason}")
+    memory.restore()
+    found = {name: array for name, array in memory.inputs.items() if name in case.inputs and array is not None}
+    forward = next(each for each in OPERATORS[case.op].forwards if each.name == before.op)
+    for operand, name in forward.results.items():
+        view, own = memory.outputs[name].view, memory.call.outputs.get(name)
+        if not isinstance(own, np.ndarray) or (own.dtype, own.shape) != (view.dtype, view.shape):
+            raise DeviceError(f"{before.op}, which comes before, gave no {name} of {view.dtype} and shape {view.shape}")
+        found[operand] = np.asarray(own)
+    return found
 
 
 def _judgeable(prepared: Prepared, memory: Memory, status: Status) -> dict[str, Array]:

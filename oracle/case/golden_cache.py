@@ -158,7 +158,8 @@ def cache_in(folder: str) -> GoldenCache:
 
 
 def cache_of(case: Case, settings: Settings) -> GoldenCache | None:
-    """Return where a case is kept: nowhere without --golden-cache, or if what computes it is not known."""
-    if settings.golden_cache is None or not case.computes(settings.soc, settings.cann):
+    """Return where a case is kept: nowhere without --golden-cache, after a forward, whose results are the device's, or
+    if what computes it is not known."""
+    if settings.golden_cache is None or case.before is not None or not case.computes(settings.soc, settings.cann):
         return None
     return cache_in(settings.golden_cache) if OPERATORS[case.op].is_built_in else None

@@ -158,9 +158,18 @@ class Memory:
         self._saved = {n: storage.tobytes() for n, storage in self._storage.items()}
 
     @classmethod
-    def make(cls, case: Case, *, soc: str, seed: int, under: Mapping[str, str] | None = None) -> Memory:
-        """Make the data of a case. ``under``: what else the call's rules depend on (``cann``)."""
-        inputs, specs = make_inputs(case, seed=seed)
+    def make(
+        cls,
+        case: Case,
+        *,
+        soc: str,
+        seed: int,
+        under: Mapping[str, str] | None = None,
+        given: Mapping[str, Array] | None = None,
+    ) -> Memory:
+        """Make the data of a case. ``under``: what else the call's rules depend on (``cann``); ``given``: the data of
+        some inputs, where a call before this one made them."""
+        inputs, specs = make_inputs(case, seed=seed, given=given)
         return cls(case, soc, inputs, specs, under=under)
 
     def again(self, poison: str | None = None) -> Memory:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..backends import Backend
 from ..catalogue.data.case import HUGE, Case
+from ..catalogue.plan.pairs import refusal
 from ..guest.apart import Apart
 from ..guest.faults import DeviceError, NotTaken, guarded, readable
 from ..model.dtypes import dtype_of
@@ -16,7 +17,7 @@ from ..model.errors import OracleError, Unserved
 from ..numerics.floats.environment import ieee_arithmetic
 from ..record.types import NO_GOLDEN, CaseRecord
 from ..settings.settings import Settings
-from .execute import Stopwatch, execute, unsupported
+from .execute import Stopwatch, execute, operands_after, unsupported
 from .judge import judge
 from .memory import Memory
 from .outcome import Outcome, outcome_of, outcome_of_bug, outcome_of_device, outcome_of_layers, record_of
@@ -43,7 +44,7 @@ class Ahead:
     def prepare(self) -> None:
         """Make the next case's data and golden. What goes wrong is told when the case runs."""
         case, started = self.next, time.perf_counter()
-        if case is None or case.tier == HUGE or self._skipped.get((case.op, case.dtype)):
+        if case is None or case.before is not None or case.tier == HUGE or self._skipped.get((case.op, case.dtype)):
             return
         with suppress(Exception):
             if _bytes_of(case) <= _LARGEST_AHEAD:
@@ -89,6 +90,8 @@ def run_case(case: Case, backend: Backend, settings: Settings, ahead: Ahead | No
         backend.meanwhile = ahead.prepare
     try:
         outcome = _steps(case, backend, settings, watch, prepared)
+    except NotTaken as error:
+        outcome = Outcome("skip", error.reason)
     except DeviceError as error:
         outcome = outcome_of_device(error)
     except Unserved as error:
@@ -129,8 +132,11 @@ def _steps(
     if prepared is None:
         with watch("golden_s"):
             prepared = Prepared.kept(case, settings)
+    if case.before is not None and (reason := refusal(case, settings.soc, settings.cann)):
+        return Outcome("skip", reason)
+    given = None if case.before is None else operands_after(case, case.before, backend, settings, watch)
     memory = prepared.memory if prepared else Memory.make(case, soc=settings.soc, seed=settings.seed,
-                                                          under=settings.under)  # fmt: skip
+                                                          under=settings.under, given=given)  # fmt: skip
     asked_there = prepared is not None and isinstance(backend, Apart) and settings.record_outputs is None
     if not asked_there and (reason := unsupported(backend, memory.call)):
         return Outcome("skip", reason)
@@ -140,11 +146,7 @@ def _steps(
             prepared.keep()
     if reason := uninformative(prepared):
         return Outcome("error", reason)
-    try:
-        execution = execute(prepared, backend, watch)
-    except NotTaken as error:
-        return Outcome("skip", error.reason)
-    outcome = outcome_of(prepared, judge(prepared, execution))
+    outcome = outcome_of(prepared, judge(prepared, execute(prepared, backend, watch)))
     return told_of_a_rerun(outcome, prepared, backend)
 
 

@@ -58,6 +58,7 @@ examples:
   aclnn-oracle run --backend my_device:Device          any object with a name and run(call)
   aclnn-oracle run cases/softmax_backward.yaml --soc ascend910
   aclnn-oracle run 'softmax_backward/first_look[float16-7x33-dim=-1-real]'   a case by its id; several, or a file of ids
+  aclnn-oracle run --pair softmax                      a forward, and its gradient of the device's own result
   aclnn-oracle run --where 'op:softmax dtype:float16 dim=0 rank>2'           in a report's words
   aclnn-oracle run --resume reports/latest.jsonl       the rest of a run that died or was stopped: the same options
 
@@ -368,6 +369,11 @@ def _shrink(case: Case, settings: Settings) -> int:
 
 def find_case(case_id: str, path: Path | None = None, volume: Volume | None = None) -> Case:
     """Return the case of an id, of any tier. Raises OracleError with the closest ids."""
+    from ..catalogue.plan.pairs import after, case_before
+    from ..operators.answers.registry import operator_named
+
+    if (pair := case_before(case_id)) is not None:
+        return after(find_case(pair[1], path, volume), operator_named(pair[0]))
     cases: list[Case] = []
     for some in _that_may_have(case_id, path, volume):
         found = next((case for case in some if case.id == case_id), None)

@@ -23,6 +23,7 @@ from ..page import (
     Checks,
     Expression,
     Formula,
+    Forward,
     KernelName,
     Operator,
     Platform,
@@ -84,6 +85,11 @@ def scalars(a: Arguments) -> dict[str, float]:
     return {"c": float32(float32(a["alpha"]) * float32(a["scale"]))}
 
 
+def of_celu(a: Arguments) -> dict[str, float | bool]:
+    """The attributes by which PyTorch differentiates Celu from its result."""
+    return {"scale": 1.0, "inputScale": 1 / a["alpha"], "isResult": True}
+
+
 OPERATOR = Operator(
     name="aclnnEluBackward",
     parameters=(
@@ -102,6 +108,10 @@ OPERATOR = Operator(
     computes=Formula(formula, {"950": formula, "tbe": formula, "gradient_last": gradient_last}),
     scalars=scalars,
     points={"x": (-1.0, 0.0)},
+    forwards=(
+        Forward("aclnnElu", {"selfOrResult": "out"}, lambda a: {"isResult": True}),
+        Forward("aclnnCelu", {"selfOrResult": "out"}, of_celu),
+    ),
     kernel=KernelName(
         "elu_grad_v2",
         ("gradOutput", "selfOrResult"),

@@ -24,6 +24,7 @@ from ..page import (
     Expression,
     Form,
     Formula,
+    Forward,
     KernelName,
     MindSpore,
     Operator,
@@ -103,6 +104,7 @@ OPERATOR = Operator(
     ),
     kernel_type=promoted_type(*INPUTS),
     points={"x": (0.0,)},
+    forwards=(Forward("aclnnLeakyRelu", {"self": "out"}, lambda a: {"selfIsResult": True}),),
     kernel=KernelName("leaky_relu_grad", INPUTS, {"negative_slope": ("negativeSlope", 0.0)}),
     aten=Aten(
         lambda aten, t: aten.leaky_relu_backward(t["gradOutput"], t["self"], t["negativeSlope"], t["selfIsResult"]),

@@ -22,6 +22,7 @@ from ..page import (
     Checks,
     Expression,
     Formula,
+    Forward,
     KernelName,
     MindSpore,
     Operator,
@@ -94,6 +95,7 @@ OPERATOR = Operator(
     empty=("gradOutput", "output"),
     computes=Formula(formula, {"tbe": formula}, over="dim"),
     points={"y": (0.0, -87.34, 88.72)},
+    forwards=(Forward("aclnnLogSoftmax", {"output": "out"}),),
     kernel=KernelName("log_softmax_grad", ("gradOutput", "output"), {"axis": ("dim", -1)}),
     aten=Aten(
         lambda aten, t: aten._log_softmax_backward_data(t["gradOutput"], t["output"], t["dim"], t["gradOutput"].dtype)

@@ -22,6 +22,7 @@ from ..page import (
     Aten,
     Checks,
     Formula,
+    Forward,
     Operator,
     Platform,
     check,
@@ -80,6 +81,7 @@ OPERATOR = Operator(
     scalars=scalars,
     indices=lambda platform: "int64" if platform.regbase else "int32",
     kernel_type=widened,
+    forwards=(Forward("aclnnNLLLoss2d", {"totalWeight": "totalWeightOut"}),),
     kernel=KERNEL,
     aten=Aten(
         lambda aten, t: aten.nll_loss2d_backward(

@@ -28,6 +28,7 @@ from ..page import (
     Checks,
     Expression,
     Formula,
+    Forward,
     KernelName,
     MindSpore,
     Operator,
@@ -143,6 +144,7 @@ OPERATOR = Operator(
     computes=Formula(formula, ORDERS, over="all but target"),
     scalars=scalars,
     kernel_type=widened,
+    forwards=(Forward("aclnnNLLLoss", {"totalWeight": "totalWeightOut"}),),
     kernel=KERNEL,
     aten=Aten(
         lambda aten, t: aten.nll_loss_backward(

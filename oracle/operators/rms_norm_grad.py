@@ -27,6 +27,7 @@ from ..page import (
     Checks,
     Expression,
     Formula,
+    Forward,
     KernelName,
     Operator,
     Platform,
@@ -152,5 +153,9 @@ OPERATOR = Operator(
     empty=("dy",),
     computes=Formula(dx, {"950": dx_scaled, "tbe": dx_scaled, "split": dx_split}, over="gamma"),
     further={"dgammaOut": Result(of_gamma, Formula(dgamma, over="all but gamma"), dtype="float32")},
+    forwards=(
+        Forward("aclnnRmsNorm", {"rstd": "rstdOut"}),
+        Forward("aclnnAddRmsNorm", {"x": "xOut", "rstd": "rstdOut"}),
+    ),
     kernel=KernelName("rms_norm_grad", INPUTS, {}),
 )

@@ -26,6 +26,7 @@ from ..page import (
     Expression,
     Form,
     Formula,
+    Forward,
     KernelName,
     MindSpore,
     Operator,
@@ -108,6 +109,7 @@ OPERATOR = Operator(
         unspecified={"tbe_910": lambda y: is_nan(y)},
     ),
     points={"y": (-1.7580993, 0.0)},
+    forwards=(Forward("aclnnSelu", {"result": "out"}),),
     kernel=KernelName("selu_grad", ("gradOutput", "result")),
     aten=Aten(
         # PyTorch differentiates selu by elu_backward.

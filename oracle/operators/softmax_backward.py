@@ -24,6 +24,7 @@ from ..page import (
     Checks,
     Expression,
     Formula,
+    Forward,
     KernelName,
     MindSpore,
     Operator,
@@ -115,6 +116,7 @@ OPERATOR = Operator(
     empty=("gradOutput", "output"),
     computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe}, over="dim"),
     changed=("master",),
+    forwards=(Forward("aclnnSoftmax", {"output": "out"}),),
     kernel=KernelName("softmax_grad", ("output", "gradOutput"), {"axes": ("dim", -1)}),
     aten=Aten(
         lambda aten, t: aten._softmax_backward_data(t["gradOutput"], t["output"], t["dim"], t["gradOutput"].dtype)

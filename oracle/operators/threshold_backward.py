@@ -25,6 +25,7 @@ from ..page import (
     Expression,
     Form,
     Formula,
+    Forward,
     KernelName,
     MindSpore,
     Operator,
@@ -123,6 +124,7 @@ OPERATOR = Operator(
         unspecified={"tbe_a2 bfloat16": unknown},
     ),
     points={"x": (0.0, 1.0)},
+    forwards=(Forward("aclnnRelu", {"self": "out"}, lambda a: {"threshold": 0.0}),),
     kernel=KernelName("threshold_grad_v2_d", ("gradOutput", "self"), {"threshold": ("threshold", 0.0)}),
     aten=Aten(
         lambda aten, t: aten.threshold_backward(t["gradOutput"], t["self"], t["threshold"]),

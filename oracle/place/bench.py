@@ -6,14 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ..backends import Backend
+from ..case.execute import Stopwatch, operands_after
 from ..case.expectations import Expectation
 from ..case.one_case import Ahead, run_case
 from ..case.outcome import Outcome, record_of
 from ..case.rerun import ALONE, MOST, is_unexplained
 from ..catalogue.data.case import Case
 from ..guest.apart import Apart
+from ..guest.faults import DeviceError
 from ..guest.opening import load_backend, release
 from ..guest.serve import about_of
+from ..model.call import Array
 from ..model.errors import OracleError
 from ..record.types import CaseRecord, Detail
 from ..settings.settings import Settings
@@ -88,6 +91,17 @@ class Bench:
         if expected is not None:
             record = expected.counted(record)
         return record
+
+    def operands_after(self, case: Case) -> dict[str, Array]:
+        """Return the operands of a gradient after its forward, as the device gives them. Raises OracleError where it
+        does not."""
+        self.open()
+        assert self._backend is not None
+        assert case.before is not None
+        try:
+            return operands_after(case, case.before, self._backend, self.settings, Stopwatch())
+        except DeviceError as error:
+            raise OracleError(f"{case.id}: {error.reason}") from None
 
     def _alone(self, case: Case, record: CaseRecord) -> CaseRecord:
         """Tell of a failure that nothing explains whether it is one in a process of its own too: of the first few."""

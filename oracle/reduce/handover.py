@@ -22,7 +22,7 @@ from ..place.bench import Bench
 from ..record.types import CaseRecord
 from ..settings.settings import Settings
 from .script import script
-from .shrink import ShrunkCase, shrink_with, whole
+from .shrink import ShrunkCase, State, shrink_with, whole
 
 GONE = ("crash", "timeout")  # ends of a case after which its process is of no use
 LIMIT = 300.0  # seconds for the finished script where the settings have none
@@ -55,6 +55,9 @@ class Trials:
 
 def hand_over(case: Case, bench: Bench) -> Handover:
     """Reduce a failing case and prove its script. Raises OracleError where there is nothing to reduce."""
+    if case.before is not None:  # the forward is not asked again: its results are literals from here on
+        made = State.of(case, bench.settings.seed, bench.operands_after(case))
+        case = replace(made.ready(), before=None)
     trials = Trials(bench)
     shrunk = shrink_with(trials.run, case, bench.settings)
     failed, told = _proved(shrunk)

@@ -55,9 +55,9 @@ class State:
     arrays: Mapping[str, Array | None]
 
     @classmethod
-    def of(cls, case: Case, seed: int) -> State:
-        """Make a case's data."""
-        inputs, _ = make_inputs(case, seed=seed)
+    def of(cls, case: Case, seed: int, given: Mapping[str, Array] | None = None) -> State:
+        """Make a case's data; ``given``: that of some inputs."""
+        inputs, _ = make_inputs(case, seed=seed, given=given)
         return cls(case, {n: v if isinstance(v, np.ndarray) else None for n, v in inputs.items()})
 
     def ready(self) -> Case:

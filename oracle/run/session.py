@@ -24,6 +24,7 @@ from ..catalogue.data.case import HUGE, Case
 from ..catalogue.loader import operator_of, slug_of
 from ..catalogue.measure.cost import cost
 from ..catalogue.plan.asked import demanded
+from ..catalogue.plan.pairs import with_gradients
 from ..catalogue.written.reading import display
 from ..explain.groups import groups
 from ..explain.where import Where
@@ -78,7 +79,8 @@ class Run:
         """Return the selected cases of a catalogue file. Raises OracleError with file and line."""
         if self.settings.only and operator_of(file) not in ("", *self.settings.only):
             return []  # nothing of it is expanded
-        if self._where is not None and not self._where.may_be_of(operator_of(file), slug_of(file)):
+        where = None if self.settings.pairs else self._where  # its words may be about the gradient
+        if where is not None and not where.may_be_of(operator_of(file), slug_of(file)):
             return []
         every_tier = every_tier or bool(self.settings.cases)
         whole = every_tier or self.settings.volume is not None or self._failed is not None
@@ -89,6 +91,8 @@ class Run:
             self._cases[file, tier] = found
         cases = select(self._cases[file, tier], tier=tier, soc=self.settings.soc)
         cases = [case for case in cases if not self.settings.only or case.op in self.settings.only]
+        if self.settings.pairs:
+            cases = list(with_gradients(cases, self.settings.pairs, self.settings.soc, self.settings.cann))
         if self.settings.cases:
             cases = [case for case in cases if case.id in self.settings.cases]
         if self._where is not None:

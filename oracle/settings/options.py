@@ -76,6 +76,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _append("op", "NAME", "only this operator, by its aclnn name or as ids begin, repeatable", verdict=False),
         _append("operator", "module:NAME", "an operator from outside, repeatable; its cases lie in a YAML file next to "
                 "the module, and are run unless paths or --op are given"),
+        _append("pair", "NAME", "this forward and its gradient, named by either: every call of the forward, then the "
+                "gradient of the device's own result; repeatable", verdict=False),
         _value("where", "WORDS", "only cases of which all these words hold, as a report says them: 'dtype:float16 "
                "dim=0 rank>2' (NAME:TEXT, NAME=VALUE, also != < <= > >=)", verdict=False),
         _append("case", "ID", "only this case, of any tier, by its id as every output prints it; repeatable",

@@ -12,6 +12,7 @@ from typing import Any
 from ..backends import BUILTIN
 from ..catalogue.data.case import HUGE, TIERS
 from ..catalogue.expand.ecosystem import Volume
+from ..catalogue.plan.pairs import Pair, pairs_named
 from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_version, platform
@@ -29,7 +30,7 @@ CASE_LIMIT = 120.0  # seconds per call of a device in its process, unless --time
 HUGE_LIMIT = 7200.0  # and per call of the huge tier
 BACKEND_LIMIT = 300.0  # seconds at least to load a backend: a device runtime may take minutes the first time
 LONGEST = 1e9  # seconds, 31 years: what waits takes no number of any size
-_WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster")
+_WHOLE = ("determinism", "invariance", "record-outputs", "third-party", "golden-cache", "volume", "cluster", "pair")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -41,6 +42,7 @@ class Settings:
     backend_options: tuple[tuple[str, str], ...] = ()
     operators: tuple[str, ...] = ()  # those from outside, as module:NAME
     only: tuple[str, ...] = ()  # aclnn names; empty: every operator
+    pairs: tuple[Pair, ...] = ()  # whose gradients' cases follow those of their forwards, which ``only`` names
     where: str | None = None  # a choice in words
     cases: frozenset[str] = frozenset()  # ids; empty: all
     expectations: tuple[str, ...] = ()  # files beside the catalogue's own
@@ -106,7 +108,8 @@ class Settings:
         limit = [] if self.max_elements is None else ["--max-elements", str(self.max_elements)]
         words = [] if self.where is None else ["--where", self.where]
         words += [word for case_id in sorted(self.cases) for word in ("--case", case_id)]
-        return [word for name in self.only for word in ("--op", name)] + limit + words
+        option = "--pair" if self.pairs else "--op"
+        return [word for name in self.only for word in (option, name)] + limit + words
 
     @property
     def apart(self) -> bool:
@@ -131,6 +134,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     _require_words(given)
     operators = tuple(given["operator"] or ())
     register(operators)
+    pairs = _pairs(given)
     text = {name: value for name, value in given.items() if isinstance(value, str)}
     standard = text.get("standard", "mixed")
     options = {key: _literal(value) for key, value in key_values("--standard-option", given["standard-option"])}
@@ -140,7 +144,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         backend=text.get("backend", "cpu"),
         backend_options=tuple(key_values("--backend-option", given["backend-option"])),
         operators=operators,
-        only=tuple(operator_named(name).name for name in given["op"] or ()),
+        only=tuple(operator_named(name).name for name in given["op"] or ()) or tuple(forward for forward, _ in pairs),
+        pairs=pairs,
         where=text.get("where"),
         cases=frozenset(given["case"] or ()),
         expectations=tuple(_file("--expectations", path) for path in given["expectations"] or ()),
@@ -176,6 +181,13 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         max_elements=_integer("--max-elements", text["max-elements"], low=1) if "max-elements" in text else None,
         replay_arguments=tuple(spell(dict(values), only_verdict=True)),
     )
+
+
+def _pairs(given: Mapping[str, Any]) -> tuple[Pair, ...]:
+    """The pairs of --pair. Raises OracleError for a name without one, and beside --op."""
+    if given["pair"] and given["op"]:
+        raise OracleError("--pair and --op: both choose operators; give one of them")
+    return tuple(dict.fromkeys(pair for name in given["pair"] or () for pair in pairs_named(name)))
 
 
 def _require_words(given: Mapping[str, Any]) -> None:

@@ -51,6 +51,7 @@ class Case:
     uninformative: str = ""  # why an all-equal or non-finite golden is intended
     source: str = ""  # file:line
     authority: str = ""  # of its family, where that is not the document
+    before: Case | None = None  # of the forward whose results are operands of this gradient
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,21 @@ _MODIFIERS = frozenset(("gen", "scale", "outliers", "spots", "stream"))
 
 
 @ieee_arithmetic
-def make_inputs(case: Case, *, seed: int) -> tuple[dict[str, Any], dict[str, TensorSpec]]:
+def make_inputs(
+    case: Case, *, seed: int, given: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Any], dict[str, TensorSpec]]:
     """Return the inputs of a case (arrays; TensorSpec where no data is needed; None) and what describes every tensor.
+    ``given``: the data of some, where a call before this one made them.
 
     Arrays are views of buffers whose other elements are guards: nan in floating-point buffers, 0 in the rest.
     ``specs`` holds outputs too. Raises OracleError with the case's place in the catalogue.
     """
     inputs: dict[str, Any] = {}
+    if case.before is not None and given is None:
+        raise OracleError(f"{case.id}: its operands are what a device gives: only run and replay have one")
     for name, plan in case.inputs.items():
         try:
-            inputs[name] = None if plan is None else _input(case, name, plan, seed)
+            inputs[name] = None if plan is None else _input(case, name, plan, seed, (given or {}).get(name))
         except OracleError as error:
             raise OracleError(f"{case.source}: {case.id}: {name}: {error}") from None
     plans = {**case.inputs, **case.outputs}
@@ -42,21 +48,22 @@ def spec_of_plan(plan: TensorPlan) -> TensorSpec:
     return describe(plan.shape, plan.dtype, plan.view, plan.format, plan.storage_shape)
 
 
-def _input(case: Case, name: str, plan: TensorPlan, seed: int) -> Any:
+def _input(case: Case, name: str, plan: TensorPlan, seed: int, given: Array | None) -> Any:
     if plan.spec_only or plan.data is None:
         return spec_of_plan(plan)
-    return _made(plan, case.id, name, seed).view
+    return _made(plan, case.id, name, seed, given).view
 
 
-def _made(plan: TensorPlan, case_id: str, name: str, seed: int) -> Buffer:
-    """Return a planned tensor with its data inside its guarded buffer."""
+def _made(plan: TensorPlan, case_id: str, name: str, seed: int, given: Array | None = None) -> Buffer:
+    """Return a planned tensor with its data, generated unless they are given, inside its guarded buffer."""
     buffer = allocate(plan.shape, plan.dtype, plan.view)
     if DTYPES[plan.dtype].kind in ("float", "narrow"):
         codes(buffer.base).fill(code(buffer.base.dtype, np.nan))  # ml_dtypes would fill one by one
     stored = stored_shape(plan.shape, plan.view)
-    values = _values(plan.data or {}, stored, plan.dtype, case_id, name, seed)
     target = buffer.view if stored == plan.shape else _once(buffer.view, stored)
-    target[...] = values.reshape(stored)
+    if given is None:
+        given = _values(plan.data or {}, stored, plan.dtype, case_id, name, seed).reshape(stored)
+    target[...] = _once(given, stored)
     return buffer
 
 

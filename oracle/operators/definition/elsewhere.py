@@ -1,4 +1,4 @@
-"""What an operator is called elsewhere: in ATK's and TTK's files, in PyTorch, in MindSpore."""
+"""What an operator is to others: its names in ATK's and TTK's files, in PyTorch, in MindSpore, and its forwards."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ from typing import Any
 import numpy as np
 
 from .parameters import Shape
+
+
+@dataclass(frozen=True)
+class Forward:
+    """An operator whose results a gradient reads, as training hands them over (``run --pair``).
+
+    The gradient's operands are these results, the forward's inputs of the same name, and the gradient that comes in.
+    """
+
+    #: The forward's aclnn name.
+    name: str
+    #: By the gradient's operand: the forward's output that it is.
+    results: Mapping[str, str]
+    #: The gradient's attributes that the forward has not, or not by this name, made of the forward's attributes.
+    attributes: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

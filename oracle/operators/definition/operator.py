@@ -19,7 +19,7 @@ from ...numerics.orders.kernel_orders import PART, Formula, is_elementwise
 from ...numerics.orders.reducing import reduces
 from ...numerics.proof.sink import Sink
 from .checks import Args, Checks, broadcast_shape
-from .elsewhere import Aten, KernelName, MindSpore
+from .elsewhere import Aten, Forward, KernelName, MindSpore
 from .parameters import HALF, MAIN, MEAN, MUTUAL, NONE, Attributes, Parameter, Role, Shape, class_axis
 from .promotion import promoted
 
@@ -147,6 +147,8 @@ class Operator:
 
     # What it is elsewhere, and where the page comes from.
 
+    #: The operators whose results this gradient reads.
+    forwards: tuple[Forward, ...] = ()
     kernel: KernelName | None = None
     aten: Aten | None = None
     mindspore: MindSpore | None = None

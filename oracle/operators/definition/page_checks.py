@@ -20,7 +20,7 @@ from ...model.platforms import CANN, PLATFORMS
 from ...numerics.formula.expressions import PLACE, Function, place_of, symbols_of, trace
 from ...numerics.formula.traversal import names_of
 from ...numerics.orders.kernel_orders import COUNT, PART, Form, Formula, is_public
-from .elsewhere import Aten, KernelName, MindSpore
+from .elsewhere import Aten, Forward, KernelName, MindSpore
 from .operator import Operator, Result, entering_any
 from .page_functions import guarded, try_out
 from .parameters import MAIN, Parameter, Role
@@ -162,6 +162,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "changed": _tuple("versions of CANN", _TEXT),
         "demands": _optional(_function("a", "platform")),
         "source": _TEXT,
+        "forwards": _tuple("Forwards", _a("a Forward", Forward)),
         "kernel": _optional(_a("a KernelName", KernelName)),
         "aten": _optional(_a("an Aten", Aten)),
         "mindspore": _optional(_a("a MindSpore", MindSpore)),
@@ -177,6 +178,11 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
     },
     Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL, "answers": _optional(_formula)},
     Result: {**_SUMMED, "shape": _function("a"), "filled": _OF_CALL, "skipped": _OF_CALL},
+    Forward: {
+        "name": _TEXT,
+        "results": _mapping("the forward's outputs by operand", _TEXT),
+        "attributes": _optional(_function("attributes")),
+    },
     KernelName: {
         "name": _TEXT,
         "inputs": _NAMES,
@@ -244,6 +250,8 @@ def _name_problems(op: Operator) -> Iterator[str]:
     yield from _unknown("like", (op.like,) if op.like else (), inputs, "input")
     yield from _unknown("further", op.further, op.outputs[1:], "output beside the first")
     yield from (f"its output {name} has no Result in further" for name in op.outputs[1:] if name not in op.further)
+    for forward in op.forwards:
+        yield from _unknown("forwards", forward.results, inputs, "input")
     if op.kernel is not None:
         yield from _unknown("kernel.inputs", op.kernel.inputs, inputs, "input")
         behind = [name for name, _plain in op.kernel.attributes.values()]
