@@ -25,7 +25,7 @@ from .base.right import generated as right_of
 from .meetings import combinations, pairs
 from .one_change import api, checks, formula, indices, layouts, masks, numbers, numerics, refusals
 from .published import equivalent
-from .sizes import cores, corners, tiles
+from .sizes import cores, corners, lost, tiles
 from .unseen import unseen
 
 Entry = Defect | Right | Argument
@@ -38,6 +38,7 @@ GENERATORS: tuple[Callable[[Operator], Iterator[Defect]], ...] = (
     pairs.mutants,
     numerics.mutants,
     layouts.mutants,
+    lost.mutants,
     tiles.mutants,
     cores.mutants,
     corners.mutants,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oracle.defects import registry
 from oracle.defects.one_change import numerics
-from oracle.defects.sizes import corners
+from oracle.defects.sizes import lost
 from oracle.defects.unseen import unseen
 from oracle.operators import OPERATORS
 
@@ -53,7 +53,7 @@ def test_a_flushed_gradient_is_seen_where_a_factor_makes_zero_of_the_smallest_on
 
 
 def test_a_clamp_is_lost_only_where_kernels_have_it():
-    clamped = {op.slug for op in OPERATORS.values() if any("/clamp" in d.id for d in corners.mutants(op))}
+    clamped = {op.slug for op in OPERATORS.values() if any("/clamp" in d.id for d in lost.mutants(op))}
     assert clamped == {
         "binary_cross_entropy_backward",
         "celu",

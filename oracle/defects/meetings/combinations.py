@@ -7,121 +7,62 @@ every combination, with data on which a change of sign shows. Beside them: means
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 
 import numpy as np
 
 from ...model.call import Array
-from ...model.dtypes import dtype_of
 from ...model.platforms import Platform
 from ...numerics.orders.kernel_orders import COUNT
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import REDUCTIONS
 from ..base import elementwise, rows, samples
-from ..base.asking import index_types, kinds, ranks, socs_of
+from ..base.asking import ranks
 from ..base.base import Defect
 from ..base.device import Device
 from ..base.kernels import plain
 from ..base.pieces import Arguments, F, Kernel, Where
+from .factors import Factor, factors_of
+from .pairs import Known, negated
 
-Holds = Callable[[Arguments], bool]
-Condition = tuple[str, Holds]  # how it is called, of which calls it holds
-
-
-def _negated(op: Operator, holds: Holds) -> Kernel:
-    """The plain kernel with the sign changed where a combination holds."""
-    right = plain(op)
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        result = right(a, target)
-        return np.asarray(-result) if holds(a) else result
-
-    return kernel
+# ---- templates -------------------------------------------------------------------------------------------------------
 
 
-def _all(*conditions: Holds) -> Holds:
-    return lambda a: all(holds(a) for holds in conditions)
+def _given(name: str) -> Factor:
+    """Whether an optional operand is there."""
+    there, absent = name, f"no {name}"
+    return name, lambda call: absent if call.inputs[name] is None else there, (there, absent)
 
 
-# ---- conditions ------------------------------------------------------------------------------------------------------
+def _rank(op: Operator) -> Factor:
+    return "rank", lambda call: f"rank {call.inputs[op.main].ndim}", tuple(f"rank {rank}" for rank in ranks(op))
 
 
-def _of_kind(op: Operator, kind: str) -> Holds:
-    return lambda a: dtype_of(a[op.main].dtype).name == kind
+def _samples(op: Operator) -> Factor:
+    words = ("(C)", "(N, C)")
+    return "samples", lambda call: words[call.inputs[op.main].ndim > 1], words[0 if 1 in ranks(op) else 1 :]
 
 
-def _ranks(op: Operator) -> list[Condition]:
-    return [(f"rank {rank}", lambda a, rank=rank: a[op.main].ndim == rank) for rank in ranks(op)]  # type: ignore[misc]
-
-
-def _attribute(name: str, value: int) -> Holds:
-    return lambda a: bool(a[name] == value)
-
-
-def _reductions(op: Operator) -> list[Condition]:
-    parameter = op.attribute("reduction")
-    if parameter is None:
-        return []
-    return [(word, _attribute(parameter.name, code)) for code, word in enumerate(REDUCTIONS)]
-
-
-def _given(op: Operator) -> list[list[Condition]]:
-    """For each optional operand: that it is there, that it is not."""
-
-    def there(name: str, wanted: bool) -> Holds:
-        return lambda a: (a.get(name) is not None) is wanted
-
-    return [[(p.name, there(p.name, True)), (f"no {p.name}", there(p.name, False))] for p in op.operands if p.optional]
-
-
-def _index_types(op: Operator) -> list[Condition]:
-    name = samples.index_of(op).name
-
-    def of(kind: str) -> Holds:
-        return lambda a: str(a[name].dtype) == kind
-
-    return [(kind, of(kind)) for kind in index_types(op)]
-
-
-def _samples(op: Operator) -> list[Condition]:
-    alone: list[Condition] = [("(C)", lambda a: a[op.main].ndim == 1)] if 1 in ranks(op) else []
-    return [*alone, ("(N, C)", lambda a: a[op.main].ndim > 1)]
-
-
-def _places(op: Operator) -> list[Condition]:
-    def at(where: str) -> Holds:
-        def holds(a: Arguments) -> bool:
-            rank, axis = max(a[op.main].ndim, 1), rows.axis_of(op, a)
-            return where == ("last" if axis == rank - 1 else "first" if axis == 0 else "middle")
-
-        return holds
-
-    return [(f"{where} axis", at(where)) for where in ("last", "first", "middle")]
-
-
-def _signs(op: Operator) -> list[Condition]:
-    name = rows.axis_name(op)
-    return [(f"positive {name}", lambda a: a[name] >= 0), (f"negative {name}", lambda a: a[name] < 0)]
-
-
-def _combinations(op: Operator) -> Iterator[tuple[str, str, Holds]]:
-    """Yield (name, dtype, of which calls it holds)."""
-    groups: list[list[list[Condition]]] = []
+def _groups(op: Operator, known: Mapping[str, Factor]) -> Iterator[list[Factor]]:
+    """The factors that choose a template, next to the dtype."""
+    reduced = [known["reduction"]] if "reduction" in known else []
     if samples.fits(op):
-        groups.append([g for g in (_reductions(op), _index_types(op), _samples(op)) if g])
-    else:
-        templates = [g for g in (_reductions(op), *_given(op)) if g]
-        if templates:
-            groups.append(templates)
-        if op.attribute("axis") is not None:
-            groups.append([_places(op), _signs(op)])
-        groups.append([_ranks(op)])
-    for kind in kinds(op):
-        for group in groups:
-            for chosen in product(*group):
-                name = " ".join([kind, *(word for word, _ in chosen)])
-                yield name, kind, _all(_of_kind(op, kind), *(holds for _, holds in chosen))
+        yield [*reduced, known[f"{samples.index_of(op).name}'s type"], _samples(op)]
+        return
+    yield [*reduced, *(_given(p.name) for p in op.operands if p.optional)]
+    if op.attribute("axis") is not None:
+        yield [known[rows.axis_name(op)]]
+    yield [_rank(op)]
+
+
+def _templates(op: Operator) -> Iterator[Defect]:
+    factors = {factor[0]: factor for factor in factors_of(op)}
+    for others in filter(None, _groups(op, factors)):
+        group = [factors["dtype"], *others]
+        known = Known(group)
+        for values in product(*(words for _, _, words in group)):
+            met = [(name, value) for (name, _, _), value in zip(group, values, strict=True)]
+            yield negated(op, known, f"only/{op.slug}", " ".join(values), met)
 
 
 # ---- divisors of a mean ----------------------------------------------------------------------------------------------
@@ -209,12 +150,8 @@ def _shapes(op: Operator) -> Iterator[Defect]:
 
 
 def mutants(op: Operator) -> Iterator[Defect]:
-    """Yield kernels that are wrong for one combination, or by a mean's divisor."""
-    for what, kind, holds in _combinations(op):
-        yield Defect(
-            f"only/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
-            Device(what, _negated(op, holds)), f"a case of {what}", socs=socs_of(op, kind),
-        )  # fmt: skip
+    """Yield kernels that are wrong for one template, or by a mean's divisor."""
+    yield from _templates(op)
     if elementwise.fits(op) and op.attribute("reduction") is not None:
         yield from _divisors(op)
     if rows.fits(op):

@@ -175,7 +175,7 @@ def _never_three(op: Operator) -> Iterator[tuple[Condition, Condition, Condition
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
-class _Call:
+class Known:
     """The values that a call has of every factor, found once for all kernels of an operator."""
 
     def __init__(self, factors: Sequence[Factor]) -> None:
@@ -196,21 +196,21 @@ def _many(call: Call) -> str:
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield one kernel for every two conditions that can meet."""
     factors = factors_of(op)
-    known = _Call([*factors, (ELEMENTS, _many, ())])
+    known = Known([*factors, (ELEMENTS, _many, ())])
     for met in meeting(op, factors, 2):
-        yield _mutant(op, known, "pair", met)
+        yield _met(op, known, "pair", met)
     for name, _, values in factors:
         if ORDER[1] in values:
-            yield _mutant(op, known, "pair", ((name, ORDER[1]), (ELEMENTS, MILLION)))
+            yield _met(op, known, "pair", ((name, ORDER[1]), (ELEMENTS, MILLION)))
 
 
 def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
     """Return kernels that are wrong where three conditions meet: ``SAMPLE`` of them, drawn by a seed, or all."""
     shapes, layouts = [*factors_of(op), *class_factors(op)], layout_factors(op)
-    known = _Call(list({factor[0]: factor for factor in (*shapes, *layouts)}.values()))
+    known = Known(list({factor[0]: factor for factor in (*shapes, *layouts)}.values()))
     threes = [*meeting(op, shapes, 3), *(met for met in meeting(op, layouts, 3) if any(map(is_layout, met)))]
     drawn = random.Random(f"{seed}/{op.slug}").sample(threes, min(SAMPLE, len(threes)))
-    return tuple(_mutant(op, known, "three", met) for met in drawn)
+    return tuple(_met(op, known, "three", met) for met in drawn)
 
 
 def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:
@@ -232,16 +232,20 @@ def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tup
                 yield met
 
 
-def _mutant(op: Operator, known: _Call, group: str, met: Sequence[Condition]) -> Defect:
+def _met(op: Operator, known: Known, group: str, met: Sequence[Condition]) -> Defect:
+    return negated(op, known, f"{group}/{op.slug}", " with ".join(map(" ".join, met)), met)
+
+
+def negated(op: Operator, known: Known, group: str, what: str, met: Sequence[Condition]) -> Defect:
+    """Return the kernel whose sign is wrong where all of the conditions hold."""
+
     def all_hold(call: Call) -> bool:
         values = known.values(call)
         return all(values[name] == value for name, value in met)
 
-    what = " with ".join(map(" ".join, met))
     return Defect(
-        f"{group}/{op.slug}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
-        Device("pair", plain(op), negates=all_hold), f"a case of {what}",
-        socs=_socs(op, met),
+        f"{group}/{what}", op.name, "COMB", f"the sign is wrong for {what} only",
+        Device("pair", plain(op), negates=all_hold), f"a case of {what}", socs=_socs(op, met),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from ...operators.definition.operator import Operator
 from ..base.base import BEFORE_950, EVERY_SOC, Argument
-from ..sizes.tiles import SIZES
+from ..sizes.lost import SIZES
 from .gelu_backward import NO_ZERO
 
 KINDS = ("", "float16 ", "bfloat16 ")

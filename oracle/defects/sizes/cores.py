@@ -19,14 +19,13 @@ from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ..base import elementwise, rows, samples
-from ..base.asking import has_rows, like_main, may_be_odd, reductions
+from ..base.asking import like_main, reductions
 from ..base.base import Defect
 from ..base.device import Device
 from ..base.kernels import plain
 from ..base.pieces import Arguments, Kernel, Where, flat, row_sum, shaped
-from .tiles import Lost, tail, unwritten
+from .lost import Lost, tail
 
-CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)  # of kernels that lose a share as a whole
 CHIPS = (8, 20, 24, 32, 40, 48, 64)  # counts of the cores that products have
 ROW_TILES = (1024, 2048, 4096, 6144, 8192)
 CLASS_TILES = (1024, 2048, 4096, 8192, 16384)
@@ -63,48 +62,6 @@ def two_before(count: int, cores: int, tile: int) -> Array:
 
 def _enough(count: int, cores: int, tile: int) -> bool:
     return share_of(count, cores, ALIGNED) > 2 * tile and count > 2 * tile
-
-
-# ---- shares that are lost as a whole ---------------------------------------------------------------------------------
-
-
-def _remainder(count: int, cores: int) -> slice:
-    """What the division among the cores leaves over."""
-    return slice(count // cores * cores, count)
-
-
-def _last_core(count: int, cores: int) -> slice:
-    """The share of the last core."""
-    return slice(-(-count // cores) * (cores - 1), count)
-
-
-def _one_over(count: int, cores: int) -> slice:
-    """The one that is left over, where it is alone."""
-    return slice(count - 1, count) if count > cores and count % cores == 1 else slice(0, 0)
-
-
-def _one_short(count: int, cores: int) -> slice:
-    """The last one, where the last core has one less than the others."""
-    return slice(count - 1, count) if count > cores and count % cores == cores - 1 else slice(0, 0)
-
-
-def _lost_shares(op: Operator) -> Iterator[Defect]:
-    for cores in CORES:
-        for label, lost, what, needs in (
-            ("remainder", _remainder, "left over by the division among {} cores", "{} that is no multiple of {}"),
-            ("last core", _last_core, "of the last of {} cores", "{} that gives each of {} cores work"),
-            ("one over", _one_over, "left over alone by {} cores", "{} that is one more than a multiple of {}"),
-            ("one short", _one_short, "last where one of {} cores has one less", "{} that is one less than {}"),
-        ):
-            for axis, of_rows, of in (("elements", False, "an element count"), ("rows", True, "a number of rows")):
-                even = not of_rows and cores % 2 == 0 and label.startswith("one") and not may_be_odd(op)
-                if even or (of_rows and not has_rows(op)):
-                    continue  # no output has such a number
-                yield Defect(
-                    f"cores/{op.slug}/{axis} {label} {cores}", op.name, "TAIL",
-                    f"{axis} {what.format(cores)} are not written",
-                    Device(label, plain(op), written=unwritten(lost, cores, of_rows)), needs.format(of, cores),
-                )  # fmt: skip
 
 
 # ---- double buffers of element-wise work -----------------------------------------------------------------------------
@@ -325,7 +282,6 @@ def _class_tiles(op: Operator) -> Iterator[Defect]:
 
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield an operator's mutants of work dealt to cores."""
-    yield from _lost_shares(op)
     if not samples.fits(op):
         yield from _double_buffers(op)
     if rows.fits(op):

@@ -9,15 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from ...model.call import Array, Call
 from ...model.dtypes import dtype_of
-from ...model.platforms import Platform
-from ...numerics.formula.expressions import Expression, text
-from ...numerics.formula.traversal import substitute, walk
 from ...numerics.orders.kernel_orders import COUNT
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
@@ -26,80 +22,16 @@ from ..base.asking import index_types, kinds, ranks, reductions, socs_of
 from ..base.base import Defect
 from ..base.device import Device, Mask
 from ..base.kernels import plain
-from ..base.pieces import Arguments, F, Kernel, Where, flat, gathered, row_sum, shaped, spread
-from .tiles import SIZES, beyond, tail
+from ..base.pieces import Arguments, F, Kernel, Where, flat, row_sum, shaped
+from .lost import corrected, tail
 
 FACTOR_TILES = (64, 256, 1024, 4080, 4096, 8192, 16320)
 TARGET_TILES = (1024, 4096, 8192, 16384)
 CLASS_TILES = (1024, 4096, 8192)
-REPEATS = 255 * 64  # float32 elements that one instruction of 255 repeats reaches
 HALF_WORD = 1 << 16
 
 
-# ---- elementwise: clamps and the mean's factor -----------------------------------------------------------------------
-
-
-def _beyond_repeats(count: int, tile: int) -> Array:
-    """What one instruction leaves over of every tile of 16384."""
-    return np.flatnonzero(np.arange(count) % tile >= REPEATS)
-
-
-def _corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Arguments], None]) -> Kernel:
-    """The plain kernel; ``change`` corrects the formula's values, given the operands, all as flat vectors."""
-    right = elementwise.traced(op, elementwise.own_order(op))
-
-    def kernel(a: Arguments, target: Platform) -> Array:
-        k = elementwise.operands_of(op, a)
-        shape = op.terms_shape(a)
-        vectors = {n: flat(np.broadcast_to(v, shape)) if isinstance(v, np.ndarray) else v for n, v in k.items()}
-        result = np.array(spread(right(vectors), (math.prod(shape),)))
-        change(result, vectors, a)
-        return gathered(op, result.reshape(shape), a)
-
-    return kernel
-
-
-Clamp = tuple[Expression, Expression]  # a clamp, and what is clamped
-
-
-def _clamps_of(op: Operator) -> dict[str, Clamp]:
-    """The clamps of kernels against a number, by how they are called, with what is clamped. A formula that kernels
-    compute in another order may have clamps of its own, beyond which it does not change."""
-    found: dict[str, Clamp] = {}
-    if elementwise.own_order(op) is not None:
-        return found
-    for node in walk(elementwise.value_of(op)):
-        inner = [a for a in node.args if not a.is_constant]
-        if node.op in ("min", "max") and len(inner) == 1:
-            found["clamp" if not found else f"clamp {text(node)}"] = node, inner[0]
-    return found
-
-
-def _unclamped(op: Operator, clamp: Clamp, lost: Callable[[int, int], Any], tile: int) -> Kernel:
-    wrong = elementwise.mapped(op, lambda root: substitute(root, {clamp[0]: clamp[1]}))
-
-    def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:
-        part = lost(result.size, tile)
-        few = {n: v[part] if isinstance(v, np.ndarray) else v for n, v in k.items()}
-        result[part] = wrong(few)
-
-    return Where(plain(op), lambda a: math.prod(op.terms_shape(a)) > tile, _corrected(op, change))
-
-
-def _clamps(op: Operator) -> Iterator[Defect]:
-    parts: list[tuple[str, Callable[[int, int], Any], int, str]] = [
-        ("repeats", _beyond_repeats, REPEATS + 64, f"beyond the first {REPEATS} elements of a tile of"),
-        *(("tail", tail, tile, "beyond the last full tile of") for tile in SIZES),
-        *(("beyond", beyond, tile, "beyond the first tile of") for tile in SIZES),
-    ]
-    for name, clamp in _clamps_of(op).items():
-        for label, lost, tile, where in parts:
-            yield Defect(
-                f"tile/{op.slug}/{name} {label} {tile}", op.name, "TAIL",
-                f"{text(clamp[1])} is not clamped {where} {tile}", Device(label, _unclamped(op, clamp, lost, tile)),
-                f"values that the clamp changes in a tensor of more than {tile} elements, no multiple of {tile}",
-            )  # fmt: skip
-
+# ---- the mean's factor -----------------------------------------------------------------------------------------------
 
 Template = tuple[str, str, Callable[[Arguments], bool]]  # its name, its dtype, of which calls it is
 
@@ -131,7 +63,7 @@ def _factor_lost(op: Operator, template: Callable[[Arguments], bool], tile: int)
     def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:
         result[tail(result.size, tile)] *= F(k[COUNT])
 
-    return Where(plain(op), holds, _corrected(op, change))
+    return Where(plain(op), holds, corrected(op, change))
 
 
 def _mean_factors(op: Operator) -> Iterator[Defect]:
@@ -359,10 +291,8 @@ def _counters(op: Operator) -> Iterator[Defect]:
 
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield an operator's mutants of one template beyond one size, and of 16-bit counters."""
-    if elementwise.fits(op):
-        yield from _clamps(op)
-        if op.attribute("reduction") is not None:
-            yield from _mean_factors(op)
+    if elementwise.fits(op) and op.attribute("reduction") is not None:
+        yield from _mean_factors(op)
     if samples.fits(op):
         yield from _losses(op)
         yield from _loss_counters(op)

@@ -21,7 +21,7 @@ from oracle.defects.sizes.cores import (
     two_before,
 )
 from oracle.defects.sizes.corners import HALF_WORD, wrapped
-from oracle.defects.sizes.tiles import tail
+from oracle.defects.sizes.lost import tail
 from oracle.model.call import Call
 from oracle.model.platforms import platform
 from oracle.numerics.orders.reducing import reduces

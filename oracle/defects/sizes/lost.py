@@ -1,0 +1,315 @@
+"""Parts that are lost: a table of the part, its size, and the axis along which it is lost.
+
+A kernel walks an axis tile by tile, or deals it to cores, and a part of it is not written, stale, or missing from a
+sum. Tiles are powers of two, three times those, decimal numbers, and what fills a buffer: repeats of 255 x 64 elements,
+a third or a sixth of them, 64 KiB in three parts. A mutant is right until a tensor has such a part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.platforms import Platform
+from ...numerics.formula.expressions import Expression, text
+from ...numerics.formula.traversal import substitute, walk
+from ...operators.definition.operator import Operator
+from ..base import elementwise, rows, samples
+from ..base.asking import has_rows, may_be_odd, summed_to
+from ..base.base import Defect
+from ..base.device import Device
+from ..base.kernels import plain
+from ..base.pieces import Arguments, Kernel, Where, flat, gathered, spread
+
+POWERS = tuple(2**k for k in range(3, 15))
+FILLED = (2720, 4080, 5461, 16320, 24576)
+SIZES = (*POWERS, 24, 40, 96, 192, 384, 1000, 1536, 3072, 6144, 12288, *FILLED)
+CORES = (3, 5, 7, 8, 20, 24, 25, 30, 32, 40, 48, 50, 56, 64)  # of kernels that lose a share as a whole
+REPEATS = 255 * 64  # float32 elements that one instruction of 255 repeats reaches
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+Lost = Callable[[int, int], Any]  # (count, size of a tile or number of cores) -> the index of what is lost
+NOTHING = slice(0, 0)
+
+
+def tail(count: int, tile: int) -> slice:
+    """The part beyond the last full tile."""
+    return slice(count // tile * tile, count)
+
+
+def _exact(count: int, tile: int) -> slice:
+    """The last of several full tiles where nothing is left beyond it."""
+    return slice(count - tile, count) if count > tile and count % tile == 0 else NOTHING
+
+
+def _beyond(count: int, tile: int) -> slice:
+    """Everything beyond the first tile."""
+    return slice(tile, count)
+
+
+def _lane(count: int, tile: int) -> slice:
+    """The last lane of every full tile."""
+    return slice(tile - 1, count, tile)
+
+
+def _edge(count: int, tile: int) -> slice:
+    """The first element of every tile but the first."""
+    return slice(tile, count, tile)
+
+
+def _beyond_repeats(count: int, tile: int) -> Array:
+    """What one instruction leaves over of every tile of 16384."""
+    return np.flatnonzero(np.arange(count) % tile >= REPEATS)
+
+
+def _last_core(count: int, cores: int) -> slice:
+    """The share of the last core."""
+    return slice(-(-count // cores) * (cores - 1), count)
+
+
+def _one_over(count: int, cores: int) -> slice:
+    """The one that is left over, where it is alone."""
+    return slice(count - 1, count) if count > cores and count % cores == 1 else NOTHING
+
+
+def _one_short(count: int, cores: int) -> slice:
+    """The last one, where the last core has one less than the others."""
+    return slice(count - 1, count) if count > cores and count % cores == cores - 1 else NOTHING
+
+
+class Part(NamedTuple):
+    """A part of so many elements, rows, columns ... ``where``: of which. ``needs``: the number that has it."""
+
+    lost: Lost
+    group: str  # of the mutants' ids
+    sizes: tuple[int, ...]
+    where: str
+    needs: str
+
+
+PARTS = {
+    "tail": Part(tail, "tile", SIZES, "beyond the last full tile of {}", "{} that is no multiple of {}"),
+    "exact": Part(_exact, "tile", SIZES, "in the last of several full tiles of {}", "{} that is 2, 3 ... times {}"),
+    "beyond": Part(_beyond, "tile", SIZES, "beyond the first tile of {}", "{} above {}"),
+    "lane": Part(_lane, "tile", SIZES, "in the last lane of every tile of {}", "{} of at least {}"),
+    "edge": Part(_edge, "tile", SIZES, "first in every tile of {} but the first", "{} above {}"),
+    "repeats": Part(_beyond_repeats, "tile", (REPEATS + 64,), "beyond 255 repeats in a tile of {}", "{} above {}"),
+    "remainder": Part(tail, "cores", CORES, "left over by the division among {} cores", "{} that is no multiple of {}"),
+    "last core": Part(_last_core, "cores", CORES, "of the last of {} cores", "{} that gives each of {} cores work"),
+    "one over": Part(_one_over, "cores", CORES, "left over alone by {} cores", "{} that is one above a multiple of {}"),
+    "one short": Part(_one_short, "cores", CORES, "last where one of {} cores has one less", "{} that is one below {}"),
+}
+TILES = ("tail", "exact", "beyond", "lane", "edge")
+SHARES = ("remainder", "last core", "one over", "one short")
+
+
+def _indices(lost: Lost, size: int, count: int) -> Array:
+    return np.asarray(np.arange(count)[lost(count, size)])
+
+
+def _some(lost: Lost, size: int, count: int) -> bool:
+    return _indices(lost, size, count).size > 0
+
+
+# ---- how a part is lost along an axis --------------------------------------------------------------------------------
+
+
+def _unwritten(op: Operator, lost: Lost, size: int, *, axis: str) -> Device:
+    """Everything is written but a part of the flat tensor, of its rows, or of its columns."""
+
+    def written(shape: tuple[int, ...]) -> Array | None:
+        if len(shape) < {"elements": 0, "columns": 1, "rows": 2}[axis]:
+            return None
+        kept = {"elements": shape, "columns": shape[-1:], "rows": (*shape[:-1], 1)}[axis]
+        keep = np.ones(math.prod(kept), bool)
+        keep[lost(keep.size, size)] = False
+        return None if keep.all() else np.broadcast_to(keep.reshape(kept), shape)
+
+    return Device(axis, plain(op), written=written)
+
+
+def _stale(op: Operator, lost: Lost, tile: int) -> Device:
+    """The part holds what lay one tile before it."""
+    right = plain(op)
+
+    def shows(a: Arguments) -> bool:
+        part = _indices(lost, tile, math.prod(op.output_shape(a)))
+        return bool(part.size and part[-1] >= tile)
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        result = np.array(right(a, target), order="C")  # whose reshape is a view
+        values = result.reshape(-1)
+        part = _indices(lost, tile, values.size)
+        part = part[part >= tile]
+        values[part] = values[part - tile]
+        return result
+
+    return Device("stale", Where(right, shows, wrong))
+
+
+def _terms_lost(op: Operator, lost: Lost, size: int) -> Device:
+    """Some of the formula's values are missing from the sum of all."""
+    right = elementwise.traced(op, elementwise.own_order(op))
+
+    def shows(a: Arguments) -> bool:
+        shape = op.terms_shape(a)
+        return op.output_shape(a) != shape and _some(lost, size, math.prod(shape))
+
+    def wrong(a: Arguments, target: Platform) -> Array:
+        shape = op.terms_shape(a)
+        terms = np.array(np.broadcast_to(right(elementwise.operands_of(op, a)), shape))
+        terms.reshape(-1)[lost(terms.size, size)] = 0
+        return gathered(op, terms, a)
+
+    return Device("terms", Where(plain(op), shows, wrong))
+
+
+def _sum_without(op: Operator, lost: Lost, size: int) -> Device:
+    def add(terms: Array) -> Array:
+        return added(terms) - added(terms[..., lost(terms.shape[-1], size)])
+
+    return Device("sum", adding(op, partial(_some, lost, size), add))
+
+
+def added(terms: Array) -> Array:
+    """The sum of terms (..., terms), whose axis stays."""
+    return np.asarray(terms.sum(axis=-1, keepdims=True))
+
+
+def summing(op: Operator, shows: Callable[[int], bool], total: rows.Total) -> Kernel:
+    """Return the right kernel with another sum, in rows of a length at which it shows."""
+
+    def holds(a: Arguments) -> bool:
+        return shows(np.atleast_1d(a[op.main]).shape[rows.axis_of(op, a)])
+
+    return Where(plain(op), holds, rows.with_sum(op, total))
+
+
+def adding(op: Operator, shows: Callable[[int], bool], add: Callable[[Array], Array]) -> Kernel:
+    """The same of another sum of terms (..., terms), which keeps their axis."""
+
+    def total(p: Array, dim: int, a: Arguments) -> Array:
+        return np.moveaxis(add(np.moveaxis(p, dim, -1)).astype(p.dtype), -1, dim)
+
+    return summing(op, shows, total)
+
+
+def _samples_lost(op: Operator, lost: Lost, size: int) -> Device:
+    def change(k: samples.Samples, a: Arguments) -> None:
+        k.classes = k.classes.copy()
+        k.classes[lost(k.classes.size, size)] = k.ignore
+
+    holds = partial(_some, lost, size)
+    return Device("samples", Where(plain(op), lambda a: holds(samples.samples_of(op, a)), samples.changing(op, change)))
+
+
+def _classes_lost(op: Operator, lost: Lost, size: int) -> Device:
+    def change(k: samples.Samples, a: Arguments) -> None:
+        gone = np.zeros(k.count, bool)
+        gone[lost(gone.size, size)] = True
+        inside = (k.classes >= 0) & (k.classes < gone.size)
+        k.classes = np.where(inside & gone[np.where(inside, k.classes, 0)], k.ignore, k.classes)
+
+    holds = partial(_some, lost, size)
+    return Device("classes", Where(plain(op), lambda a: holds(samples.classes_of(op, a)), samples.changing(op, change)))
+
+
+# ---- axes ------------------------------------------------------------------------------------------------------------
+
+
+class Axis(NamedTuple):
+    """``device`` loses a part of it, one of ``parts``. ``what`` goes wrong, and which ``number`` has such a part."""
+
+    name: str
+    device: Callable[[Operator, Lost, int], Device]
+    parts: tuple[str, ...]
+    what: str
+    number: str
+
+
+def _axes(op: Operator) -> Iterator[Axis]:
+    for name, number in (("elements", "an element count"), ("rows", "a number of rows"), ("columns", "a last axis")):
+        if name != "rows" or has_rows(op):
+            parts = TILES if name == "columns" else (*TILES, *SHARES)
+            yield Axis(name, partial(_unwritten, axis=name), parts, f"{name} {{}} are not written", number)
+    previous = "elements {} hold the previous tile's results"
+    yield Axis("stale", _stale, ("tail", "exact", "edge"), previous, "more than one tile in an element count")
+    missing = "terms {} are missing from the sum"
+    if samples.fits(op):
+        yield Axis("samples", _samples_lost, TILES, "samples {} stay zero", "a number of samples that count")
+        yield Axis("classes", _classes_lost, TILES, "classes {} stay zero", "targets in a number of classes")
+    if rows.fits(op):
+        yield Axis("sum", _sum_without, TILES, missing, "weight there in a reduced axis")
+    if elementwise.fits(op):
+        if summed_to(op) is not None:
+            yield Axis("terms", _terms_lost, TILES, missing, "a sum of a number of terms")
+        changed = "values that the clamp changes in an element count"
+        for name, clamp in _clamps_of(op).items():
+            what = f"{text(clamp[1])} is not clamped {{}}"
+            yield Axis(name, partial(_unclamped, clamp=clamp), ("repeats", "tail", "beyond"), what, changed)
+
+
+def mutants(op: Operator) -> Iterator[Defect]:
+    """Yield an operator's mutants that lose a part: of each kind, size and axis one."""
+    for axis in _axes(op):
+        for label in axis.parts:
+            part = PARTS[label]
+            for size in part.sizes:
+                if axis.name == "elements" and label.startswith("one") and size % 2 == 0 and not may_be_odd(op):
+                    continue  # no output has such a number
+                yield Defect(
+                    f"{part.group}/{op.slug}/{axis.name} {label} {size}", op.name, "TAIL",
+                    axis.what.format(part.where.format(size)),
+                    axis.device(op, part.lost, size), part.needs.format(axis.number, size),
+                )  # fmt: skip
+
+
+# ---- clamps ----------------------------------------------------------------------------------------------------------
+
+
+def corrected(op: Operator, change: Callable[[Array, elementwise.Operands, Arguments], None]) -> Kernel:
+    """Return the plain kernel; ``change`` corrects the formula's values, given the operands, all as flat vectors."""
+    right = elementwise.traced(op, elementwise.own_order(op))
+
+    def kernel(a: Arguments, target: Platform) -> Array:
+        k = elementwise.operands_of(op, a)
+        shape = op.terms_shape(a)
+        vectors = {n: flat(np.broadcast_to(v, shape)) if isinstance(v, np.ndarray) else v for n, v in k.items()}
+        result = np.array(spread(right(vectors), (math.prod(shape),)))
+        change(result, vectors, a)
+        return gathered(op, result.reshape(shape), a)
+
+    return kernel
+
+
+Clamp = tuple[Expression, Expression]  # a clamp, and what is clamped
+
+
+def _clamps_of(op: Operator) -> dict[str, Clamp]:
+    """The clamps of kernels against a number, by how they are called, with what is clamped. A formula that kernels
+    compute in another order may have clamps of its own, beyond which it does not change."""
+    found: dict[str, Clamp] = {}
+    if elementwise.own_order(op) is not None:
+        return found
+    for node in walk(elementwise.value_of(op)):
+        inner = [a for a in node.args if not a.is_constant]
+        if node.op in ("min", "max") and len(inner) == 1:
+            found["clamp" if not found else f"clamp {text(node)}"] = node, inner[0]
+    return found
+
+
+def _unclamped(op: Operator, lost: Lost, tile: int, *, clamp: Clamp) -> Device:
+    wrong = elementwise.mapped(op, lambda root: substitute(root, {clamp[0]: clamp[1]}))
+
+    def change(result: Array, k: elementwise.Operands, a: Arguments) -> None:
+        part = lost(result.size, tile)
+        few = {n: v[part] if isinstance(v, np.ndarray) else v for n, v in k.items()}
+        result[part] = wrong(few)
+
+    return Device("clamp", Where(plain(op), lambda a: math.prod(op.terms_shape(a)) > tile, corrected(op, change)))
