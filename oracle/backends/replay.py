@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..model.call import Call
+from ..model import limits
+from ..model.call import Array, Call
+from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
-from ..model.status import Status
-from .recorded import inputs_digest, load_output, read_index
+from ..model.status import SUCCESS, Status
+from ..system import npy, strictjson
 
 
 class Backend:
@@ -45,3 +53,116 @@ class Backend:
             else:
                 call.outputs[name] = recorded
         return Status(entry["status"], entry["reason"])
+
+
+# The recording: written by one run, read by another.
+
+
+class RecordedOutputs:
+    """Around one run of a device: appends what it answered, or the error it raised, to the recording in a folder.
+
+    The digest of the inputs is taken before the device can change them. Raises OracleError if nothing can be written.
+    """
+
+    def __init__(self, folder: Path, call: Call, worker: str) -> None:
+        self.folder, self.call, self.worker = folder, call, worker
+        self.inputs = inputs_digest(call)
+        self.status = SUCCESS
+
+    def __enter__(self) -> RecordedOutputs:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and not isinstance(error, Exception):
+            return  # Ctrl-C: the device did not answer
+        line = {
+            "id": self.call.case_id,
+            "soc": self.call.soc,
+            "inputs": self.inputs,
+            "status": self.status.code,
+            "reason": self.status.reason,
+            "error": "" if error is None else getattr(error, "reason", f"{type(error).__name__}: {error}"),
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            line["outputs"] = self._outputs() if self.status.ok and error is None else {}
+            with (self.folder / f"index-{self.worker}.jsonl").open("a", encoding="utf-8") as index:
+                index.write(json.dumps(line, ensure_ascii=False) + "\n")
+        except OSError as problem:
+            why = problem.strerror or problem
+            raise OracleError(f"--record-outputs {self.folder}: cannot be written: {why}") from None
+
+    def _outputs(self) -> dict[str, Any]:
+        outputs: dict[str, Any] = {}
+        for name, value in self.call.outputs.items():
+            if isinstance(value, np.ndarray):
+                file = f"{_stem(self.call.case_id)}.{name}.{value.dtype.name}.npy"
+                np.save(self.folder / file, _storable(value), allow_pickle=False)
+                outputs[name] = {"file": file, "dtype": value.dtype.name, "shape": list(value.shape)}
+        return outputs
+
+
+def inputs_digest(call: Call) -> str:
+    """Return the sha256 of a call's attributes and input values: an output is judged only against its own inputs."""
+    digest = hashlib.sha256(json.dumps(call.attrs, sort_keys=True, default=int).encode())
+    for name, value in sorted(call.inputs.items()):
+        if isinstance(value, np.ndarray):
+            digest.update(f"{name} {value.dtype.name} {value.shape}\n".encode())
+            digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
+def read_index(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the recording's lines by case id. Raises OracleError for a folder that is no recording."""
+    files = sorted(folder.glob("index-*.jsonl"), key=lambda path: path.lstat().st_mtime)
+    if not files:
+        raise OracleError(f"{folder}: no recording here (no index-*.jsonl); make one with --record-outputs {folder}")
+    entries: dict[str, dict[str, Any]] = {}
+    for file in files:
+        lines = limits.read_bytes(file, limits.MANIFEST_BYTES).splitlines()
+        for number, text in enumerate(lines, 1):
+            line = _checked(strictjson.loads(text, f"{file}:{number}"), f"{file}:{number}")
+            entries[line["id"]] = line
+    return entries
+
+
+_FIELDS = {"id": str, "soc": str, "inputs": str, "status": int, "reason": str, "error": str, "outputs": dict}
+_OUTPUT_FIELDS = {"file": str, "dtype": str, "shape": list}
+
+
+def _checked(line: Any, where: str) -> dict[str, Any]:
+    """Return an index line; OracleError for one that lacks a field or has one of another type."""
+    parts: list[tuple[Any, Mapping[str, type]]] = [(line, _FIELDS)]
+    if isinstance(line, dict) and isinstance(line.get("outputs"), dict):
+        parts += [(output, _OUTPUT_FIELDS) for output in line["outputs"].values()]
+    for found, fields in parts:
+        if not isinstance(found, dict) or not all(isinstance(found.get(k), kind) for k, kind in fields.items()):
+            raise OracleError(f"{where}: not a line of a recording: it needs {', '.join(fields)}")
+    return dict(line)
+
+
+def load_output(folder: Path, entry: dict[str, Any]) -> Array:
+    """Return one recorded output in its own dtype and shape. No file outside the folder is opened."""
+    name = f"{folder / entry['file']}"
+    path = limits.inside(folder, entry["file"])
+    if path is None:
+        raise OracleError(f"{name}: leads out of the recording's folder; it is not opened")
+    dtype = dtype_of(entry["dtype"]).numpy
+    shape = entry["shape"]
+    if len(shape) > limits.RANK or not all(type(n) is int and 0 <= n < 2**63 for n in shape):
+        raise OracleError(f"{name}: the index gives the shape {str(shape)[:80]}")
+    array = npy.loads(limits.read_bytes(path, math.prod(shape) * dtype.itemsize + npy.HEADER_BYTES, name), name)
+    if list(array.shape) != shape or array.dtype.itemsize != dtype.itemsize:
+        raise OracleError(f"{name}: {array.dtype}{list(array.shape)}, the index says otherwise")
+    return np.asarray(array.view(dtype))
+
+
+def _storable(array: Array) -> Array:
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")
+
+
+def _stem(case_id: str) -> str:
+    """A file name people can read, made unique by a hash of the id."""
+    readable = re.sub(r"[^A-Za-z0-9=.-]+", "_", case_id)[:80].strip("_")
+    return f"{readable}-{hashlib.sha256(case_id.encode()).hexdigest()[:12]}"

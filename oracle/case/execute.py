@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..backends import BUILTIN, Backend, shorthand
-from ..backends.recorded import RecordedOutputs
+from ..backends.replay import RecordedOutputs
 from ..catalogue.data.case import Case
 from ..guest.apart import Apart
 from ..guest.faults import DeviceError, NotTaken, guarded, readable

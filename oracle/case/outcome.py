@@ -16,8 +16,8 @@ from ..explain import detail as failure
 from ..explain.diagnosis import KEPT
 from ..guest.faults import DeviceError, Gone, readable, reason_of, trace_of
 from ..guest.stderr import cause_of_death
-from ..model.authority import PROJECT, told
 from ..model.call import Array
+from ..model.status import PROJECT, told
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict

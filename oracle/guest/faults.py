@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from ..model.errors import DeviceFault, OracleError
-from ..model.text import bounded
+from ..model.errors import DeviceFault, OracleError, bounded
 
 UNREADABLE = "(a text that cannot be read)"
 _ctrl_c: tuple[type[BaseException], ...] = (KeyboardInterrupt,)  # the user's, in the process of the run

@@ -73,3 +73,17 @@ def inner_nullptr(reason: str) -> Status:
 def invalid(reason: str) -> Status:
     """Return ACLNN_ERR_PARAM_INVALID (161002)."""
     return Status(CODES["ACLNN_ERR_PARAM_INVALID"], reason)
+
+
+# On whose authority a rule stands.
+
+
+DOCUMENT, DEVICE, SOURCE, PROJECT = AUTHORITIES = ("document", "device", "source", "project")
+DEMANDED = (DOCUMENT, DEVICE)  # what the user's documents demand
+PLANS = (DOCUMENT, SOURCE)  # what --authority takes: the first alone, or everything
+
+
+def told(authority: str, source: str = "") -> str:
+    """Return an authority as reports name it; ``source``: the file of an operator's rules."""
+    where = {SOURCE: source, DEVICE: "instruction documents", PROJECT: "strict bound"}.get(authority)
+    return f"{authority} ({where})" if where else authority

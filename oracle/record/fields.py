@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..model.errors import OracleError
-from ..model.text import fit, is_fit
+from ..model.errors import OracleError, fit, is_fit
 from ..system import strictjson
 
 Number = int | float

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from ..model.errors import OracleError
 from .reader import Record
-from .same import differences
+from .resume import differences
 from .types import CaseRecord, RunEnd, RunHeader
 from .writer import dumps
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..catalogue.data.case import Case
-from ..model.text import bounded
+from ..model.errors import bounded
 from ..place.bench import Bench
 from ..record.types import CaseRecord
 from ..settings.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..model.text import fit
+from ..model.errors import fit
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
 from .cells import Cell

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..model.errors import OracleError
 from ..record.reader import Record, read
-from ..record.same import differences
+from ..record.resume import differences
 from ..record.types import RunHeader
 
 NAMED = 5  # ids in a message

@@ -30,9 +30,9 @@ from ..explain.groups import groups
 from ..explain.where import Where
 from ..interop import is_foreign_catalogue
 from ..interop import load as load_foreign
-from ..model.authority import DOCUMENT
 from ..model.errors import OracleError
 from ..model.platforms import platform
+from ..model.status import DOCUMENT
 from ..place.bench import Bench
 from ..place.cluster import Spread
 from ..record.types import SCHEMA, CaseRecord, RunHeader, told_of_changes

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..explain import detail as failure
-from ..model.text import bounded
+from ..model.errors import bounded
 from ..record.reader import Record
 from ..record.types import GOOD
 from ..reporting.clusters import Cluster, clusters

@@ -13,9 +13,9 @@ from ..backends import BUILTIN
 from ..catalogue.data.case import HUGE, TIERS
 from ..catalogue.expand.ecosystem import Volume
 from ..catalogue.plan.pairs import Pair, pairs_named
-from ..model.authority import DOCUMENT, PLANS, SOURCE
 from ..model.errors import OracleError, unknown
 from ..model.platforms import DEFAULT_SOC, NEWEST, SUBNORMALS, cann_of, cann_version, platform
+from ..model.status import DOCUMENT, PLANS, SOURCE
 from ..numerics.compiled.engine import asked_for
 from ..numerics.floats.blocks import block_size, thread_count
 from ..operators.answers.registry import operator_named, register

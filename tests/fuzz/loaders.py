@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import stated
 
-from oracle.backends.recorded import load_output, read_index
+from oracle.backends.replay import load_output, read_index
 from oracle.case.expectations import load_expectations
 from oracle.catalogue import load, make_inputs
 from oracle.catalogue.data.generators import size_of

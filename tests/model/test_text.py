@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.model.text import LONGEST, bounded
+from oracle.model.errors import LONGEST, bounded
 
 
 def test_escape_sequences_and_nuls_are_shown_as_text() -> None:

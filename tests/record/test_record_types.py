@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.model.text import fit
+from oracle.model.errors import fit
 from oracle.record import codec
 from oracle.record.codec import from_json
 from oracle.record.fields import Fields, parse_object

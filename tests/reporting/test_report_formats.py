@@ -17,7 +17,7 @@ import pytest
 import synthetic
 
 from oracle.cli import main
-from oracle.model.text import fit, is_fit
+from oracle.model.errors import fit, is_fit
 from oracle.record.reader import Record, read
 from oracle.record.types import GOOD, STATUSES
 from oracle.reporting import ecosystem, exchange, markdown

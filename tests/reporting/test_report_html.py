@@ -16,8 +16,8 @@ from pages import Page
 from oracle.model.errors import OracleError
 from oracle.record.reader import read
 from oracle.record.types import STATUSES
-from oracle.reporting.html import drawing
 from oracle.reporting.html import page as html
+from oracle.reporting.html import pictures
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> \" ' & {{ 7*7 }} \\u2028 ]]>"
 
@@ -207,13 +207,13 @@ def test_text_has_the_contrast_of_wcag_aa(scheme: str, ink: str) -> None:
 
 def test_map_parts_cover_the_map_once() -> None:
     values = [0.0, 0.0, 0.5, 0.6, 1.0, 1.1, 11.0, float("inf"), float("nan")]
-    parts = drawing.map_parts(values)
+    parts = pictures.map_parts(values)
     assert [(p.level, p.length) for p in parts] == [(0, 2), (1, 1), (2, 2), (3, 1), (4, 1), (5, 2)]
     assert [p.start for p in parts] == [0, 2, 3, 5, 6, 7]
 
 
 def test_a_single_wrong_element_in_a_million_has_a_bar() -> None:
-    shares = {name: share for name, _, share in drawing.bars({"0": 1_000_000, "5-16": 1, "nan": 0})}
+    shares = {name: share for name, _, share in pictures.bars({"0": 1_000_000, "5-16": 1, "nan": 0})}
     assert shares["0"] == 1
     assert shares["5-16"] > 0.04
     assert shares["nan"] == 0

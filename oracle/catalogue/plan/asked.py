@@ -7,12 +7,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...model.authority import DEMANDED, DOCUMENT, SOURCE
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES
 from ...model.errors import OracleError
 from ...model.platforms import CANN, NEWEST, PLATFORMS, platform
-from ...model.status import SUCCESS
+from ...model.status import DEMANDED, DOCUMENT, SOURCE, SUCCESS
 from ...operators import OPERATORS
 from ...operators.answers.api import COMPUTABLE, bound, decision, served, validate
 from ...operators.definition.operator import Operator

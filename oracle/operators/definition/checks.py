@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model.authority import DOCUMENT, SOURCE
 from ...model.call import TensorSpec
 from ...model.dtypes import DTYPES, DType
 from ...model.errors import OracleError, meant
 from ...model.platforms import Platform
-from ...model.status import SUCCESS, Status, inner_nullptr, invalid, nullptr
+from ...model.status import DOCUMENT, SOURCE, SUCCESS, Status, inner_nullptr, invalid, nullptr
 from .promotion import promoted
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers

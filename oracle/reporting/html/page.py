@@ -32,9 +32,8 @@ from ..language import words
 from ..language.bilingual import Bilingual
 from ..language.translate import ENGLISH, LANGUAGES, Language, Phrase, Text, _, _n
 from ..summary import Summary, columns, command_for
-from . import drawing
 from .case_table import CaseTable
-from .pictures import pictures
+from .pictures import bars, grid_paths, map_parts, pictures
 
 FULL_VIEWS = 500  # full case views in the file, shared out fairly among the clusters; the record has the others
 CLUSTERS = 100
@@ -216,7 +215,7 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.globals.update(
         name=words.NAME, meaning=words.MEANING, order=words.ORDER, query=query, atom=atom, kinds=kinds, label=LABEL,
-        bars=drawing.bars, map_parts=drawing.map_parts, grid_paths=drawing.grid_paths,
+        bars=bars, map_parts=map_parts, grid_paths=grid_paths,
         split_id=split_id, command_for=command_for, sum_of=sum_of, group_name=diff.NAME,
         judged=words.judged, as_phrase=Phrase,
     )  # fmt: skip

@@ -8,9 +8,8 @@ import numpy as np
 
 from ....model.call import Array
 from ....model.dtypes import DTYPES, FORMATS, FloatFormat
-from ....model.errors import OracleError
+from ....model.errors import OracleError, bounded
 from ....model.limits import VALUES
-from ....model.text import bounded
 from ....numerics.floats.rounding import round_to
 from .registry import Shape, generator, size_of
 from .streams import Stream
