@@ -24,6 +24,10 @@ def sigmoid(b: Any) -> Any:
     return 1 / (1 + gmpy2.exp(mpfr(-b)))
 
 
+def log_sigmoid_of(b: Any) -> Any:
+    return -gmpy2.log1p(gmpy2.exp(mpfr(-abs(b)))) + min(b, mpq(0))
+
+
 def silu(b: Any) -> Any:
     s = sigmoid(b)
     return s * (1 + b * (1 - s))
@@ -222,6 +226,14 @@ ROWS: dict[str, Row] = {
         largest=200.0,
         unread=("self",),
         through=("bfloat16",),
+    ),
+    "binary_cross_entropy_with_logits": Row(
+        lambda x, t, w, p, a: w * ((1 - t) * x + ((p - 1) * t + 1) * -log_sigmoid_of(x)),
+        ("self", "target", "weightOptional", "posWeightOptional"),
+        ({"reduction": 0},),
+        near=(0, 20, -80),
+        largest=200.0,
+        through=("float16", "bfloat16"),
     ),
     "relu": Row(lambda x, a: max(x, mpq(0)), SELF, near=(0,)),
     "leaky_relu": Row(

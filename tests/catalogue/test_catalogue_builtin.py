@@ -151,6 +151,7 @@ RANKS = {"nll_loss_backward": (1, 2), "nll_loss2d_backward": (4,), "glu_backward
 RANKS |= dict.fromkeys(("rms_norm", "rms_norm_grad", "add_rms_norm", "layer_norm"), range(1, 9))
 RANKS |= dict.fromkeys(("glu", "swi_glu", "swi_glu_grad"), range(1, 9))
 RANKS |= {"nll_loss": (0, 1), "nll_loss2d": (0, 3)}  # of a reduced loss, and of one per sample
+RANKS |= {"cross_entropy_loss": (1,), "cross_entropy_loss_grad": (2,)}
 
 
 @pytest.mark.parametrize("slug", SLUGS)

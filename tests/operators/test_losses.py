@@ -51,6 +51,21 @@ def test_golden_is_correctly_rounded(name: str, dtype: str) -> None:
             assert wrong(out, np.array(rounded(value, dtype))) == 0, (start, reduction)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_mse_loss_out_adds_along_the_first_axis(dtype: str) -> None:
+    x, t = pair("aclnnMseLossOut", dtype, SIZE)
+    exact = terms("aclnnMseLoss", x, t)
+    found = oracle.golden("aclnnMseLossOut", self=x, target=t, reduction=0)["out"]
+    assert wrong(found, np.array([rounded(v, dtype) for v in exact])) == 0
+    columns = SIZE // SUMMED
+    x, t = (v.reshape(SUMMED, columns) for v in (x, t))
+    for rows in (1, 3, 7, SUMMED):
+        totals = [sum(exact[k : rows * columns : columns], mpq(0)) for k in range(columns)]
+        for reduction, divisor in ((1, rows), (2, 1)):
+            out = oracle.golden("aclnnMseLossOut", self=x[:rows], target=t[:rows], reduction=reduction)["out"]
+            assert wrong(out, np.array([rounded(v / divisor, dtype) for v in totals])) == 0, (rows, reduction)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_host_rounds_to_the_common_type_before_the_cast_to_out(name: str) -> None:
     x, t = (v.astype(np.float16) for v in (np.array([1.0, 3.125]), np.array([0.0009765625, 2.0])))

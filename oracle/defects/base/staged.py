@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ...model.call import Array
 from ...model.platforms import Platform
 from ...numerics.evaluate.programs import simulate
-from ...numerics.formula.expressions import LENGTH, Expression
+from ...numerics.formula.expressions import LENGTH, TOTAL, Expression
 from ...numerics.formula.stages import Stage
 from ...numerics.golden.adding import as_rows, from_rows
 from ...numerics.orders.reducing import Graph, reduces, reducing
@@ -21,6 +22,7 @@ from .pieces import Arguments, F, Kernel, row_sum, single
 Reduce = Callable[[Array, int], Array]  # terms and an axis -> one value per row, the axis kept
 REDUCE: dict[str, Reduce] = {
     "sum": row_sum,
+    TOTAL: row_sum,
     "most": lambda p, axis: p.max(axis=axis, keepdims=True, initial=-np.inf),
     "least": lambda p, axis: p.min(axis=axis, keepdims=True, initial=np.inf),
 }
@@ -61,12 +63,15 @@ def computing(
         known[LENGTH] = F(rows_shape[-1])
         for stage in stages:
             terms = np.broadcast_to(simulate(stage.terms, known, F), rows_shape)
+            terms = terms[..., 0].reshape(1, -1) if stage.kind == TOTAL else terms
             reduce = (other or {}).get(stage.name) or REDUCE[stage.kind]
             known[stage.name] = np.broadcast_to(reduce(terms, -1), rows_shape)
         wanted = op.output_shape(a)
         result = np.broadcast_to(simulate(outer, known, F), rows_shape)
         if (wanted or (1,)) != shape:
             result = result[..., :1]
+        if math.prod(wanted) == 1:  # a sum of all rows is the same for each
+            return np.asarray(result.reshape(-1)[:1].reshape(wanted))
         return np.asarray(from_rows(result, shape, axes).reshape(wanted))
 
     return kernel

@@ -39,7 +39,8 @@ CHOOSING = ("min", "max")
 COMPARISONS = ("<", "<=", "==", "!=")
 IRRATIONAL = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "erf", "erfc")
 LOGIC = ("and", "or", "not")
-REDUCING = ("sum", "most", "least")  # along the formula's axis: the sum, the largest, the smallest
+TOTAL = "total"  # of what each row has, the sum over all rows
+REDUCING = ("sum", "most", "least", TOTAL)  # along the formula's axis: the sum, the largest, the smallest
 ROUNDINGS = ("float16", "bfloat16")  # a kernel's rounding to a type on the way, which real numbers do not know
 LENGTH = "length"  # the symbol of the number of elements along that axis
 PLACE = "place"  # the symbol of an element's own index along that axis
@@ -312,6 +313,8 @@ def where(condition: Expression, then: Operand, otherwise: Operand) -> Expressio
         raise OracleError(f"where takes a condition on symbols, not {condition!r}; instead of a == b write equal(a, b)")
     if condition.op == "constant":
         return _operand(otherwise if condition.value == 0 else then)
+    if condition.op == "==" and all(isinstance(side.value, Fraction) for side in condition.args):
+        return _operand(then if condition.args[0].value == condition.args[1].value else otherwise)
     chosen = condition if condition.is_condition else checked_operation("!=", condition, ZERO)
     return checked_operation("where", chosen, _operand(then), _operand(otherwise))
 
@@ -352,6 +355,11 @@ def max_over(x: Operand) -> Expression:
 def min_over(x: Operand) -> Expression:
     """The smallest value along the formula's axis; NaN if any is."""
     return checked_operation("least", _operand(x))
+
+
+def sum_of_rows(x: Operand) -> Expression:
+    """The sum over all rows of a value that each row has: one made of reductions along the formula's axis."""
+    return checked_operation(TOTAL, _operand(x))
 
 
 def length() -> Expression:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from gmpy2 import mpq
@@ -30,7 +30,7 @@ from ..floats.arithmetic import FLOAT64, Arithmetic, float32
 from ..floats.blocks import Index, block_size, blocks, piece_size, region_size, run_blocks
 from ..floats.float32 import LARGEST, classes_differ, lowest_bit
 from ..floats.rounding import quantize, widen
-from ..formula.expressions import LENGTH, ZERO, Expression, constant, symbol
+from ..formula.expressions import LENGTH, TOTAL, ZERO, Expression, constant, symbol
 from ..formula.stages import Stage
 from ..formula.traversal import is_rational, names_of
 from ..orders.kernel_orders import DEPARTURE, Formula, constants_of
@@ -56,19 +56,21 @@ def evaluate(
     sink: Sink,
     flushes: frozenset[str] = frozenset(),
     soc: str = "",
+    beyond: Beyond | None = None,
 ) -> None:
     """Fill the sink by blocks of whole rows. ``operands``: arrays of one shape, or numbers, by symbol. ``axes``: the
-    axes of that shape along which the formula reduces. The sink has that shape, or one element per row."""
+    axes of that shape along which the formula reduces. The sink has that shape, or one element per row. ``beyond``:
+    what it sums over all rows."""
     scheme = reducing(formula, constants_of(formula, operands))
     shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
     rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
     lead, length = next((v.shape[:-1], v.shape[-1]) for v in rows.values() if isinstance(v, np.ndarray))
     target, table = _target(sink, shape, axes, lead)
-    loops = bool(length) and is_compiled(sink)
+    loops = bool(length) and beyond is None and is_compiled(sink)
 
     def work(index: Index) -> None:
         few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in rows.items()}
-        some, part = Rows(scheme, few, sink.kernel, float32(flushes), soc), target.at(index)
+        some, part = Rows(scheme, few, sink.kernel, float32(flushes), soc, beyond), target.at(index)
         if not (loops and _compiled(some, part)):
             some.fill(part)
 
@@ -133,27 +135,55 @@ class Totals:
 
     known: dict[str, Array] = field(default_factory=dict)
     sizes: dict[str, Array] = field(default_factory=dict)
+    doubtful: bool = False  # a sum over all rows, about which right kernels may disagree
 
     def of(self, rows: Index) -> dict[str, Array]:
         return {name: v[rows] for name, v in self.known.items()}
+
+
+class Beyond(Protocol):
+    """What a formula sums over all rows, of which :class:`Rows` are some: the stages of the kind ``total``."""
+
+    def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
+        """Return the sum, how far it may be off, and whether right kernels may disagree about it."""
+        ...
+
+    def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
+        """Return the sum as a pair, and how far it may be off."""
+        ...
+
+    def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
+        """Return the sum as float64 numbers whose sum it is; None where it is no such number."""
+        ...
+
+    def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
+        """Return an enclosure of the sum."""
+        ...
 
 
 class Rows:
     """Some rows of a formula: their operands, and everything that is computed once per row.
 
     ``kind``: the dtype that is rounded to. ``device``: a right kernel's arithmetic. ``soc``: whose kernel is judged, by
-    the name of its form.
+    the name of its form. ``beyond``: of a formula that sums over all rows.
     """
 
     def __init__(
-        self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str = ""
+        self,
+        scheme: Reducing,
+        operands: Operands,
+        kind: np.dtype[Any],
+        device: Arithmetic,
+        soc: str = "",
+        beyond: Beyond | None = None,
     ) -> None:
         self.scheme, self.operands, self.kind, self.device, self.soc = scheme, operands, kind, device, soc
+        self.beyond = beyond
         array = next(v for v in operands.values() if isinstance(v, np.ndarray))
         self.lead, self.length = array.shape[:-1], array.shape[-1]
         self.wide = True  # an element of the output for each of the operands', not one per row
         self.graph = scheme.value
-        self._exact: dict[Index, _ExactRow] = {}
+        self._exact: dict[Index, ExactRow] = {}
         self._kept: dict[tuple[Graph, int, bool], Totals] = {}  # of a long row, which is alone
         self._paired: Any = None  # its stages in pairs
 
@@ -202,7 +232,7 @@ class Rows:
         given = {**loaded(views, terms), LENGTH: np.float64(self.length)}
         outer = given if self.wide else {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
         totals = self._totals(self.graph, FLOAT64, rows, given, fast=fast)
-        value, margin = _evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
+        value, margin = evaluated(self.graph.levels(FLOAT64)[1], outer, totals.known, shape, fast=fast)
         low, high = np.subtract(value, margin, out=spare(shape)), np.add(value, margin, out=spare(shape))
         region.put_between(block, low, high, lambda where: value.reshape(-1)[where])
         if region.sink.judged:
@@ -222,6 +252,9 @@ class Rows:
         totals = Totals()
         stages, _ = graph.levels(arithmetic)
         for stage, level in stages:
+            if stage.kind == TOTAL:
+                self._take(totals, graph, stage, arithmetic, max(map(np.ndim, given.values())))
+                continue
             self._add(totals, stage, self._terms(level, totals, rows, given, fast))
             if stage.kind == "sum" and arithmetic is not FLOAT64:  # on a device in any order
                 terms = (np.where(np.isfinite(v), v, 0.0) for v, _ in self._terms(level, totals, rows, given, fast))
@@ -229,6 +262,14 @@ class Rows:
         if self.length > CHUNK:
             self._kept[key] = totals
         return totals
+
+    def _take(self, totals: Totals, graph: Graph, stage: Stage, arithmetic: Arithmetic, axes: int) -> None:
+        """Take a sum over all rows, with so many axes."""
+        assert self.beyond is not None
+        value, error, doubtful = self.beyond.total(graph, stage, arithmetic)
+        one = (1,) * axes
+        totals.known |= {stage.name: np.full(one, value), stage.error: np.full(one, error)}
+        totals.doubtful |= doubtful
 
     def _add(
         self,
@@ -266,12 +307,28 @@ class Rows:
         """Yield the terms of a stage and what each may be off; of a long row so many columns at a time."""
         if self.length <= CHUNK:
             shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
-            yield _evaluated(level, given, totals.known, shape, fast=fast)
+            yield evaluated(level, given, totals.known, shape, fast=fast)
             return
         for part in self._parts():
             some = self.loaded((Ellipsis, part))
             shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
-            yield _evaluated(level, some, totals.known, shape, fast=fast)
+            yield evaluated(level, some, totals.known, shape, fast=fast)
+
+    def of_each(self, graph: Graph, arithmetic: Arithmetic) -> tuple[Array, Array, bool]:
+        """Return a graph's one value for each row, and what each may be off; on a device also whether right kernels
+        may disagree about one."""
+        given = self.loaded((Ellipsis,) if self.length <= CHUNK else (Ellipsis, slice(1)))
+        own = self._totals(graph, arithmetic, (Ellipsis,), given)
+        outer, shape = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}, (*self.lead, 1)
+        value, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, shape)
+        margin = np.broadcast_to(margin, shape)
+        if arithmetic is FLOAT64:
+            return value, margin, False
+        doubtful = any((~np.isnan(own.known[k]) & (v >= LARGEST * (1 - NEAR))).any() for k, v in own.sizes.items())
+        doubtful |= bool(self._overflowing(graph, given, own).any())
+        answers = self._answers(graph, cast(outer, np.float32), own, shape)
+        doubtful |= bool(classes_differ([*answers, value.astype(np.float32)]).any())
+        return value, np.where(np.isfinite(margin), margin, 0.0), doubtful
 
     # ---- the strict bound ----
 
@@ -286,7 +343,7 @@ class Rows:
         for graph, narrow, departs in self.orders:
             arithmetic = narrow or self.device
             own = self._totals(graph, arithmetic, rows, given)
-            other, margin = _evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
+            other, margin = evaluated(graph.levels(arithmetic)[1], outer, own.known, value.shape)
             if departs:
                 apart = np.abs(other - value)
                 margin = margin + apart
@@ -294,7 +351,7 @@ class Rows:
             bound = np.maximum(bound, np.where(np.isnan(margin), np.inf, margin))
             for name, size in own.sizes.items():  # partial sums may overflow, to either side
                 unspecified |= ~np.isnan(own.known[name]) & (size >= LARGEST * (1 - NEAR))
-            unspecified |= self._overflowing(graph, given, own)
+            unspecified |= own.doubtful | self._overflowing(graph, given, own)
             answers += self._answers(graph, few, own, value.shape)
         suspect = ~(bound < LARGEST) | ~np.isfinite(value)
         for answer in answers:
@@ -320,13 +377,14 @@ class Rows:
             return np.zeros((), bool)
         found = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
         known = {**given, **totals.known}
-        roots = tuple(stage.terms for stage in graph.stages)
+        roots = tuple(stage.terms for stage in graph.stages if stage.kind != TOTAL)
         if stays_inside(roots, ranges_of({name: known[name] for name in names_of(*roots)})):
             return found
         for part in [None] if self.length <= CHUNK else self._parts():
             some = {**(given if part is None else self.loaded((Ellipsis, part))), **totals.known}
             shape = np.broadcast_shapes(*(np.shape(v) for v in some.values()))
-            single = cast({name: np.broadcast_to(v, shape) for name, v in some.items()}, np.float32)
+            some = {name: np.broadcast_to(v, shape) for name, v in some.items()}
+            single = cast(some, np.float32)
             for root in roots:
                 ends = [
                     np.broadcast_to(simulate(root, single, np.float32, largest=end, same_bits=True), shape)
@@ -364,7 +422,7 @@ class Rows:
         for graph in graphs:
             totals = self._totals(graph, FLOAT64, rows, given)
             for stage, level in graph.levels(FLOAT64)[0]:
-                terms = _evaluated(level, given, totals.known, terms_shape)[0]
+                terms = evaluated(level, given, totals.known, terms_shape)[0]
                 exact &= totals.sizes[stage.name] < lowest_bit(terms).min(axis=-1, keepdims=True) * 2.0**24
             if not exact.any():
                 return None
@@ -382,21 +440,9 @@ class Rows:
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """Some elements in pairs of float64 numbers, the stages of their rows too."""
         nothing = np.zeros(where[0].shape)
-        graphs = [*(s.terms for s in self.graph.stages), self.graph.outer]
-        if not all(double_double.supports(g, everywhere=True) for g in graphs):
+        if not self.has_pairs:
             return nothing, nothing - np.inf, nothing + np.inf
-        flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
-        rows = np.unravel_index(flat, self.lead)
-        if self._paired is None or self.length <= CHUNK:
-            self._paired = self._pairs(rows)
-        pairs, errors = self._paired
-        given = self.loaded(where)
-        given |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
-        (lost,) = self._pair_losses()[-1:]
-        high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, given))
-        plain = {n: v[0] if isinstance(v, tuple) else v for n, v in given.items()}
-        plain |= {name: error[inverse, 0] for name, error in errors.items()}
-        slack = _slack(Level.of(self.graph.outer, lost), plain, high)
+        high, low, slack = self.in_pairs(where)
         fmt = FORMATS[dtype_of(self.kind).name]
         around = slack + 4 * U * np.abs(high)  # where float64 is close enough, the value itself is what verdicts see
         plain = np.abs(high - quantize(high, fmt.with_ties)) > around
@@ -408,6 +454,27 @@ class Rows:
             for e, t, nothing in zip(ends, told, (0.0, -np.inf, np.inf), strict=True)
         )
         return value, least, most
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the formula can be evaluated in pairs of float64 numbers."""
+        graphs = [*(s.terms for s in self.graph.stages), self.graph.outer]
+        return all(double_double.supports(g, everywhere=True) for g in graphs)
+
+    def in_pairs(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """Some elements as pairs, and how far each may be off."""
+        flat, inverse = np.unique(np.ravel_multi_index(where[:-1], self.lead), return_inverse=True)
+        rows = np.unravel_index(flat, self.lead)
+        if self._paired is None or self.length <= CHUNK:
+            self._paired = self._pairs(rows)
+        pairs, errors = self._paired
+        given = self.loaded(where)
+        given |= {name: (high[inverse, 0], low[inverse, 0]) for name, (high, low) in pairs.items()}
+        (lost,) = self._pair_losses()[-1:]
+        high, low = (np.asarray(part) for part in double_double.evaluate(self.graph.outer, given))
+        plain = {n: v[0] if isinstance(v, tuple) else v for n, v in given.items()}
+        plain |= {name: error[inverse, 0] for name, error in errors.items()}
+        return high, low, _slack(Level.of(self.graph.outer, lost), plain, high)
 
     def _pair_losses(self) -> list[Any]:
         stages, outer = self.graph.levels(double_double.ARITHMETIC)
@@ -434,6 +501,11 @@ class Rows:
         pairs: dict[str, Pair] = {}
         errors: dict[str, Array] = {}
         for stage, level in self.graph.levels(double_double.ARITHMETIC)[0]:
+            if stage.kind == TOTAL:
+                assert self.beyond is not None
+                high, low, lost = (np.full((len(rows[0]), 1), v) for v in self.beyond.paired(self.graph, stage))
+                pairs[stage.name], errors[stage.error] = (high, low), lost
+                continue
             total: Pair | None = None
             error = size = np.zeros((len(rows[0]), 1))
             for part in self._parts():
@@ -446,7 +518,7 @@ class Rows:
                 if stage.kind == "sum":
                     error = error + lost.sum(axis=-1, keepdims=True)
                     size = size + np.abs(high).sum(axis=-1, keepdims=True)
-                    one = _pair_sum(high, low)
+                    one = pair_sum(high, low)
                     total = one if total is None else double_double.add(total, one)
                 else:
                     error = np.maximum(error, lost.max(axis=-1, keepdims=True))
@@ -462,7 +534,7 @@ class Rows:
         """The exact value of an element, or enclosures of it; where it has none, what IEEE arithmetic gives."""
         row = index[:-1]
         if row not in self._exact:
-            self._exact[row] = _ExactRow(self, row)
+            self._exact[row] = ExactRow(self, row)
         return self._exact[row].value(index[-1])
 
 
@@ -475,7 +547,7 @@ def _summed(spread: Array, size: Array) -> Array:
     return np.asarray(total)
 
 
-def _evaluated(
+def evaluated(
     level: Level, given: Mapping[str, Any], totals: Mapping[str, Array], shape: tuple[int, ...], *, fast: bool = False
 ) -> tuple[Array, Values]:
     """Return a graph's value in float64, and what computing it in the level's arithmetic may lose: an array, or 0."""
@@ -502,7 +574,7 @@ def _slack(level: Level, given: Mapping[str, Any], value: Array) -> Array:
     return np.asarray((np.abs(value) * level.loss.relative + running) * 1.01)
 
 
-def _pair_sum(high: Array, low: Array) -> Pair:
+def pair_sum(high: Array, low: Array) -> Pair:
     """Sums along the last axis, kept, of numbers in pairs: a binary tree."""
     while high.shape[-1] > 1:
         half = high.shape[-1] // 2
@@ -523,7 +595,7 @@ def _pair_extreme(high: Array, low: Array, sign: float) -> Pair:
 # ---- exact rows ------------------------------------------------------------------------------------------------------
 
 
-class _ExactRow:
+class ExactRow:
     """One row's stages, exactly: as sums of float64 numbers where they are such, else as enclosures."""
 
     def __init__(self, rows: Rows, row: Index) -> None:
@@ -558,6 +630,9 @@ class _ExactRow:
         """The stage's value as float64 numbers whose sum it is; None where it is not such a number."""
         if not is_rational(stage.terms) or not math.isfinite(self.plain[stage.name]):
             return None
+        if stage.kind == TOTAL:
+            assert self.rows.beyond is not None
+            return self.rows.beyond.parts(self.graph, stage)
         if stage.kind == "sum" and (found := self._added_exactly(stage)) is not None:
             return found
         if stage.terms.op == "symbol":
@@ -569,14 +644,9 @@ class _ExactRow:
             terms = self._rational_terms(stage, known)
         except Undefined:
             return None
-        value = sum(terms, mpq(0)) if stage.kind == "sum" else max(terms) if stage.kind == "most" else min(terms)
-        if value.denominator & (value.denominator - 1):
-            return None
-        parts: list[float] = []
-        while value:
-            parts.append(float(value))
-            value -= mpq(parts[-1])
-        return parts
+        return parts_of(
+            sum(terms, mpq(0)) if stage.kind == "sum" else max(terms) if stage.kind == "most" else min(terms)
+        )
 
     def _added_exactly(self, stage: Stage) -> list[float] | None:
         """The sum of terms that float64 computes without rounding; None where it rounds one."""
@@ -607,6 +677,10 @@ class _ExactRow:
             self._ends[precision] = found
             exact_parts = {name: _sum_of(name, len(parts)) for name, parts in self.parts.items()}
             for stage in self.enclosed:
+                if stage.kind == TOTAL:
+                    assert self.rows.beyond is not None
+                    found[stage.name] = self.rows.beyond.enclosed(self.graph, stage, precision)
+                    continue
                 terms = Graph(stage.terms).written_with(exact_parts)
                 each = [
                     enclosures.enclose(terms, self.operands(k), precision, lambda _: found)
@@ -642,6 +716,17 @@ class _ExactRow:
         return float(value)
 
 
+def parts_of(value: mpq) -> list[float] | None:
+    """Return float64 numbers with this sum; None where there are none."""
+    if value.denominator & (value.denominator - 1):
+        return None
+    parts: list[float] = []
+    while value:
+        parts.append(float(value))
+        value -= mpq(parts[-1])
+    return parts
+
+
 def _sum_of(name: str, parts: int) -> Expression:
     total: Expression = constant(0)
     for k in range(parts):
@@ -667,20 +752,40 @@ def kernel(
     graph = reducing(formula, constants_of(formula, operands)).form(form, types_of(operands))
     shape = next(v.shape for v in operands.values() if isinstance(v, np.ndarray))
     moved = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
-    lead, length = next((v.shape[:-1], v.shape[-1]) for v in moved.values() if isinstance(v, np.ndarray))
-    result = np.empty((*lead, 1 if per_row else length), compute)
+    totals: dict[str, Any] = {}
     with np.errstate(all="ignore"):
-        for block in blocks(lead, max(1, block_size() // max(1, length))):
-            few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in moved.items()}
-            given = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}
-            whole = next(v.shape for v in few.values() if isinstance(v, np.ndarray))
-            for stage in graph.stages:
-                terms = simulate(stage.terms, given, compute, flushing=flushing, same_bits=True)
-                terms = np.broadcast_to(terms, whole)
-                extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
-                total = tree_sum(terms, -1) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
-                given[stage.name] = np.broadcast_to(total, whole)
-            if per_row:
-                given = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
-            result[block] = simulate(graph.outer, given, compute, flushing=flushing, same_bits=True)
+        for stage in graph.stages:
+            if stage.kind == TOTAL:
+                terms = of_rows(graph.before(stage), stage.terms, {**moved, **totals}, compute, flushing, per_row=True)
+                totals[stage.name] = tree_sum(terms.reshape(-1), -1)[0]
+        stages = tuple(stage for stage in graph.stages if stage.kind != TOTAL)
+        result = of_rows(stages, graph.outer, {**moved, **totals}, compute, flushing, per_row=per_row)
     return from_rows(result, shape, axes)
+
+
+def of_rows(
+    stages: tuple[Stage, ...],
+    outer: Expression,
+    operands: Operands,
+    compute: Any,
+    flushing: frozenset[str],
+    *,
+    per_row: bool,
+) -> Array:
+    """Return what a device computes of rows by some stages and an outer graph; ``per_row``: one element for each."""
+    lead, length = next((v.shape[:-1], v.shape[-1]) for v in operands.values() if isinstance(v, np.ndarray))
+    result = np.empty((*lead, 1 if per_row else length), compute)
+    for block in blocks(lead, max(1, block_size() // max(1, length))):
+        few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+        given = {**cast(few, compute), LENGTH: np.dtype(compute).type(length)}
+        whole = next(v.shape for v in few.values() if isinstance(v, np.ndarray))
+        for stage in stages:
+            terms = simulate(stage.terms, given, compute, flushing=flushing, same_bits=True)
+            terms = np.broadcast_to(terms, whole)
+            extreme = {"most": np.maximum, "least": np.minimum}.get(stage.kind)
+            total = tree_sum(terms, -1) if extreme is None else extreme.reduce(terms, axis=-1, keepdims=True)
+            given[stage.name] = np.broadcast_to(total, whole)
+        if per_row:
+            given = {name: v[..., :1] if np.ndim(v) else v for name, v in given.items()}
+        result[block] = simulate(outer, given, compute, flushing=flushing, same_bits=True)
+    return result

@@ -12,9 +12,20 @@ import numpy as np
 from ..bounds.losses import Loss, losses
 from ..bounds.signs_and_digits import Facts
 from ..floats.arithmetic import NARROW, Arithmetic
-from ..formula.expressions import LENGTH, ROUNDINGS, ZERO, Expression, Function, symbol, symbols_of, trace
+from ..formula.expressions import (
+    LENGTH,
+    ROUNDINGS,
+    TOTAL,
+    ZERO,
+    Expression,
+    Function,
+    operation,
+    symbol,
+    symbols_of,
+    trace,
+)
 from ..formula.stages import Stage, staged
-from ..formula.traversal import stored_in, substitute, walk
+from ..formula.traversal import is_rational, stored_in, substitute, walk
 from .kernel_orders import Form, Formula, chooses, condition_of, constants_of, named
 
 Types = frozenset[tuple[str, str]]  # the dtypes of the operands of 16 bits, by symbol
@@ -116,6 +127,29 @@ class Graph:
             if Facts(positive).sign(stage.terms) > 0:
                 positive.add(stage.name)
         return Facts(positive, {stage.name: ANY for stage in self.stages})
+
+    @cached_property
+    def sums_rows(self) -> bool:
+        """Whether anything is summed over all rows."""
+        return any(stage.kind == TOTAL for stage in self.stages)
+
+    @cached_property
+    def is_rational(self) -> bool:
+        """Whether every stage, and what is left, is a rational number."""
+        return all(map(is_rational, (*(stage.terms for stage in self.stages), self.outer)))
+
+    def before(self, stage: Stage) -> tuple[Stage, ...]:
+        """Return the stages of rows that come before a stage."""
+        known = self.stages[: self.stages.index(stage)]
+        return tuple(each for each in known if each.kind != TOTAL)
+
+    @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
+    def of_row(self, stage: Stage) -> Graph:
+        """Return the graph of one row's part of a sum over all rows."""
+        whole: dict[Expression, Expression] = {}
+        for each in self.before(stage):
+            whole[symbol(each.name)] = operation(each.kind, substitute(each.terms, whole))
+        return Graph(substitute(stage.terms, whole))
 
     @lru_cache(maxsize=16)  # noqa: B019  graphs live as long as their page
     def levels(self, arithmetic: Arithmetic) -> tuple[tuple[tuple[Stage, Level], ...], Level]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from ...model.status import SUCCESS, Status, invalid, nullptr
 from ...numerics.floats.blocks import apart, convert, scratch_apart
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.extremes import some
-from ...numerics.golden import elementwise, places, reductions, sums
+from ...numerics.golden import elementwise, places, reductions, sums, totals
 from ...numerics.orders import device
 from ...numerics.orders.kernel_orders import Formula, chooses, is_elementwise, picks
 from ...numerics.orders.reducing import coarsest, reduces
@@ -286,7 +287,7 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
             return sink
         if reduces(op.computes):
             operands, axes = op.formula_operands(ready), op.reduced_axes(ready)
-            reductions.evaluate(op.computes, operands, axes, part, target.flushes, target.form)
+            totals.evaluate(op.computes, operands, axes, part, target.flushes, target.form)
             if judged:
                 kind, way = dtype_of(out.dtype).name, coarsest(op.computes, operands, target.form)
                 sink.on_the_way = way if way and FORMATS[way].mant < FORMATS[kind].mant else ""
@@ -430,8 +431,9 @@ def device_kernel(
         return found.reshape(op.output_shape(args))
     if isinstance(op.computes, Formula):
         operands, axes = op.formula_operands(args), op.reduced_axes(args)
-        per_row = op.output_shape(args) != op.terms_shape(args)
-        return reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=per_row)
+        out, per_row = op.output_shape(args), op.output_shape(args) != op.terms_shape(args)
+        found = reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=per_row)
+        return found.reshape(-1)[:1] if math.prod(out) == 1 else found  # a sum of all rows is the same for each
     return op.computes.kernel(args, form, compute, flushing)
 
 

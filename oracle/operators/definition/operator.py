@@ -474,6 +474,7 @@ def _constant(parameter: Parameter, value: Any) -> float:
     if parameter.role in ("flag", "ignore index"):
         return int(value)
     if parameter.role == "choice":
+        value = parameter.plain if value is None else value
         return parameter.choices.index(value) if parameter.c == "char*" or value in parameter.choices else 0
     return float32(parameter.plain if value is None else value)
 

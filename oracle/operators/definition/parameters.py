@@ -122,7 +122,8 @@ CLASS_INDEX = Role("class of each sample", _samples, _sample_axes, holds="classe
 
 def _gradients(main: Shape, attributes: Attributes) -> Shape:
     """``attributes`` by role here: a role knows no names."""
-    return (1,) if attributes.get("reduction") else _samples(main, attributes)
+    reduced = attributes.get("reduction") or attributes.get("choice", "none") != "none"
+    return (1,) if reduced else _samples(main, attributes)
 
 
 PER_SAMPLE = Role("one value per sample, or one under a reduction", _gradients, _sample_axes)

@@ -23,10 +23,25 @@ struct Loss {
   int64_t reduction;
   Tensor out;
   aclDataType stored = type;
+  bool along_axis_0 = false;
 
   double divisor() const {
     if (reduction == kMean) return static_cast<double>(count_of(shape));
     return reduction == kBatchMean && !shape.empty() ? static_cast<double>(shape[0]) : 1;
+  }
+
+  std::vector<double> reduced(const std::vector<double>& terms) const {
+    return {std::accumulate(terms.begin(), terms.end(), 0.0) / divisor()};
+  }
+
+  // The terms are those of no reduction, and so rounded to the type before they are added.
+  std::vector<double> reduced_along_axis_0(const std::vector<double>& terms) const {
+    size_t rows = shape.empty() ? 1 : static_cast<size_t>(shape[0]), row = terms.size() / rows;
+    std::vector<double> sums(row, 0.0);
+    for (size_t i = 0; i < terms.size(); i++)
+      sums[i % row] += static_cast<double>(round_to(type, static_cast<float>(terms[i])));
+    for (double& sum : sums) sum /= reduction == kMean ? static_cast<double>(rows) : 1;
+    return sums;
   }
 };
 
@@ -48,9 +63,9 @@ void queue(Op& op, const Loss& loss, const Tensor (&given)[N], F term) {
       for (size_t k = 0; k < N; k++) values[k] = columns[k][i];
       terms[i] = term(values);
     }
-    if (loss.reduction != kNone && loss.out.count() != 1)  // no check looked at the shape
+    if (loss.reduction != kNone && !loss.along_axis_0 && loss.out.count() != 1)  // no check looked at the shape
       throw Error{ACL_ERROR_RT_AICORE_EXCEPTION, "no copy is made of one element to out's shape " + show(loss.out.shape)};
-    if (loss.reduction != kNone) terms = {std::accumulate(terms.begin(), terms.end(), 0.0) / loss.divisor()};
+    if (loss.reduction != kNone) terms = loss.along_axis_0 ? loss.reduced_along_axis_0(terms) : loss.reduced(terms);
     if (is_float(loss.stored)) {
       for (double& v : terms) v = static_cast<double>(round_to(loss.stored, static_cast<float>(v)));
     }
@@ -91,6 +106,25 @@ EMU_FIRST_PHASE(aclnnMseLoss, const aclTensor* self, const aclTensor* target, in
 }
 EMU_END_OF_FIRST_PHASE
 EMU_SECOND_PHASE(aclnnMseLoss)
+
+EMU_FIRST_PHASE(aclnnMseLossOut, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
+  Tensor x = op.input("self", self), t = op.input("target", target);
+  op.attribute("reduction", reduction);
+  Tensor out = op.output("out", output);
+  op.require_present({x, t, out});
+  check_supported_floats({x, t, out});
+  check_reduction(reduction);
+  check_ranks({x, t});
+  Loss loss{promoted(x, t), broadcast_shape(x, t), reduction, out};
+  loss.along_axis_0 = true;
+  Dims made = loss.shape;
+  if (reduction != kNone && !made.empty()) made.erase(made.begin());
+  check_shape(out, made);
+  if (any_empty({x, t})) return;  // nothing is written, whatever the reduction
+  queue(op, loss, {x, t}, [](Pair v) { return (v[0] - v[1]) * (v[0] - v[1]); });
+}
+EMU_END_OF_FIRST_PHASE
+EMU_SECOND_PHASE(aclnnMseLossOut)
 
 EMU_FIRST_PHASE(aclnnL1Loss, const aclTensor* self, const aclTensor* target, int64_t reduction, aclTensor* output) {
   Tensor x = op.input("self", self), t = op.input("target", target);
@@ -198,7 +232,10 @@ EMU_FIRST_PHASE(aclnnBinaryCrossEntropyWithLogits, const aclTensor* self, const 
   check_ranks({x, t, w, p});
   check_same_shape(x, t);
   if (is_empty(op, x, t, reduction, out)) return;
-  Loss loss{promoted(x, t), broadcast_shape(x, w, p), reduction, out, ACL_FLOAT};  // an absent one has no dims
+  // An absent weight has no dims. The host does not compare an empty one; what the kernel makes of it nobody knows.
+  for (const Tensor& t : {w, p})
+    check(!t.present || !t.empty(), "%s has shape %s; the kernel has no element of it", t.name, show(t.shape).c_str());
+  Loss loss{promoted(x, t), broadcast_shape(x, w, p), reduction, out, ACL_FLOAT};
   if (reduction == kNone) check_shape(out, loss.shape);
   auto term = [](double x, double t, double w, double p) {
     double softplus = std::log1p(std::exp(-std::fabs(x))) + (x >= 0 ? 0 : -x);  // of -x

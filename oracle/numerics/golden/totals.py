@@ -1,0 +1,162 @@
+"""Formulas that also sum over all rows what each row has: golden and strict bound.
+
+The mean of a loss over classes is one: each sample's loss is reduced along the classes, then the losses and the
+samples' weights are added. Each row's part is a formula with reductions along the axis (:mod:`.reductions`); the sum is
+a number with an error, an operand of what comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+
+from ...model.dtypes import dtype_of
+from ..bounds import additions
+from ..bounds.losses import SECOND_ORDER
+from ..evaluate.operands import Operands
+from ..exact import enclosures
+from ..floats.arithmetic import FLOAT64, Arithmetic, float32
+from ..floats.blocks import block_size, blocks
+from ..floats.float32 import LARGEST
+from ..formula.expressions import TOTAL
+from ..formula.stages import Stage
+from ..orders.kernel_orders import Formula, constants_of
+from ..orders.reducing import Graph, Reducing, reducing, types_of
+from ..proof.proof import U
+from ..proof.sink import Sink
+from . import reductions
+from .adding import AGAIN, CHUNK, RUN, as_rows, expanded, run_sum
+from .reductions import NEAR, ExactRow, Rows, pair_sum, parts_of
+
+
+def evaluate(
+    formula: Formula,
+    operands: Operands,
+    axes: tuple[int, ...],
+    sink: Sink,
+    flushes: frozenset[str] = frozenset(),
+    soc: str = "",
+) -> None:
+    """Fill the sink as :func:`.reductions.evaluate` does, of a formula that may also sum over all rows; then the sink
+    may have one element for all of them."""
+    scheme = reducing(formula, constants_of(formula, operands))
+    if not scheme.value.sums_rows:
+        reductions.evaluate(formula, operands, axes, sink, flushes, soc)
+        return
+    rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    every = Every(scheme, rows, sink.kernel, float32(flushes), soc)
+    with np.errstate(all="ignore"):
+        every.prepare(sink)
+    if sink.out.size == 1:  # one row is enough: what comes after the sums is the same of all
+        first = tuple(slice(None) if k in axes else slice(1) for k in range(len(axes) + len(every.lead)))
+        operands = {name: v[first] if isinstance(v, np.ndarray) else v for name, v in operands.items()}
+    reductions.evaluate(formula, operands, axes, sink, flushes, soc, every)
+
+
+class Every:
+    """All rows of a formula, and what is summed over them; each sum is made once."""
+
+    def __init__(self, scheme: Reducing, operands: Operands, kind: np.dtype[Any], device: Arithmetic, soc: str) -> None:
+        self._made = scheme, kind, device, soc
+        self._operands = operands
+        array = next(v for v in operands.values() if isinstance(v, np.ndarray))
+        self.lead, self._length = array.shape[:-1], array.shape[-1]
+        self._totals: dict[tuple[Graph, str, int], tuple[float, float, bool]] = {}
+        self._pairs: dict[tuple[Graph, str], tuple[float, float, float]] = {}
+        self._exact: dict[tuple[Graph, str], list[ExactRow]] = {}
+        self._lock = RLock()
+
+    def _rows(self, elements: int, graph: Graph) -> Iterator[Rows]:
+        """All rows, about so many elements at a time. ``graph``: what is computed of each."""
+        scheme, kind, device, soc = self._made
+        for block in blocks(self.lead, max(1, elements // max(1, self._length)) if self._length <= CHUNK else 1):
+            few = {name: v[block] if isinstance(v, np.ndarray) else v for name, v in self._operands.items()}
+            rows = Rows(scheme, few, kind, device, soc)
+            rows.graph, rows.wide = graph, False
+            yield rows
+
+    def prepare(self, sink: Sink) -> None:
+        """Make the sums that every element needs, before rows are looked at in several threads."""
+        scheme, kind, device, soc = self._made
+        asked = [(scheme.value, FLOAT64)]
+        if sink.judged:
+            found = scheme.orders(soc, dtype_of(kind).name, types_of(self._operands))
+            asked += [(order.graph, order.narrow or device) for order in found]
+        for graph, arithmetic in asked:
+            for stage in graph.stages:
+                if stage.kind == TOTAL:
+                    self.total(graph, stage, arithmetic)
+
+    def total(self, graph: Graph, stage: Stage, arithmetic: Arithmetic) -> tuple[float, float, bool]:
+        """Return the sum, how far it may be off, and whether right kernels may disagree about it."""
+        key = graph, stage.name, id(arithmetic)
+        with self._lock:
+            if key not in self._totals:
+                self._totals[key] = self._total(graph.of_row(stage), arithmetic)
+            return self._totals[key]
+
+    def _total(self, graph: Graph, arithmetic: Arithmetic) -> tuple[float, float, bool]:
+        parts = [rows.of_each(graph, arithmetic) for rows in self._rows(block_size(), graph)]
+        values = np.concatenate([value.reshape(1, -1) for value, _, _ in parts], axis=-1)
+        margins = np.concatenate([margin.reshape(1, -1) for _, margin, _ in parts], axis=-1)
+        known = np.where(np.isfinite(values), values, 0.0)
+        total, size = run_sum(values), run_sum(np.abs(known))
+        count = values.shape[-1]
+        error = (run_sum(margins) + 1.01 * U * (RUN + count // RUN) * size) * SECOND_ORDER
+        doubtful = any(doubt for *_, doubt in parts)
+        if arithmetic is not FLOAT64:  # on a device in any order
+            error = error + additions.lost([known], size, count)
+            doubtful |= bool((~np.isnan(total) & (size >= LARGEST * (1 - NEAR))).any())
+        return float(total[0, 0]), float(error[0, 0]), doubtful
+
+    def paired(self, graph: Graph, stage: Stage) -> tuple[float, float, float]:
+        """Return the sum as a pair, and how far it may be off."""
+        key = graph, stage.name
+        with self._lock:
+            if key not in self._pairs:
+                self._pairs[key] = self._paired(graph.of_row(stage))
+            return self._pairs[key]
+
+    def _paired(self, graph: Graph) -> tuple[float, float, float]:
+        found = []
+        for rows in self._rows(AGAIN, graph):
+            index = np.indices(rows.lead).reshape(len(rows.lead), -1)
+            found.append(rows.in_pairs((*index, np.zeros(index.shape[1], np.int64))))
+        high, low, slack = (np.concatenate([p[k] for p in found]) for k in range(3))
+        error = slack.sum() * 1.01 + high.size * 2.0**-102 * np.abs(high).sum()
+        one, other = pair_sum(high, low)
+        return float(one[0]), float(other[0]), float(error)
+
+    def _looked_at(self, graph: Graph, stage: Stage) -> list[ExactRow]:
+        """Every row, of which a stage is the sum, exactly."""
+        key = graph, stage.name
+        with self._lock:
+            if key not in self._exact:
+                every = self._rows(AGAIN, graph.of_row(stage))
+                self._exact[key] = [ExactRow(rows, index) for rows in every for index in np.ndindex(*rows.lead)]
+            return self._exact[key]
+
+    def parts(self, graph: Graph, stage: Stage) -> list[float] | None:
+        """Return the sum as float64 numbers whose sum it is; None where it is no such number."""
+        own = graph.of_row(stage)
+        if not own.is_rational:
+            return None
+        found: list[float] = []
+        for row in self._looked_at(graph, stage):
+            value = row.value(0)
+            part = parts_of(mpq(value)) if isinstance(value, (float, type(mpq()))) else None
+            if part is None:
+                return None
+            found += part
+        return expanded(found)
+
+    def enclosed(self, graph: Graph, stage: Stage, precision: int) -> enclosures.Interval:
+        """Return an enclosure of the sum."""
+        each = [
+            enclosures.enclose(row.outer, row.operands(0), precision, row.ends) for row in self._looked_at(graph, stage)
+        ]
+        return enclosures.reduced("sum", each, precision)

@@ -1,0 +1,170 @@
+"""aclnnCrossEntropyLossGrad: the gradient of aclnnCrossEntropyLoss by its input, of logProb. With W the sum of
+weight[t] over the samples for a mean, else 1, and of a sample g its gradient, k = g * (1 - labelSmoothing) / W *
+weight[t], q = g / W * labelSmoothing / C: out = exp(logProb) * (k + q * sum(weight)) - (k at its class t) - q * weight.
+
+Sources: document aclnnCrossEntropyLossGrad; loss/cross_entropy_loss_grad/op_host (definition, tiling; the interface
+itself is generated); the kernels of ascend910b and ascend950; official golden, PyTorch's gradient.
+
+Document and source differ, and the source wins: target is int64, on ascend950 int32 too. gradZlossOptional,
+lseForZlossOptional and lseSquareScaleForZloss enter nothing. The official golden and one kernel of ascend950 mask no
+negative ignoreIndex, and so divide a mean by too much; the document's rule is what is judged. The document's example
+passes float vectors as bfloat16: its numbers cannot come out.
+
+Unspecified: labelSmoothing other than 0 before ascend950, whose kernel then writes nothing; an ignoreIndex beyond
+int32 on ascend950, whose kernel cuts it; a target outside [0, C) that is not ignoreIndex (the golden refuses it).
+Special values follow the formula in IEEE float64: a mean of no sample is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..page import (
+    CLASS_INDEX,
+    MAIN,
+    PER_CLASS,
+    PER_SAMPLE,
+    UNREAD,
+    Args,
+    Arguments,
+    Aten,
+    Check,
+    Checks,
+    Expression,
+    Formula,
+    KernelName,
+    Operator,
+    Platform,
+    choice,
+    ends_if_all_empty,
+    equal,
+    exp,
+    ignore_index,
+    length,
+    not_null,
+    number,
+    output,
+    place,
+    sum_of_rows,
+    sum_over,
+    tensor,
+    tiled,
+    unconfigured,
+    where,
+)
+from .cross_entropy_loss import (
+    MEAN,
+    NONE,
+    WORDS,
+    beyond_int32,
+    known_reduction,
+    smoothing,
+    tiling,
+    type_of_weight,
+    types_of_a_row,
+    unshaped,
+    weight_of,
+)
+
+E = Expression
+
+
+def formula(g: E, x: E, t: E, w: E, ignore: E, s: E, r: E) -> E:
+    """The document's formula."""
+    own = weight_of(t, w, ignore)
+    total = where(equal(r, WORDS.index(MEAN)), sum_of_rows(own), 1)
+    k = g * (1 - s) / total * own
+    q = where(equal(t, ignore), 0, g / total * s / length())
+    at = where(equal(place(), t), k, 0)
+    return where(equal(s, 0), exp(x) * k - at, exp(x) * (k + q * sum_over(w)) - at - q * w)
+
+
+def smoothed(s: E) -> E:
+    """What the kernel of ascend910b never writes."""
+    return ~equal(s, 0)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The generated interface, then the tiling in its order."""
+    yield not_null(a, "gradLoss", "logProb", "target", "out")
+    yield unconfigured(platform, "ascend910", "ascend310p")
+    yield types_of_a_row(a, platform, ("gradLoss", "logProb", "out"))
+    yield type_of_weight(a)
+    yield ends_if_all_empty(a, "out")
+    yield known_reduction(a)
+    yield from tiling(a, platform, "logProb")
+    if platform.regbase:
+        yield shape_of_gradient(a)
+        yield smoothing(a)
+
+
+def shape_of_gradient(a: Args) -> Check:
+    grad, each = a["gradLoss"], a["reductionOptional"] == NONE
+    samples = a["target"].shape
+    told = f"gradLoss has shape {grad.shape}; it must {f'be {samples}' if each else 'have one element'}"
+    fits = grad.shape == samples if each else grad.rank <= 1 and grad.size == 1
+    return tiled("shape of gradLoss", None if fits else told)
+
+
+def undefined(a: Arguments) -> str | None:
+    """What no check looks at, or none before ascend950."""
+    problem = unshaped(a, "logProb")
+    if problem is None and tuple(a["out"].shape) != tuple(a["logProb"].shape):
+        problem = f"out has shape {tuple(a['out'].shape)}, logProb has {tuple(a['logProb'].shape)}"
+    grad = tuple(a["gradLoss"].shape)
+    wanted = [tuple(a["target"].shape)] if a["reductionOptional"] == NONE else [(), (1,)]
+    if problem is None and grad not in wanted:
+        problem = f"gradLoss has shape {grad}; kernels read {wanted[-1]}"
+    return problem
+
+
+def pytorch(aten: Any, t: Mapping[str, Any]) -> Any:
+    """PyTorch's gradient of the softmax at what its gradient of the losses makes, in float32 as the weights are."""
+    x, target, g = t["logProb"].float(), t["target"].long(), t["gradLoss"].float().reshape(-1, 1)
+    w = x.new_ones(x.shape[1]) if t["weightOptional"] is None else t["weightOptional"]
+    counts = target != t["ignoreIndex"]
+    own = w[target * counts] * counts
+    g = g / own.sum() if (t["reductionOptional"] or MEAN) == MEAN else g
+    inner = x.new_zeros(x.shape)
+    if t["labelSmoothing"]:
+        inner = -(g * (t["labelSmoothing"] / x.shape[1]) * w * counts.reshape(-1, 1))
+    at = -(g * (1 - t["labelSmoothing"]) * own.reshape(-1, 1))
+    inner = inner.scatter_add(1, (target * counts).reshape(-1, 1), at)
+    return aten._log_softmax_backward_data(inner, x, -1, x.dtype).to(t["logProb"].dtype)
+
+
+OPERATOR = Operator(
+    name="aclnnCrossEntropyLossGrad",
+    parameters=(
+        tensor("gradLoss", "g", PER_SAMPLE),
+        tensor("logProb", "x", MAIN),
+        tensor("target", "t", CLASS_INDEX),
+        tensor("weightOptional", "w", PER_CLASS, optional=True, dtype="float32"),
+        tensor("gradZlossOptional", "", UNREAD, optional=True),
+        tensor("lseForZlossOptional", "", UNREAD, optional=True),
+        choice("reductionOptional", WORDS, "r"),
+        ignore_index("ignoreIndex", symbol="ignore"),
+        number("labelSmoothing", "s", c="double", plain=0.0),
+        number("lseSquareScaleForZloss", "", c="double", plain=0.0),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b"),
+    source="loss/cross_entropy_loss_grad/op_host/cross_entropy_loss_grad_tiling.cpp",
+    checks=checks,
+    undefined=undefined,
+    empty=("logProb",),
+    computes=Formula(formula, over="all but target", unspecified={"950": beyond_int32, "tbe": smoothed}),
+    points={"x": (-87.34, -103.97)},
+    kernel=KernelName(
+        "cross_entropy_loss_grad",
+        ("gradLoss", "logProb", "target", "weightOptional", "gradZlossOptional", "lseForZlossOptional"),
+        {
+            "reduction": ("reductionOptional", MEAN),
+            "ignore_index": ("ignoreIndex", -100),
+            "label_smoothing": ("labelSmoothing", 0.0),
+            "lse_square_scale_for_zloss": ("lseSquareScaleForZloss", 0.0),
+        },
+    ),
+    aten=Aten(pytorch, index_types=("int64", "int32"), mixed=True),
+)

@@ -1,0 +1,127 @@
+"""aclnnMseLossOut: loss = (self - target)^2; under a reduction its mean, or its sum, along axis 0 alone.
+
+Sources: document aclnnMseLossOut; loss/mse_loss/op_host/op_api/aclnn_mse_loss.cpp (checks, both functions); op_kernel
+(ascend950, ascend910b, ascend310p); public copies of the built-in TBE kernels.
+
+Document and source differ, and the source wins: under a reduction out has the common shape without axis 0 (rank 0 for
+a scalar), and not rank 0. The host runs the kernel of no reduction, whose result is rounded to the inputs' common type,
+then adds along axis 0, and multiplies a mean's factor to the sums. So a float16 term may be infinite where its mean
+would not be: unspecified. An empty call writes nothing, whatever the reduction: the means of no rows stay as they were.
+
+Special values follow the formula in IEEE float64: equal infinities give NaN.
+"""
+
+from __future__ import annotations
+
+from ..page import (
+    MAIN,
+    MUTUAL,
+    NONE,
+    Args,
+    Arguments,
+    Aten,
+    Check,
+    Checks,
+    Expression,
+    Form,
+    Formula,
+    KernelName,
+    Operator,
+    Platform,
+    Shape,
+    broadcasting,
+    check,
+    common_shape,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    in_range,
+    max_rank,
+    not_null,
+    output,
+    promoted_type,
+    reduction,
+    tensor,
+)
+
+INPUTS = ("self", "target")
+COMMON = common_shape(*INPUTS)
+
+
+def formula(x: Expression, t: Expression) -> Expression:
+    """The document's formula."""
+    return (x - t) * (x - t)
+
+
+def shape(a: Arguments) -> Shape:
+    """The common shape, without axis 0 under a reduction."""
+    return COMMON(a) if a["reduction"] == NONE else COMMON(a)[1:]
+
+
+def kept(a: Arguments) -> Shape:
+    """The same with axis 0, of length 1."""
+    common = COMMON(a)
+    return common if a["reduction"] == NONE else tuple(1 if k == 0 else n for k, n in enumerate(common))
+
+
+def shape_of_out(a: Args) -> Check:
+    wanted = shape(a)
+    problem = f"out has shape {a['out'].shape}; with reduction {a['reduction']} it must be {wanted}"
+    return check(
+        "out of the common shape, without axis 0 under a reduction", None if a["out"].shape == wanted else problem
+    )
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "out")
+    for name in (*INPUTS, "out"):
+        yield dtype_in(a, name, float_types(platform))
+    yield in_range(a, "reduction", 0, 2)
+    for name in INPUTS:
+        yield max_rank(a, name)
+    yield broadcasting(a, *INPUTS)
+    yield shape_of_out(a)
+    yield ends_if_empty(a, *INPUTS)
+
+
+def demands(a: Args, platform: Platform) -> Checks:
+    """What the document demands and the host refuses: an output of rank 0 under a reduction."""
+    problem = f"out has shape {a['out'].shape}; the document wants rank 0 under a reduction"
+    yield check("rank of out", problem if a["reduction"] != NONE and a["out"].rank else None)
+
+
+OPERATOR = Operator(
+    name="aclnnMseLossOut",
+    parameters=(
+        tensor("self", "x", MAIN),
+        tensor("target", "t", MUTUAL),
+        reduction("reduction"),
+        output("out"),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="loss/mse_loss/op_host/op_api/aclnn_mse_loss.cpp",
+    checks=checks,
+    demands=demands,
+    empty=INPUTS,
+    computes=Formula(formula, {"950": Form(formula, mean="sum"), "tbe": Form(formula, mean="sum")}),
+    kernel_type=promoted_type(*INPUTS),
+    shape=shape,
+    terms=COMMON,
+    kept=kept,
+    mean=lambda a: (COMMON(a) or (1,))[0],
+    points={"x": (0.0,)},
+    kernel=KernelName("mse_loss", INPUTS, {"reduction": ("reduction", 1)}),
+    aten=Aten(  # aten has no such reduction: of the losses of no reduction
+        lambda aten, t: _along_axis_0(aten, t),
+        mixed=True,
+    ),
+)
+
+
+def _along_axis_0(aten: object, t: Arguments) -> object:
+    """PyTorch's mean, or sum, along axis 0."""
+    terms = aten.mse_loss(t["self"], t["target"], NONE)  # type: ignore[attr-defined]
+    if t["reduction"] == NONE or not terms.dim():
+        return terms
+    return terms.mean(0) if t["reduction"] == 1 else terms.sum(0)

@@ -1,0 +1,200 @@
+"""aclnnCrossEntropyLoss and its gradient against MPFR, and against their partners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gmpy2
+import numpy as np
+import pytest
+from gmpy2 import mpfr, mpq
+from truth import TYPES, rationals, rounded, wrong
+
+import oracle
+from oracle.numerics.formula.expressions import Expression
+from oracle.numerics.formula.traversal import walk
+from oracle.numerics.orders.reducing import reducing
+from oracle.operators.answers.api import compute
+from oracle.operators.answers.registry import operator_named
+
+CLASSES, SAMPLES, IGNORED = 13, 160, 4  # 2,080 elements
+WORDS = ("none", "mean", "sum")
+Given = dict[str, Any]
+
+
+def data(dtype: str, samples: int = SAMPLES, classes: int = CLASSES) -> Given:
+    """Samples of several sizes, some with one class far above the others."""
+    r = np.random.default_rng([samples, *dtype.encode()])
+    x = r.normal(size=(samples, classes)) * r.choice([1, 1, 4, 30, 1e-3], (samples, 1))
+    return {
+        "input": x.astype(TYPES[dtype]),
+        "target": r.integers(0, classes, samples),
+        "weightOptional": r.uniform(0.25, 3, classes).astype(np.float32),
+    }
+
+
+def asked(word: str, smoothing: float) -> Given:
+    return {
+        "reductionOptional": word,
+        "ignoreIndex": IGNORED,
+        "labelSmoothing": smoothing,
+        "lseSquareScaleForZloss": 0.0,
+    }
+
+
+def log_probabilities(x: np.ndarray) -> list[list[Any]]:
+    found = []
+    for row in x:
+        p = rationals(row)
+        total = gmpy2.log(sum(gmpy2.exp(mpfr(v)) for v in p))
+        found.append([v - total for v in p])
+    return found
+
+
+def losses(lp: list[list[Any]], given: Given, s: Any) -> list[tuple[Any, Any]]:
+    """Of each sample the loss and the weight."""
+    w, found = rationals(given["weightOptional"]), []
+    for row, t in zip(lp, given["target"], strict=True):
+        every = -sum(a * b for a, b in zip(row, w, strict=True))
+        loss = (1 - s) * -row[t] * w[t] + s / len(w) * every
+        found.append((mpq(0), mpq(0)) if t == IGNORED else (loss, w[t]))
+    return found
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_losses_are_what_mpfr_says(dtype: str, smoothing: float) -> None:
+    given, s = data(dtype), mpq(float(np.float32(smoothing)))
+    with gmpy2.context(precision=300):
+        lp = log_probabilities(given["input"])
+        each = losses(lp, given, s)
+        for count in (1, 2, 7, SAMPLES):
+            few = {**given, "input": given["input"][:count], "target": given["target"][:count]}
+            total, weight = (sum(v[k] for v in each[:count]) for k in (0, 1))
+            wanted = {"none": [v for v, _ in each[:count]], "sum": [total]}
+            wanted |= {"mean": [total / weight]} if weight else {}
+            for word, values in wanted.items():
+                found = oracle.golden("aclnnCrossEntropyLoss", **few, **asked(word, smoothing), returnZloss=False)
+                assert wrong(found["lossOut"], np.array([rounded(v, dtype) for v in values])) == 0, (count, word)
+        right = np.array([[rounded(v, dtype) for v in row] for row in lp])
+        assert wrong(found["logProbOut"], right) == 0
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_gradients_are_what_mpfr_says(dtype: str, smoothing: float) -> None:
+    given, s = data(dtype), mpq(float(np.float32(smoothing)))
+    x = oracle.golden("aclnnLogSoftmax", self=given.pop("input"), dim=-1)["out"]
+    w, r = rationals(given["weightOptional"]), np.random.default_rng(7)
+    with gmpy2.context(precision=300):
+        rows = [(rationals(row), t) for row, t in zip(x, given["target"], strict=True)]
+        for word in WORDS:
+            g = r.normal(size=SAMPLES if word == "none" else 1).astype(TYPES[dtype])
+            total = sum(w[t] for _, t in rows if t != IGNORED) if word == "mean" else 1
+            values = []
+            for gradient, (row, t) in zip(np.broadcast_to(g, SAMPLES), rows, strict=True):
+                k = mpq(float(gradient)) * (1 - s) / total * w[t] * (t != IGNORED)
+                q = mpq(float(gradient)) / total * s / CLASSES * (t != IGNORED)
+                values.append(
+                    [gmpy2.exp(mpfr(v)) * (k + q * sum(w)) - k * (c == t) - q * w[c] for c, v in enumerate(row)]
+                )
+            found = oracle.golden(
+                "aclnnCrossEntropyLossGrad", soc="ascend950", gradLoss=g, logProb=x, **given, **asked(word, smoothing)
+            )["out"]
+            assert wrong(found, np.array([[rounded(v, dtype) for v in row] for row in values])) == 0, word
+
+
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_kernels_keep_the_bound_of_their_soc(dtype: str, soc: str) -> None:
+    given = data(dtype)
+    x = oracle.golden("aclnnLogSoftmax", self=given["input"], dim=-1)["out"]
+    classes = {name: given[name] for name in ("target", "weightOptional")}
+    for word in WORDS:
+        nothing = dict.fromkeys(("gradZlossOptional", "lseForZlossOptional"))
+        ones = np.ones(SAMPLES if word == "none" else 1, TYPES[dtype])
+        backward = {"gradLoss": ones, "logProb": x, **classes, **nothing}
+        attributes = asked(word, 0.1 if soc == "ascend950" else 0.0)
+        for name, inputs, more in (
+            ("aclnnCrossEntropyLoss", given, {"returnZloss": False}),
+            ("aclnnCrossEntropyLossGrad", backward, {}),
+        ):
+            made = oracle.golden(name, soc=soc, **inputs, **attributes, **more)
+            call = oracle.Call(name, soc, inputs, {**attributes, **more}, made)
+            for output in made:
+                one = oracle.reference(name, soc=soc, **inputs, **attributes, **more)[output]
+                far = np.abs(compute(call, output=output).astype(np.float64) - one.value) > one.bound
+                assert not (far & ~one.unspecified).any(), (name, word, output)
+
+
+def test_a_loss_is_that_of_the_logarithms_of_the_softmax() -> None:
+    given = data("float32")
+    lp = oracle.golden("aclnnLogSoftmax", self=given["input"], dim=-1)["out"]
+    common = {"target": given["target"], "weight": given["weightOptional"], "ignoreIndex": IGNORED}
+    for reduction, word in enumerate(WORDS):
+        found = oracle.golden("aclnnCrossEntropyLoss", **given, **asked(word, 0.0), returnZloss=False)["lossOut"]
+        other = oracle.golden("aclnnNLLLoss", self=lp, **common, reduction=reduction)["out"]
+        # Each is rounded once, and all logarithms were, by 2^-24 of themselves: all terms are positive.
+        assert (np.abs(found - other) <= 2.0**-22 * np.abs(found)).all(), word
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("word", ["mean", "sum"])
+def test_the_gradient_is_the_derivative_of_the_loss(word: str, smoothing: float) -> None:
+    given = data("float32", 12, 5)
+    x = oracle.golden("aclnnLogSoftmax", self=given["input"], dim=-1)["out"]
+    classes = {name: given[name] for name in ("target", "weightOptional")}
+    one = np.ones(1, np.float32)
+    found = oracle.golden(
+        "aclnnCrossEntropyLossGrad", soc="ascend950", gradLoss=one, logProb=x, **classes, **asked(word, smoothing)
+    )["out"]
+    slopes = slopes_of({**given, **asked(word, smoothing), "returnZloss": False})
+    # The logarithms that the gradient gets are rounded, by 2^-24 of themselves, and so is the result; k and q * sum(w)
+    # together are below 16.
+    room = 2.0**-24 * (16 * np.exp(x.astype(float)) * np.abs(x) + 2 * np.abs(found)) + 2.0**-149
+    assert (np.abs(found - slopes) <= room).all()
+
+
+# A step's value and slope from those of its operands.
+STEPS: dict[str, Any] = {
+    "+": lambda a, da, b, db, c, dc: (a + b, da + db),
+    "-": lambda a, da, b, db, c, dc: (a - b, da - db),
+    "*": lambda a, da, b, db, c, dc: (a * b, da * b + a * db),
+    "/": lambda a, da, b, db, c, dc: (a / b, (da - a / b * db) / b),
+    "neg": lambda a, da, b, db, c, dc: (-a, -da),
+    "exp": lambda a, da, b, db, c, dc: (np.exp(a), np.exp(a) * da),
+    "log": lambda a, da, b, db, c, dc: (np.log(a), da / a),
+    "most": lambda a, da, b, db, c, dc: (
+        a.max(1, keepdims=True),
+        (da * (a == a.max(1, keepdims=True))).sum(1, keepdims=True),
+    ),
+    "==": lambda a, da, b, db, c, dc: (a == b, 0),
+    "and": lambda a, da, b, db, c, dc: (a & b, 0),
+    "not": lambda a, da, b, db, c, dc: (~a, 0),
+    "where": lambda a, da, b, db, c, dc: (np.where(a, b, c), np.where(a, db, dc)),
+}
+
+
+def slopes_of(given: Given) -> np.ndarray:
+    """The derivative of a loss of one number by its input, from the formula's graph: of each step the value, in
+    float64, and its slope by each element of the input, along a last axis."""
+    op = operator_named("cross_entropy_loss")
+    operands = {**op.formula_operands(given), "length": given["input"].shape[1]}
+    known = frozenset((name, v) for name, v in operands.items() if isinstance(v, int) and name != "length")
+    count = given["input"].size
+    root = reducing(op.computes, known).value.root
+    made: dict[Expression, tuple[Any, Any]] = {}
+    for node in walk(root):
+        (a, da), (b, db), (c, dc) = ([made[arg] for arg in node.args] + [(0, 0)] * 3)[:3]
+        if node.op == "symbol":
+            value = np.asarray(operands[node.value], float)[..., None]
+            slope = np.eye(count).reshape(*given["input"].shape, count) if node.value == "x" else 0
+        elif node.op == "constant":
+            value, slope = float(node.value), 0
+        elif node.op in ("sum", "total"):
+            axis, shape = (1, given["input"].shape) if node.op == "sum" else (0, (len(given["input"]), 1))
+            value, slope = (np.broadcast_to(v, (*shape, n)).sum(axis, keepdims=True) for v, n in ((a, 1), (da, count)))
+        else:
+            value, slope = STEPS[node.op](a, da, b, db, c, dc)
+        made[node] = value, slope
+    return np.asarray(made[root][1]).reshape(given["input"].shape)
