@@ -136,6 +136,8 @@ OTHERWISE = {
     "max": {"numerics", "sweep", "cann", "standards", "defects"},  # the same; a metric
     "scale": {"interop", "catalogue"},  # a key of a data generator
     "output": {"interop", "catalogue", "defects", "page"},  # a kind of parameter; a key of a family
+    "mean": {"cann", "catalogue", "interop"},  # a reduction's word; a key of a data generator
+    "group": {"record"},  # a key of a record: failures that belong together
     "reduction": {"catalogue", "defects", "page"},  # a role of an attribute
     "value": {"cann", "catalogue", "explain", "interop", "numerics", "reduce", "search", "settings"},  # any value
     "epsilon": {"standards"},  # what a standard adds to a divisor

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from ..model.call import Array, Call, address, memory_of, strides_of
+from ..operators import written
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -58,11 +59,15 @@ def from_bits(array: Array, dtype: str) -> Array:
 
 
 def store(call: Call, *results: Any) -> None:
-    """Put results into the call's outputs: cast to their dtypes as the host casts last, and written in place.
+    """Put results into the call's outputs: cast to their dtypes as the host casts last, and written in place. Results
+    of outputs that the call does not write are left out.
 
     A result of another shape takes the output's place instead, for the verdict to name it.
     """
+    names = written(call)
     for (name, given), result in zip(tuple(call.outputs.items()), map(np.asarray, results), strict=True):
+        if name not in names:
+            continue
         if result.shape != given.shape:
             call.outputs[name] = result
             continue

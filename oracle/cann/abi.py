@@ -64,6 +64,8 @@ OBJECTS: dict[str, Declaration] = {
     "aclDestroyScalar": (c_int, (c_void_p,)),
     "aclCreateIntArray": (c_void_p, (_INT64S, c_uint64)),
     "aclDestroyIntArray": (c_int, (c_void_p,)),
+    "aclCreateBoolArray": (c_void_p, (POINTER(c_bool), c_uint64)),
+    "aclDestroyBoolArray": (c_int, (c_void_p,)),
     "aclDestroyAclOpExecutor": (c_int, (c_void_p,)),
     "aclSetAclOpExecutorRepeatable": (c_int, (c_void_p,)),
 }
@@ -77,6 +79,7 @@ ATTRIBUTES: dict[str, Any] = {
     "char*": c_char_p,
     "aclScalar": c_void_p,
     "aclIntArray": c_void_p,
+    "aclBoolArray": c_void_p,
 }
 _OUT_PARAMETERS = {"workspaceSize": POINTER(c_uint64), "executor": POINTER(c_void_p)}
 

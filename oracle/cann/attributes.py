@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from ctypes import c_int64, c_void_p
+from ctypes import c_bool, c_int64, c_void_p
 from types import TracebackType
 from typing import Any
 
@@ -22,7 +22,7 @@ _OF_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float64", com
 
 class Attributes:
     """The attributes of a call by name, in the form the C function takes. A context manager: leaving it destroys
-    the handles. None is a null pointer for an aclScalar, an aclIntArray, and a string; nothing else can be one."""
+    the handles. None is a null pointer for an aclScalar, an array, and a string; nothing else can be one."""
 
     def __init__(self, cann: Cann, parameters: tuple[Parameter, ...], values: Mapping[str, Any]) -> None:
         self.cann = cann
@@ -53,14 +53,18 @@ class Attributes:
 
     def _passed(self, parameter: Parameter, value: Any) -> Any:
         c = abi.c_type(parameter)
-        if c not in ("aclScalar", "aclIntArray"):
+        made = {"aclScalar": self._scalar, "aclIntArray": self._lengths, "aclBoolArray": self._flags}.get(c)
+        if made is None:
             return by_value(parameter.name, c, value)
-        made = self._scalar if c == "aclScalar" else self._lengths
         return None if value is None else made(parameter.name, value)
 
     def _lengths(self, name: str, value: Any) -> c_void_p:
         held = (c_int64 * len(value))(*(_int64(n) for n in value))
         return self._kept("aclCreateIntArray", "aclDestroyIntArray", name, value, held, len(value))
+
+    def _flags(self, name: str, value: Any) -> c_void_p:
+        held = (c_bool * len(value))(*(_flag(v) for v in value))
+        return self._kept("aclCreateBoolArray", "aclDestroyBoolArray", name, value, held, len(value))
 
     def _kept(self, create: str, destroy: str, name: str, value: Any, *arguments: Any) -> c_void_p:
         handle = self.cann.function(create)(*arguments)

@@ -21,7 +21,18 @@ from ..numerics.orders.kernel_orders import COUNT, PART, Formula, is_elementwise
 from ..numerics.orders.reducing import Graph, reduces, reducing
 from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
-from ..operators.definition.parameters import BROADCAST, HALF, LAST, MAIN, MUTUAL, ROWS, SAME, Parameter
+from ..operators.definition.parameters import (
+    BROADCAST,
+    HALF,
+    LAST,
+    MAIN,
+    MUTUAL,
+    PER_CHANNEL,
+    PER_GROUP,
+    ROWS,
+    SAME,
+    Parameter,
+)
 
 KERNELS = {"950": "k950", "tbe_a2": "kTbeA2", "tbe_910": "kTbe910"}  # the emulator's names of the public forms
 _TYPES = {
@@ -32,6 +43,7 @@ _TYPES = {
     "bool": "bool",
     "char*": "char*",
     "aclIntArray": "const aclIntArray*",
+    "aclBoolArray": "const aclBoolArray*",
 }
 _BROADCASTING = (MAIN, SAME, BROADCAST, MUTUAL)
 _CHOICES = {"min": "smaller", "max": "larger", "sign": "sign"}
@@ -133,8 +145,9 @@ _REDUCING = """\
         View to = run.open(t_{out});
         const Dims& shape = t_{main}.shape;
         const size_t size = static_cast<size_t>(count_of(shape));
-        const Reduced rows(shape, {over});
-        const bool per_row = to.shape != shape;
+        const Dims terms = {terms};
+        const Reduced rows(terms, {over});
+        const bool per_row = static_cast<size_t>(to.count()) != size;
 {read}
         std::vector<float> values;
         if (size == 0) {{
@@ -168,10 +181,13 @@ def _forms(op: Operator) -> str:
 
 def _output(op: Operator) -> str:
     """The lines that compute one output."""
-    return (_REDUCING if reduces(op.computes) else _ELEMENTWISE).format(
+    mask = op.attribute("mask")
+    asked = "" if mask is None else f"      if (v_{mask.name}[{op.outputs.index(op.output)}])\n"
+    return asked + (_REDUCING if reduces(op.computes) else _ELEMENTWISE).format(
         out=op.output,
         main=op.main,
         over=_over(op),
+        terms=_terms(op),
         read="\n".join(f"        {line}" for line in _lines_that_read(op)),
         kind=f"{_DTYPES[op.dtype]}" if op.dtype else _kind(op),
         count=_count(op),
@@ -199,17 +215,28 @@ def _over(op: Operator) -> str:
         return ""
     _, but, name = op.computes.over.rpartition("all but ")
     if name == "all":
-        return "last_axes(shape, shape.size())"
+        return "last_axes(terms, terms.size())"
     parameter = op.by_name[name]
     if parameter.role == "axis":
-        found = f"one_axis(shape, a_{name})"
+        found = f"one_axis(terms, a_{name})"
     elif parameter.role == "lengths":
-        found = f"last_axes(shape, v_{name}.size())"
+        found = f"last_axes(terms, v_{name}.size())"
+    elif parameter.role == "groups":
+        found = "last_axes(terms, terms.size() - 2)"
+    elif parameter.role is PER_CHANNEL:
+        found = "one_axis(terms, 1)"
     elif parameter.role in (LAST, MAIN):
-        found = f"last_axes(shape, t_{name}.shape.size())"
+        found = f"last_axes(terms, t_{name}.shape.size())"
     else:
         raise OracleError(f"{op.name}: the axes of {name} are not known to the emulated CANN")
     return f"others({found})" if but else found
+
+
+def _terms(op: Operator) -> str:
+    """The shape of a formula's values."""
+    groups = op.attribute("groups")
+    split = groups is not None and isinstance(op.computes, Formula) and op.computes.over == groups.name
+    return f"grouped(shape, a_{groups.name})" if split and groups else "shape"
 
 
 def _reduced(op: Operator, graph: Graph, kernel: str) -> str:
@@ -274,8 +301,8 @@ def _declared(p: Parameter) -> str:
         plain = _literal(np.float32(0 if p.plain is None else p.plain))
         held = f"auto s_{p.name} = op.optional_scalar({name}, a_{p.name});"
         return f"{held} float v_{p.name} = s_{p.name} == nullptr ? {plain} : s_{p.name}->to_float();"
-    if p.c == "aclIntArray":
-        return f"Dims v_{p.name} = op.array({name}, a_{p.name});"
+    if p.c in ("aclIntArray", "aclBoolArray"):
+        return f"const auto v_{p.name} = op.array({name}, a_{p.name});"
     if p.c == "char*":
         return f"op.attribute({name}, static_cast<const char*>(a_{p.name}));"
     number = f"const float n_{p.name} = static_cast<float>(op.attribute({name}, a_{p.name}));"
@@ -306,9 +333,24 @@ def _read(op: Operator, p: Parameter) -> list[str]:
         return [f"std::vector<float> x_{name} = part_of({opened}, shape, {axis}, {k}, {count});" for k, name in each]
     if p.role is HALF:
         return [f"std::vector<float> x_{p.symbol} = once_per_part({opened}, shape, {axis});"]
-    given = f"read_floats(broadcast({f'leading({opened}, shape)' if p.role is ROWS else opened}, shape))"
+    given = _spread(op, p, opened)
     values = f"t_{p.name}.present ? {given} : std::vector<float>(size, {p.absent}.0f)" if p.optional else given
     return [f"std::vector<float> x_{p.symbol} = {values};"]
+
+
+def _spread(op: Operator, p: Parameter, opened: str) -> str:
+    """The values of an operand for every element of the main one. One per row, or per element, may have any shape."""
+    lengths, groups = op.attribute("lengths"), op.attribute("groups")
+    if p.role is PER_CHANNEL:
+        return f"Reduced(shape, others(one_axis(shape, 1))).spread(read_floats({opened}))"
+    if p.role is PER_GROUP and groups is not None:
+        split = f"grouped(shape, a_{groups.name})"
+        return f"Reduced({split}, last_axes({split}, shape.size() - 1)).spread(read_floats({opened}))"
+    if p.role is ROWS and lengths is not None:
+        return f"Reduced(shape, last_axes(shape, v_{lengths.name}.size())).spread(read_floats({opened}))"
+    if p.role is SAME and reduces(op.computes):
+        return f"read_floats({opened})"
+    return f"read_floats(broadcast({f'leading({opened}, shape)' if p.role is ROWS else opened}, shape))"
 
 
 def _arrays(op: Operator) -> list[str]:
@@ -327,7 +369,9 @@ def _given(op: Operator) -> str:
 
 
 def _kind(op: Operator) -> str:
-    """The type the host computes in: the common one of the operands."""
+    """The type the host computes in: that of the main operand, or the common one of the operands."""
+    if op.kernel_type is None and not op.mutual:
+        return f"t_{op.main}.type"
     first, *others = [f"t_{p.name}" for p in op.operands if not p.optional]
     kind = f"{first}.type"
     for other in others:

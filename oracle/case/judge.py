@@ -138,8 +138,11 @@ def _structure(prepared: Prepared, execution: Execution) -> Iterator[Judgement]:
         found = execution.memory.call.outputs.get(name)
         if not prepared.values:
             if not output.untouched() or found is not output.view:
-                why = "an empty input" if prepared.expected == SUCCESS.name else "a refused call"
+                why = "a call that computes nothing" if prepared.expected == SUCCESS.name else "a refused call"
                 yield Judgement(False, f"{name} was written", f"{why} leaves the output untouched")
+        elif name not in prepared.values:
+            if not output.untouched() or found is not output.view:
+                yield Judgement(False, f"{name} was written", f"the call leaves {name} untouched")
         elif execution.status.ok:
             yield from _output(name, output, found, execution.unwritten.get(name))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..catalogue.data.case import Case
 from ..catalogue.plan.asked import authority_of
+from ..catalogue.plan.attributes import word
 from ..explain import broken_rules, ulps
 from ..explain import detail as failure
 from ..explain.diagnosis import KEPT
@@ -182,6 +183,6 @@ def record_of(
         detail=detail,
         notes=outcome.notes,
         inputs=failure.describe(case.inputs),
-        attrs={n: "x".join(map(str, v)) if isinstance(v, tuple) else v for n, v in case.attrs.items()},
+        attrs={n: word(v) if isinstance(v, tuple) else v for n, v in case.attrs.items()},
         outputs=failure.describe(case.outputs),
     )

@@ -73,7 +73,7 @@ def _attributes(op: Operator, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attribute(parameter: Parameter, value: Any) -> Any:
-    if parameter.c == "aclIntArray" and value is not None:
+    if parameter.c in ("aclIntArray", "aclBoolArray") and value is not None:
         return tuple(value)
     return value if parameter.c == "char*" else _number(value)
 

@@ -184,7 +184,7 @@ class _Entry:
     def attribute(self, parameter: Parameter, item: dict[str, Any]) -> Any:
         """Return an attribute's value: the value itself, or one drawn from ``[low, high]`` by the case's label."""
         values = item.get("range_values")
-        if parameter.c == "aclIntArray":  # the list itself
+        if parameter.c in ("aclIntArray", "aclBoolArray"):  # the list itself
             return attribute_value(parameter, values)
         if isinstance(values, dict):
             values = normal_value(values, label=f"{self.operator.name}\n{self.label}\n{parameter.name}")

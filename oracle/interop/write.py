@@ -212,6 +212,7 @@ def _atk_tensor(name: str, plan: TensorPlan | None, found: Range, optional: bool
 
 _ATK_ATTRIBUTES = {
     "int64": "int", "float": "float", "double": "float", "bool": "bool", "char*": "str", "aclIntArray": "int[]",
+    "aclBoolArray": "bool[]",
 }  # fmt: skip
 
 

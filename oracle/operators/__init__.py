@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from .answers.api import bind, compute, golden, operator, operators, reference, references, validate, writes
+from .answers.api import bind, compute, golden, operator, operators, reference, references, validate, writes, written
 from .answers.reference import Reference
 from .answers.registry import OPERATORS
 from .definition.elsewhere import Aten, KernelName
@@ -27,6 +27,7 @@ __all__ = [
     "references",
     "validate",
     "writes",
+    "written",
 ]
 
 

@@ -179,8 +179,10 @@ class Drawer:
             return self._random.random() < 0.5
         if p.role == "choice":
             return self._one(p.words)
-        if p.role == "lengths":
+        if p.role in ("lengths", "groups", "extent"):
             return p.usual(shape)
+        if p.role == "mask":
+            return tuple(self._random.random() < 0.8 for _ in p.plain)
         if isinstance(p.plain, tuple):
             return p.plain
         if p.role == "number":

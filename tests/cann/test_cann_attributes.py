@@ -114,7 +114,7 @@ def test_every_c_type_is_declared_and_passed_as_itself():
     seen = []
     function = ctypes.CFUNCTYPE(restype, *arguments)(lambda *given: (seen.append(given), 0)[1])
     given = {"int64": -(2**63), "float": 0.1, "double": 0.1, "bool": True, "char*": "tanh"}
-    given |= {"aclScalar": None, "aclIntArray": None}
+    given |= {"aclScalar": None, "aclIntArray": None, "aclBoolArray": None}
     with Attributes(None, parameters, given) as attributes:
         function(*attributes.values.values(), None, None)
     told = dict(zip(given, seen[0][:-2], strict=True))

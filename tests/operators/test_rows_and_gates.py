@@ -3,7 +3,8 @@ and the gradients are the derivatives of the forwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import gmpy2
@@ -14,6 +15,7 @@ from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded, wrong
 
 import oracle
+from oracle.operators import operator
 from oracle.operators.answers.api import compute
 
 PRECISION = 500
@@ -26,13 +28,17 @@ Columns = dict[str, list[Any]]  # a row's operands, exactly; of one value per ro
 class Truth(NamedTuple):
     """``inputs``: their names with the kind of each: ``x`` a value per element, ``half`` one per two, ``w`` one per
     column, ``r`` one per row. ``outputs``: by name the values of one row, of its columns and the float32 epsilon; one
-    value where the output has one per row. ``float32``: the outputs that have this dtype whatever the inputs have."""
+    value where the output has one per row. ``float32``: the outputs that have this dtype whatever the inputs have.
+    ``summed``: the outputs that add rows up, by name the terms of one row. ``grouped``: a row is a group of three
+    channels, two groups a sample, and a parameter has one value per channel; the sums are taken per channel."""
 
     name: str
     inputs: dict[str, str]
     attributes: dict[str, Any]
     outputs: dict[str, Callable[[Columns, Any], list[Any]]]
     float32: tuple[str, ...] = ()
+    summed: Mapping[str, Callable[[Columns], list[Any]]] = MappingProxyType({})
+    grouped: bool = False
 
 
 def mean(values: list[Any]) -> Any:
@@ -78,18 +84,69 @@ def centred(k: Columns) -> list[Any]:
     return [v - mean(k["input"]) for v in k["input"]]
 
 
-def layer_norm(k: Columns, e: Any) -> list[Any]:
-    r, columns = root_of(centred(k), e), zip(centred(k), k["weightOptional"], k["biasOptional"], strict=True)
-    return [v * r * w + b for v, w, b in columns]
+def centred_by(k: Columns) -> list[Any]:
+    """Centred and scaled by the statistics that a gradient is given."""
+    return [(v - m) * r for v, m, r in zip(k["input"], k["mean"], k["rstd"], strict=True)]
 
 
+def normed(x: str, w: str, b: str) -> Callable[[Columns, Any], list[Any]]:
+    def values(k: Columns, e: Any) -> list[Any]:
+        c = [v - mean(k[x]) for v in k[x]]
+        return [v * root_of(c, e) * s + o for v, s, o in zip(c, k[w], k[b], strict=True)]
+
+    return values
+
+
+def norm_backward(w: str) -> Callable[[Columns, Any], list[Any]]:
+    def values(k: Columns, e: Any) -> list[Any]:
+        z, h = centred_by(k), [a * b for a, b in zip(k["gradOut"], k[w], strict=True)]
+        one, two = mean(h), mean([a * b for a, b in zip(h, z, strict=True)])
+        return [(a - one - b * two) * r for a, b, r in zip(h, z, k["rstd"], strict=True)]
+
+    return values
+
+
+def scaled(k: Columns) -> list[Any]:
+    return [a * b for a, b in zip(k["gradOut"], centred_by(k), strict=True)]
+
+
+GROUPS = {"N": 32, "C": 6, "HxW": 22, "group": 2}
+NORM_OF_GROUPS = {"input": "x", "gradOut": "x", "mean": "r", "rstd": "r"}
 TRUTHS = (
+    Truth(
+        "aclnnLayerNormBackward",
+        NORM_OF_GROUPS | {"weightOptional": "w"},
+        {"normalizedShape": (LENGTH,), "outputMask": (True, True, True)},
+        {"gradInputOut": norm_backward("weightOptional")},
+        ("gradWeightOut", "gradBiasOut"),
+        {"gradWeightOut": scaled, "gradBiasOut": lambda k: k["gradOut"]},
+    ),
+    Truth(
+        "aclnnGroupNorm",
+        {"self": "x", "gamma": "w", "beta": "w"},
+        GROUPS | {"eps": EPSILON},
+        {
+            "out": normed("self", "gamma", "beta"),
+            "meanOut": lambda k, e: [mean(k["self"])],
+            "rstdOut": lambda k, e: [root_of([v - mean(k["self"]) for v in k["self"]], e)],
+        },
+        grouped=True,
+    ),
+    Truth(
+        "aclnnGroupNormBackward",
+        NORM_OF_GROUPS | {"gamma": "w"},
+        GROUPS | {"outputMask": (True, True, True)},
+        {"gradInput": norm_backward("gamma")},
+        (),
+        {"gradGammaOut": scaled, "gradBetaOut": lambda k: k["gradOut"]},
+        grouped=True,
+    ),
     Truth(
         "aclnnLayerNorm",
         {"input": "x", "weightOptional": "w", "biasOptional": "w"},
         {"normalizedShape": (LENGTH,), "eps": EPSILON},
         {
-            "out": layer_norm,
+            "out": normed("input", "weightOptional", "biasOptional"),
             "meanOutOptional": lambda k, e: [mean(k["input"])],
             "rstdOutOptional": lambda k, e: [root_of(centred(k), e)],
         },
@@ -124,25 +181,54 @@ def operands(truth: Truth, dtype: str) -> Given:
     return found
 
 
-def columns(given: Given, row: int) -> Columns:
-    return {
-        name: [mpq(v) for v in (array if array.ndim == 1 else array[row]).astype(np.float64).tolist()]
-        for name, array in given.items()
-    }
+def shaped(truth: Truth, given: Given) -> Given:
+    """The operands as the operator takes them."""
+    if not truth.grouped:
+        return given
+    shapes = {"x": (32, 6, 11, 2), "r": (32, 2), "w": (6,)}
+    first = {n: v[:6] if truth.inputs[n] == "w" else v for n, v in given.items()}
+    return {name: array.reshape(shapes[truth.inputs[name]]) for name, array in first.items()}
+
+
+def columns(truth: Truth, given: Given, row: int) -> Columns:
+    """A row's operands, exactly, each as long as the row."""
+    found = {}
+    for name, array in given.items():
+        kind, values = truth.inputs[name], array.astype(np.float64)
+        if kind == "w" and truth.grouped:  # three channels, of the sample's first or second group
+            own = np.repeat(values[:6].reshape(2, 3)[row % 2], LENGTH // 3)
+        else:
+            own = values if kind == "w" else values[row] if values.shape[1] > 1 else np.repeat(values[row], LENGTH)
+        found[name] = [mpq(v) for v in own.tolist()]
+    return found
+
+
+def added_up(truth: Truth, terms: list[list[Any]]) -> list[Any]:
+    """The sums of the rows' terms: per column, or of groups per channel."""
+    if not truth.grouped:
+        return [sum(column, mpq(0)) for column in zip(*terms, strict=True)]
+    part = LENGTH // 3
+    channels = [[row[c * part : (c + 1) * part] for row in terms[group::2]] for group in (0, 1) for c in range(3)]
+    return [sum((v for row in rows for v in row), mpq(0)) for rows in channels]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("truth", TRUTHS, ids=lambda t: t.name)
 def test_goldens_are_what_mpfr_says(truth: Truth, dtype: str) -> None:
     given = operands(truth, dtype)
-    found = oracle.golden(truth.name, **given, **truth.attributes)
+    found = oracle.golden(truth.name, **shaped(truth, given), **truth.attributes)
     e = mpq(float(np.float32(EPSILON)))
     with gmpy2.context(precision=PRECISION, emax=gmpy2.get_emax_max(), emin=gmpy2.get_emin_min()):
         for name, formula in truth.outputs.items():
             kind = "float32" if name in truth.float32 else dtype
-            rows = [[rounded(v, kind) for v in formula(columns(given, k), e)] for k in range(ROWS)]
+            rows = [[rounded(v, kind) for v in formula(columns(truth, given, k), e)] for k in range(ROWS)]
             assert found[name].dtype == TYPES[kind]
             assert wrong(found[name].reshape(ROWS, -1), np.array(rows)) == 0, name
+        for name, terms in truth.summed.items():
+            kind = "float32" if name in truth.float32 else dtype
+            sums = added_up(truth, [terms(columns(truth, given, k)) for k in range(ROWS)])
+            assert found[name].dtype == TYPES[kind]
+            assert wrong(found[name], np.array([rounded(v, kind) for v in sums])) == 0, name
 
 
 @pytest.mark.parametrize("soc", ["ascend910b", "ascend950", "ascend310p"])
@@ -150,14 +236,15 @@ def test_goldens_are_what_mpfr_says(truth: Truth, dtype: str) -> None:
 def test_kernels_keep_the_bound_of_their_soc(truth: Truth, soc: str) -> None:
     for dtype in ("float16", "float32") if soc == "ascend310p" else TYPES:
         given = operands(truth, dtype)
-        given = {
-            n: v[..., : 32 if k == "half" else 64]
-            for (n, v), k in zip(given.items(), truth.inputs.values(), strict=True)
-        }
+        if not truth.grouped:
+            cut = {n: 32 if k == "half" else 64 for n, k in truth.inputs.items()}
+            given = {n: v[..., : cut[n]] for n, v in given.items()}
+        given = shaped(truth, given)
         attributes = {n: (64,) if n == "normalizedShape" else v for n, v in truth.attributes.items()}
         answers = oracle.reference(truth.name, soc=soc, **given, **attributes)
         outputs = {name: one.golden.copy() for name, one in answers.items()}
-        call = oracle.Call(truth.name, soc, given, attributes, outputs)
+        inputs = {name: given.get(name) for name in operator(truth.name).names("input")}
+        call = oracle.Call(truth.name, soc, inputs, attributes, outputs)
         for name, one in answers.items():
             actual = compute(call, output=name)
             with np.errstate(over="ignore", invalid="ignore"):

@@ -32,6 +32,8 @@ def values(operator: Operator, written: Mapping[str, Any], shape: Shape) -> Iter
 
 
 def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
+    if value == "usual":
+        return parameter.usual(shape)
     if parameter.c == "int64":
         if type(value) is int and value in _INT64:
             return value
@@ -47,6 +49,12 @@ def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
         if isinstance(value, str) and re.fullmatch(r"-?\d+(x-?\d+)*", value):
             return tuple(map(int, value.split("x")))
         raise OracleError(f"attribute {parameter.name} must be a number of axes, lengths as '4x8', 'none' or null")
+    if parameter.c == "aclBoolArray":
+        if value is None or isinstance(value, tuple):
+            return value
+        if isinstance(value, str) and re.fullmatch(r"[01]+|none", value):
+            return tuple(flag == "1" for flag in value if flag in "01")
+        raise OracleError(f"attribute {parameter.name} must be flags as '101', 'none' or null")
     if parameter.c == "bool":
         wanted, fits = "true or false", isinstance(value, bool)
     elif parameter.c == "char*":
@@ -62,12 +70,13 @@ def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:
 
 def words(attributes: Mapping[str, Any]) -> list[str]:
     """Return attributes as an id and a table tell them: ``dim=-1``, ``beta=1.1``, ``approximate=tanh``."""
-    return [f"{name}={_word(value)}" for name, value in attributes.items()]
+    return [f"{name}={word(value)}" for name, value in attributes.items()]
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
+    """Return an attribute's value as an id and a table tell it."""
     if value is None:
         return "null"
     if isinstance(value, tuple):
-        return "x".join(map(str, value)) or "none"
+        return ("" if type(value[0]) is bool else "x").join(str(int(n)) for n in value) if value else "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

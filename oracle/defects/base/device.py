@@ -17,7 +17,7 @@ from ...model.platforms import Platform, platform
 from ...model.status import Status
 from ...numerics.floats.blocks import convert
 from ...numerics.floats.rounding import round_to
-from ...operators import operator, validate, writes
+from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
 from .kernels import plain
 from .pieces import Arguments, Kernel
@@ -104,7 +104,8 @@ class Device:
         """Answer a call as a backend does."""
         status = self.check(call)
         if status.ok and has_memory(call) and self.launch(call):
-            for each in operator(call.op).each:
+            op = operator(call.op)
+            for each in map(op.of, written(call)):
                 given = call.outputs[each.output]
                 maker = self if each.output == own_output(self, call) else right_device(each)
                 result = maker.result(call, given)
@@ -138,7 +139,7 @@ def _filled(call: Call, given: Array, output: str) -> Array | None:
     """What a call of no elements writes to an output, where it writes anything."""
     op, arguments = operator(call.op), {**call.inputs, **call.attrs}
     op = op.of(output) if output else op
-    value = op.fill_of(arguments) if op.ends_early(arguments) else None
+    value = op.fill_of(arguments, platform(call.soc, call.cann)) if op.ends_early(arguments) else None
     return None if value is None else np.full(given.shape, value, np.float32)
 
 
@@ -170,4 +171,4 @@ def has_memory(call: Call) -> bool:
     """Whether every tensor of a call is an array. One that must be refused may hold none: a device that accepts it has
     nothing to compute on."""
     given = [v for v in call.inputs.values() if v is not None]
-    return all(isinstance(v, np.ndarray) for v in (*given, *call.outputs.values()))
+    return all(isinstance(v, np.ndarray) for v in (*given, *call.outputs.values()) if v is not None)

@@ -65,7 +65,7 @@ def computing(
             known[stage.name] = np.broadcast_to(reduce(terms, -1), rows_shape)
         wanted = op.output_shape(a)
         result = np.broadcast_to(simulate(outer, known, F), rows_shape)
-        if (wanted or (1,)) != shape:
+        if op.gives_rows(a):
             result = result[..., :1]
         return np.asarray(from_rows(result, shape, axes).reshape(wanted))
 

@@ -97,7 +97,7 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return LAST_CHECK
     if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
         return OF_NUMBERS
-    numbers = [p.name for p in op.attributes if p.c != "aclIntArray" and len(_numbers(op, p.name)) == 3]
+    numbers = [p.name for p in op.attributes if p.role == "number" and len(_numbers(op, p.name)) == 3]
     if name in {f"dtype of {number}" for number in numbers}:
         return OF_KINDS
     tensors = (*op.names("input"), *op.names("output"))

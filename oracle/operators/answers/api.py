@@ -120,6 +120,12 @@ def _attribute(parameter: Parameter, value: Any) -> tuple[Any, Status | None]:
         if isinstance(value, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in value):
             return tuple(map(int, value)), None
         wanted = "a tuple of int64, or None for a null pointer"
+    elif parameter.c == "aclBoolArray":
+        if value is None:
+            return None, None
+        if isinstance(value, (tuple, list)) and all(isinstance(n, (bool, np.bool_)) for n in value):
+            return tuple(map(bool, value)), None
+        wanted = "a tuple of bools, or None for a null pointer"
     elif parameter.c == "char*":
         if value is None or isinstance(value, str):
             return value, None
@@ -170,7 +176,7 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
             raise OracleError(f"{op}: {name} is a TensorSpec; a golden needs its values")
         if isinstance(args[name], np.generic):
             args[name] = np.asarray(args[name])
-    for parameter in (p for p in found.attributes if p.c == "aclIntArray"):
+    for parameter in (p for p in found.attributes if p.c in ("aclIntArray", "aclBoolArray")):
         args[parameter.name], problem = _attribute(parameter, args[parameter.name])
         if problem is not None:
             raise OracleError(f"{op}: {problem.reason}")
@@ -180,7 +186,7 @@ def golden(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = None
     served(found, args)
     outputs = {each.output: _empty(each, specs[each.output]) for each in found.each if not each.skips(args)}
     if found.ends_early(args):
-        fills = {each.output: each.fill_of(args) for each in found.each if each.output in outputs}
+        fills = {each.output: each.fill_of(args, target) for each in found.each if each.output in outputs}
         if any(value is not None for value in fills.values()):
             defined(found, args)
         for name, value in fills.items():
@@ -259,11 +265,18 @@ def _empty(op: Operator, spec: TensorSpec) -> Array:
     )
 
 
+def written(call: Call) -> tuple[str, ...]:
+    """Return the outputs that a call which succeeds writes: not those that it does not ask for, nor those that the host
+    leaves as they are, as on an empty input, where it returns before the kernel and may have filled some."""
+    op, given, target = operator(call.op), {**call.inputs, **call.attrs}, platform(call.soc, call.cann)
+    asked = [each for each in op.each if call.outputs.get(each.output) is not None and not each.skips(given)]
+    ends = op.ends_early(given)
+    return tuple(each.output for each in asked if not ends or each.fill_of(given, target) is not None)
+
+
 def writes(call: Call) -> bool:
-    """Whether a call that succeeds touches its output: on an empty input the host returns before the kernel, and may
-    have filled it."""
-    op, given = operator(call.op), {**call.inputs, **call.attrs}
-    return not op.ends_early(given) or any(each.fill_of(given) is not None for each in op.each)
+    """Whether a call that succeeds writes any output."""
+    return bool(written(call))
 
 
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
@@ -285,7 +298,9 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
             places.evaluate_sums(op.computes, operands, shape, axis, part, target.flushes, target.form, per_row=per_row)
             return sink
         if reduces(op.computes):
-            operands, axes = op.formula_operands(ready), op.reduced_axes(ready)
+            operands, axes, shape = op.formula_operands(ready), op.reduced_axes(ready), op.terms_shape(ready)
+            if not op.gives_rows(ready) and part.out.shape != shape and part.out.flags.c_contiguous:
+                part = part.viewed(lambda array: array.reshape(shape))
             reductions.evaluate(op.computes, operands, axes, part, target.flushes, target.form)
             if judged:
                 kind, way = dtype_of(out.dtype).name, coarsest(op.computes, operands, target.form)
@@ -322,7 +337,7 @@ def _ready(op: Operator, args: Arguments) -> dict[str, Any]:
 
 def references(call: Call) -> dict[str, Reference]:
     """Return golden, unrounded value and strict bound of every output of a call that must succeed, by its name."""
-    return {name: reference(call, name) for name in operator(call.op).outputs if name in call.outputs}
+    return {name: reference(call, name) for name in operator(call.op).outputs if call.outputs.get(name) is not None}
 
 
 @ieee_arithmetic
@@ -334,7 +349,7 @@ def reference(call: Call, output: str = "") -> Reference:
     spec = _written_to(op, call)
     if op.ends_early(args) or op.skips(args):
         assert spec.dtype is not None
-        value = None if op.skips(args) else op.fill_of(args)
+        value = None if op.skips(args) else op.fill_of(args, target)
         if value is None:
             none = np.empty(0, spec.dtype.numpy)
             return Reference(none, np.empty(0), np.empty(0), written=False)
@@ -389,7 +404,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     served(op, args)
     defined(op, {**args, op.output: spec})
     out = _empty(op, spec)
-    if op.ends_early(args) and (value := op.fill_of(args)) is not None:
+    if op.ends_early(args) and (value := op.fill_of(args, target)) is not None:
         out.fill(value)
         return out
     if numerics == "exact":
@@ -430,7 +445,7 @@ def device_kernel(
         return found.reshape(op.output_shape(args))
     if isinstance(op.computes, Formula):
         operands, axes = op.formula_operands(args), op.reduced_axes(args)
-        per_row = op.output_shape(args) != op.terms_shape(args)
+        per_row = op.gives_rows(args)
         return reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=per_row)
     return op.computes.kernel(args, form, compute, flushing)
 

@@ -64,8 +64,8 @@ def parts(call: Call, *, large: int = LARGE, most: int = MOST) -> Iterator[Call]
     """Yield a call with data in parts of about ``most`` elements where its output has more than ``large``; one that is
     smaller, or that no axis allows to be cut, as it is."""
     op = OPERATORS[call.op]
-    out: Array = call.outputs[op.outputs[0]]
-    if out.size <= large:
+    out: Array | None = call.outputs[op.outputs[0]]
+    if out is None or out.size <= large:
         yield call
         return
     shapes = [{n: v.shape for n, v in t.items() if isinstance(v, np.ndarray)} for t in (call.inputs, call.outputs)]

@@ -30,6 +30,10 @@ def attribute_value(parameter: Parameter, value: Any) -> Any:
         if value is None or (isinstance(value, (list, tuple)) and all(type(n) is int for n in value)):
             return None if value is None else tuple(value)
         raise OracleError(f"{parameter.name} is {value!r}; it must be a list of integers, or null for a null pointer")
+    if parameter.c == "aclBoolArray":
+        if value is None or (isinstance(value, (list, tuple)) and all(type(n) is bool for n in value)):
+            return None if value is None else tuple(value)
+        raise OracleError(f"{parameter.name} is {value!r}; it must be a list of bools, or null for a null pointer")
     if parameter.c == "int64":
         return _integer(parameter, value)
     if isinstance(value, str) and value.strip().lower() in _WORDS:

@@ -20,7 +20,21 @@ from ...numerics.orders.reducing import reduces
 from ...numerics.proof.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .elsewhere import Aten, Forward, KernelName, MindSpore
-from .parameters import HALF, MAIN, MEAN, MUTUAL, NONE, Attributes, Parameter, Role, Shape, class_axis
+from .parameters import (
+    HALF,
+    MAIN,
+    MEAN,
+    MUTUAL,
+    NONE,
+    PER_GROUP,
+    ROWS,
+    SAME,
+    Attributes,
+    Parameter,
+    Role,
+    Shape,
+    class_axis,
+)
 from .promotion import promoted
 
 BUILT_IN = "aclnn-oracle"  # the origin of this package's pages
@@ -50,7 +64,7 @@ class Evaluation(Protocol):
 @dataclass(frozen=True)
 class Result:
     """A further output. Its fields mean what the same fields of :class:`Operator` mean for the first output. Without
-    ``like``, ``dtype``, ``kernel_type`` and ``filled``, those of the first hold."""
+    ``like``, ``dtype``, ``kernel_type``, ``filled`` and ``filling``, those of the first hold."""
 
     shape: Callable[[Arguments], Shape]
     computes: Formula | Evaluation
@@ -60,6 +74,8 @@ class Result:
     dtype: str = ""
     kernel_type: Callable[[Arguments, Platform], str] | None = None
     filled: Callable[[Arguments], float | None] | None = None
+    #: The products that fill it; all without it.
+    filling: Callable[[Platform], bool] | None = None
     #: Whether the host leaves it as it is in a call that writes the first.
     skipped: Callable[[Arguments], bool] | None = None
 
@@ -97,6 +113,8 @@ class Operator:
     undefined: Callable[[Arguments], str | None] | None = None
     #: What such a call fills its output with, None where it writes nothing.
     filled: Callable[[Arguments], float | None] | None = None
+    #: The products that fill it; all without it.
+    filling: Callable[[Platform], bool] | None = None
     #: The versions of CANN since which a check answers otherwise.
     changed: tuple[str, ...] = ()
     #: The file of the host's checks.
@@ -339,12 +357,15 @@ class Operator:
         return any(0 in a[name].shape for name in self.empty if a.get(name) is not None)
 
     def skips(self, a: Arguments) -> bool:
-        """Whether a call leaves the output as it is though it writes the first."""
-        return self.skipped is not None and self.skipped(a)
+        """Whether a call leaves the output as it is: it does not ask for it, or the host does not write it."""
+        mask = self.attribute("mask")
+        asked = mask is None or a[mask.name][self.outputs.index(self.output)]
+        return not asked or (self.skipped is not None and self.skipped(a))
 
-    def fill_of(self, a: Arguments) -> float | None:
+    def fill_of(self, a: Arguments, platform: Platform) -> float | None:
         """Return what a call that ends early fills its output with; None where it writes nothing."""
-        return None if self.filled is None else self.filled(a)
+        fills = self.filled is not None and (self.filling is None or self.filling(platform))
+        return self.filled(a) if fills and self.filled is not None else None
 
     def added_type(self, a: Arguments, platform: Platform) -> str:
         """Return the dtype that terms have when they are added."""
@@ -355,13 +376,35 @@ class Operator:
         formula with reductions, that of the main operand."""
         if self.terms is not None:
             return self.terms(a)
-        return tuple(a[self.main].shape) if reduces(self.computes) else self.output_shape(a)
+        if not reduces(self.computes):
+            return self.output_shape(a)
+        shape = tuple(a[self.main].shape)
+        return self._grouped(shape, a) if self._reduces_groups else shape
+
+    @cached_property
+    def _reduces_groups(self) -> bool:
+        """Whether the formula's reductions run over groups of channels."""
+        groups = self.attribute("groups")
+        return groups is not None and isinstance(self.computes, Formula) and self.computes.over == groups.name
+
+    def _grouped(self, shape: Shape, a: Arguments) -> Shape:
+        """A shape whose axis of channels is split: groups, and the channels of a group."""
+        groups = self.attribute("groups")
+        assert groups is not None
+        count = a[groups.name]
+        return (*shape[:1], count, shape[1] // count, *shape[2:])
+
+    def gives_rows(self, a: Arguments) -> bool:
+        """Whether the output of a formula with reductions has one element per row."""
+        return math.prod(self.output_shape(a)) != math.prod(self.terms_shape(a))
 
     def reduced_axes(self, a: Arguments) -> tuple[int, ...]:
         """Return the axes of the formula's values along which its reductions run."""
         assert isinstance(self.computes, Formula)
         name = self.computes.over.rpartition("all but ")[2]
         shapes = {name: a[name].shape} if isinstance(a.get(name), np.ndarray) else {}
+        if self._reduces_groups:
+            return tuple(range(2, len(self.terms_shape(a))))
         return self.reduced_in(self.terms_shape(a), a, shapes)
 
     def reduced_in(self, shape: Shape, attributes: Attributes, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
@@ -378,8 +421,11 @@ class Operator:
             found: tuple[int, ...] = (int(attributes[name]) % rank,)
         elif self.by_name[name].role == "lengths":
             found = tuple(range(len(shape) - len(attributes[name]), len(shape)))
+        elif self.by_name[name].role == "groups":
+            found = tuple(range(1, rank))
         else:
-            found = tuple(k for k in self.axes_of(name, shape, shapes[name], attributes) if k is not None)
+            own = shapes.get(name) or self.shape_of(name, shape, attributes)  # an operand may be absent
+            found = tuple(k for k in self.axes_of(name, shape, own, attributes) if k is not None)
         return tuple(k for k in range(rank) if (k in found) is not bool(but))
 
     def kept_shape(self, a: Arguments) -> Shape:
@@ -407,8 +453,7 @@ class Operator:
             elif parameter.parts:
                 found |= self._parts(parameter, value, shape, a)
             else:
-                along = value if value.shape == shape else self._along(parameter, value, shape, a)
-                found[parameter.symbol] = np.broadcast_to(along, shape) if spread and along.shape != shape else along
+                found[parameter.symbol] = self._operand(parameter, value, shape, a, spread=spread)
         if self.reduction is not None and a[self.reduction.name] == MEAN:
             found["n"] = a[self.main].size if self.mean is None else self.mean(a)
         if PART in self.computes.symbols:
@@ -419,6 +464,13 @@ class Operator:
             axes = self.reduced_axes(a) if self.class_index is None else (class_axis(shape),)
             found[PLACE] = self._places(shape, axes)
         return found
+
+    def _operand(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments, *, spread: bool) -> Array:
+        """An operand in the shape of the formula's values, or in one that broadcasts to it."""
+        main = tuple(a[self.main].shape) if self._reduces_groups else shape
+        along = value if value.shape == main else self._along(parameter, value, main, a)
+        along = np.broadcast_to(along, main) if spread and along.shape != main else along
+        return along.reshape(shape) if self._reduces_groups else along
 
     def _split(self, a: Arguments) -> tuple[int, int]:
         """The axis along which an input has parts, and how many it has."""
@@ -446,9 +498,14 @@ class Operator:
 
     def _along(self, parameter: Parameter, value: Array, shape: Shape, a: Arguments) -> Array:
         """An operand with as many axes as the formula's values, its own where its role says that they run. Along an
-        axis that runs nowhere only the first element counts."""
+        axis that runs nowhere only the first element counts. One value per row, and per element, may have any shape."""
         if parameter.role is HALF:
             return _again(value, shape, self._split(a)[0])
+        usual = self.shape_of(parameter.name, shape, a)
+        if parameter.role in (SAME, ROWS, PER_GROUP) and value.shape != usual and value.size == math.prod(usual):
+            value = value.reshape(usual)
+        if parameter.role is PER_GROUP and len(shape) > 1:
+            value = np.repeat(value, shape[1] // value.shape[1], 1)
         own, axes = [1] * len(shape), self.axes_of(parameter.name, shape, value.shape, a)
         for axis, n in zip(axes, value.shape, strict=True):
             if axis is not None:

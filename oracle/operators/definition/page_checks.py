@@ -157,6 +157,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "added": _TEXT,
         "undefined": _OF_CALL,
         "filled": _OF_CALL,
+        "filling": _optional(_function("platform")),
         "shape": _OF_CALL,
         "further": _mapping("Results by the names of the outputs beside the first", _a("a Result", Result)),
         "changed": _tuple("versions of CANN", _TEXT),
@@ -177,7 +178,8 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "specials": _optional(_formula),
     },
     Form: {"formula": _formula, "native": _DTYPES, "departs": _BOOL, "answers": _optional(_formula)},
-    Result: {**_SUMMED, "shape": _function("a"), "filled": _OF_CALL, "skipped": _OF_CALL},
+    Result: {**_SUMMED, "shape": _function("a"), "filled": _OF_CALL, "skipped": _OF_CALL,
+             "filling": _optional(_function("platform"))},
     Forward: {
         "name": _TEXT,
         "results": _mapping("the forward's outputs by operand", _TEXT),

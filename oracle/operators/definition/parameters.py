@@ -6,6 +6,7 @@ Everything that has to cut, broadcast, shrink, or mutate a call asks the role, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -140,9 +141,31 @@ def _beside_halves(main: Shape, own: Shape, attributes: Attributes) -> Axes:
 
 HALF = Role("half of the main operand along the axis", _halved, _beside_halves)
 
+# The operands of a norm over groups of channels beside a main operand (N, C, ...): as many statistics as groups.
+
+
+def usual_groups(main: Shape) -> int:
+    """A number of groups of several channels each: the smallest that divides the channels evenly, else one."""
+    channels = main[1] if len(main) > 1 else 1
+    return next((n for n in range(2, channels) if channels % n == 0), 1)
+
+
+def _groups(main: Shape, attributes: Attributes) -> Shape:
+    return (*main[:1], attributes.get("groups", usual_groups(main))) if len(main) > 1 else (1,)
+
+
+def _group_axes(main: Shape, own: Shape, attributes: Attributes) -> Axes:
+    """Groups run along the channels where each has one."""
+    return _leading(main, own, attributes)
+
+
+PER_GROUP = Role("one value per group of channels", _groups, _group_axes)
+
 # Attributes: what the number means.
-AttributeRole = Literal["axis", "lengths", "reduction", "ignore index", "number", "flag", "choice"]
-CType = Literal["int64", "aclIntArray", "aclScalar", "float", "double", "bool", "char*"]
+AttributeRole = Literal[
+    "axis", "lengths", "groups", "extent", "mask", "reduction", "ignore index", "number", "flag", "choice"
+]
+CType = Literal["int64", "aclIntArray", "aclBoolArray", "aclScalar", "float", "double", "bool", "char*"]
 REDUCTIONS = ("none", "mean", "sum")
 NONE, MEAN, SUM = range(3)
 
@@ -154,9 +177,9 @@ class Parameter:
     ``name``: the aclnn name. ``symbol``: what the formula calls it. ``optional``: it may be a null pointer. ``role``:
     of an input tensor, or of an attribute. ``read``: whether any kernel reads its values. ``dtype``: an input's fixed
     dtype, which does not follow the main operand's. ``c``: an attribute's C type. ``words``: the words behind an
-    attribute's numbers, or a choice's words. ``plain``: an attribute's usual value. ``parts``: what the formula calls
-    the equal parts of an input along the axis, where it does not read the whole. ``absent``: what an optional input
-    counts as that is a null pointer.
+    attribute's numbers, or a choice's words. ``plain``: an attribute's usual value. ``along``: the axes, first and end,
+    whose elements an attribute counts. ``parts``: what the formula calls the equal parts of an input along the axis,
+    where it does not read the whole. ``absent``: what an optional input counts as that is a null pointer.
     """
 
     name: str
@@ -171,6 +194,7 @@ class Parameter:
     dtype: str = ""
     parts: tuple[str, ...] = ()
     absent: int = 1
+    along: tuple[int, int | None] = (0, None)
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -179,7 +203,11 @@ class Parameter:
 
     def usual(self, main: Shape) -> Any:
         """Return an attribute's usual value for a shape of the main operand."""
-        return main[len(main) - self.plain :] if self.role == "lengths" else self.plain
+        if self.role == "lengths":
+            return main[len(main) - self.plain :]
+        if self.role == "extent":
+            return math.prod(main[slice(*self.along)])
+        return usual_groups(main) if self.role == "groups" else self.plain
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -227,6 +255,23 @@ def lengths(name: str) -> Parameter:
     """The lengths of the last axes, which are normalised; a tuple, or None for a null pointer. A catalogue may give a
     number of axes, whose lengths are then the main operand's; usually one."""
     return Parameter(name, "attr", "lengths", c="aclIntArray", plain=1)
+
+
+def groups(name: str) -> Parameter:
+    """The number of groups that the channels, axis 1 of the main operand, are split into; a formula may reduce ``over``
+    it: the channels of a group and everything behind them."""
+    return Parameter(name, "attr", "groups", plain="usual")
+
+
+def extent(name: str, first: int, end: int | None) -> Parameter:
+    """The number of elements along some axes of the main operand, the first up to the end, which a call repeats."""
+    return Parameter(name, "attr", "extent", plain="usual", along=(first, end))
+
+
+def mask(name: str, outputs: int) -> Parameter:
+    """Which of the outputs a call asks for: a tuple of as many bools, in their order, or None for a null pointer. An
+    output that is not asked for is left as it is, and may be a null pointer."""
+    return Parameter(name, "attr", "mask", c="aclBoolArray", plain=(True,) * outputs)
 
 
 def reduction(name: str, words: tuple[str, ...] = REDUCTIONS) -> Parameter:

@@ -38,6 +38,7 @@ SHAPES = [
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_, np.complex64]
 NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 1e-30, 100, 1e40, math.inf, -math.inf, math.nan, True, 2**63, 3 + 0j]
 LENGTHS = [None, (), (4,), (1,), (0,), (2, 2), (3, 4), (-1,), (4,) * 9, (2**63,), 4, "4"]
+MASKS = [None, (), (True,) * 3, (False,) * 3, (True, False, True), (True,), (1, 0, 1), "101"]
 WHOLE = [0, 1, -1, 2, -100, 3, 7, 2**31, -(2**63), 2**63 - 1]
 
 
@@ -51,7 +52,8 @@ def tensor(draw: Random, shapes: list[tuple[int, ...]], types: list[Any]) -> np.
 def attribute(draw: Random, parameter: Any) -> Any:
     if draw.random() < 0.5 or parameter.c == "char*":
         return draw.choice([parameter.plain, *(parameter.words if parameter.c == "char*" else ())])
-    return draw.choice({"int64": WHOLE, "bool": [True, False], "aclIntArray": LENGTHS}.get(parameter.c, NUMBERS))
+    values = {"int64": WHOLE, "bool": [True, False], "aclIntArray": LENGTHS, "aclBoolArray": MASKS}
+    return draw.choice(values.get(parameter.c, NUMBERS))
 
 
 def usual(draw: Random, op: Any) -> dict[str, Any]:

@@ -115,6 +115,16 @@ Dims Op::array(const char* name, const aclIntArray* handle) {
   return values;
 }
 
+std::vector<bool> Op::array(const char* name, const aclBoolArray* handle) {
+  auto given = std::make_shared<std::vector<bool>>();
+  if (handle != nullptr) {
+    for (int64_t flag : array_of(handle, name)->values) given->push_back(flag != 0);
+  }
+  described_.push_back({name, handle == nullptr ? nullptr : given});
+  if (tracing()) note(name, handle == nullptr ? "null" : show(Dims(given->begin(), given->end())));
+  return *given;
+}
+
 std::vector<Tensor> Op::inputs(const char* name, const aclTensorList* list) {
   if (list == nullptr) throw Error{ACLNN_ERR_PARAM_NULLPTR, std::string(name) + " is a null pointer"};
   auto found = lists().find(list);

@@ -40,7 +40,9 @@ using Kernel = std::function<void(Run&)>;
 // What a first phase was told of one parameter; a tensor by its slot.
 struct Argument {
   const char* name;
-  std::variant<size_t, int64_t, double, bool, const char*, std::shared_ptr<ScalarInfo>, std::shared_ptr<Dims>> value;
+  std::variant<size_t, int64_t, double, bool, const char*, std::shared_ptr<ScalarInfo>, std::shared_ptr<Dims>,
+               std::shared_ptr<std::vector<bool>>>
+      value;
 };
 
 // What a first phase collects.
@@ -55,6 +57,7 @@ class EMU_PUBLIC Op {
   std::shared_ptr<ScalarInfo> scalar(const char* name, const aclScalar* handle);           // throws 161001 for null
   std::shared_ptr<ScalarInfo> optional_scalar(const char* name, const aclScalar* handle);  // null for null
   Dims array(const char* name, const aclIntArray* handle);                        // empty for null
+  std::vector<bool> array(const char* name, const aclBoolArray* handle);          // empty for null
 
   std::vector<Tensor> inputs(const char* name, const aclTensorList* list);  // throws 161001 for null
 

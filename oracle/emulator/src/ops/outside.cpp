@@ -63,6 +63,12 @@ struct Shown {
   std::string operator()(const char* value) const { return value == nullptr ? "null" : quoted(value); }
   std::string operator()(const std::shared_ptr<ScalarInfo>& value) const { return value ? json(*value) : "null"; }
   std::string operator()(const std::shared_ptr<Dims>& value) const { return value ? list(*value) : "null"; }
+  std::string operator()(const std::shared_ptr<std::vector<bool>>& value) const {
+    if (!value) return "null";
+    std::string out;
+    for (bool flag : *value) out += (out.empty() ? "" : ", ") + (*this)(flag);
+    return "[" + out + "]";
+  }
 };
 
 }  // namespace

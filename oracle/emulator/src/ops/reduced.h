@@ -27,6 +27,13 @@ inline Mask others(Mask axes) {
   return axes;
 }
 
+// A shape whose axis 1 is split: groups, and the channels of a group.
+inline Dims grouped(Dims shape, int64_t groups) {
+  shape.insert(shape.begin() + 1, groups);
+  shape[2] /= groups;
+  return shape;
+}
+
 // A view whose axes are those that the shape begins with: axes of stride 0 follow.
 inline View leading(View view, const Dims& shape) {
   while (view.shape.size() < shape.size()) {
@@ -66,6 +73,14 @@ struct Reduced {
     }
   }
   size_t count() const { return first.size(); }
+
+  // One value per row, for every element.
+  std::vector<float> spread(const std::vector<float>& values) const {
+    std::vector<float> found;
+    found.reserve(row.size());
+    for (size_t k : row) found.push_back(values[k]);
+    return found;
+  }
 
   // Sums of the rows' terms. Partial sums are float64, and each is rounded once: less is lost than in any order.
   template <class F>

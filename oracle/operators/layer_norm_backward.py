@@ -1,0 +1,212 @@
+"""aclnnLayerNormBackward: with z = (input - mean) * rstd and h = gradOut * weight over the last axes, those of
+normalizedShape, gradInput = (h - mean(h) - z * mean(h * z)) * rstd; gradWeight = the sum of gradOut * z and gradBias
+that of gradOut over all other axes. An absent weight counts as 1; no value of bias is read.
+
+Sources: document aclnnLayerNormBackward; norm/layer_norm_grad_v3/op_host/op_api/aclnn_layer_norm_backward.cpp (checks,
+dispatch); the kernels of ascend950 and A2; PyTorch's formula. mean and rstd are free inputs: nothing says that they
+belong to input, and there is no eps. The built-in kernels of ascend910 and ascend310p are not public.
+
+outputMask says which outputs are asked for; any other may be a null pointer, and is left as it is. A call without rows
+fills gradWeight and gradBias with 0.
+
+Document and source differ, and the source wins: outputs may have any dtype of the list, and are cast to it; mean and
+rstd may have any shape of one value per row, gradWeight and gradBias any of as many elements; every product accepts
+bfloat16. The loop that compares input with normalizedShape begins at the wrong length, so that a list of one length is
+never compared. What the kernel does with a list that is not how input ends is unknown.
+
+Roundings: the host makes mean and rstd float32, and gradWeight and gradBias are written in float32. ascend950
+multiplies h by the length before it subtracts the sums, which overflows where the mean does not.
+
+Special values follow the formula in IEEE float64: a row of one element gives 0, and an infinity makes its row NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..page import (
+    LAST,
+    MAIN,
+    ROWS,
+    SAME,
+    Args,
+    Aten,
+    Checks,
+    Expression,
+    Form,
+    Formula,
+    Operator,
+    Platform,
+    Result,
+    Shape,
+    check,
+    dtype_in,
+    ends_if_empty,
+    float_types,
+    length,
+    lengths,
+    mask,
+    max_rank,
+    mean_over,
+    not_null,
+    output,
+    same_dtype,
+    same_shape,
+    source_only,
+    sum_over,
+    tensor,
+)
+
+FLOATS = ("float32", "float16", "bfloat16")
+INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
+PARAMETERS, OUTPUTS = ("weightOptional", "biasOptional"), ("gradInputOut", "gradWeightOut", "gradBiasOut")
+
+
+def dx(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
+    """The gradient of input."""
+    h, z = g * w, (x - m) * r
+    return (h - mean_over(h) - z * mean_over(h * z)) * r
+
+
+def dx_950(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
+    """The length multiplied in first."""
+    h, z = g * w, (x - m) * r
+    return ((h * length() - sum_over(h)) - z * sum_over(z * h)) * (1 / length()) * r
+
+
+def dx_a2(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
+    """Sums times a reciprocal of the length."""
+    h, z = g * w, (x - m) * r
+    return ((h - z * (sum_over(h * z) * (1 / length()))) - sum_over(h) * (1 / length())) * r
+
+
+def dw(g: Expression, x: Expression, m: Expression, r: Expression) -> Expression:
+    """The gradient of weight."""
+    return sum_over(g * ((x - m) * r))
+
+
+def db(g: Expression) -> Expression:
+    """The gradient of bias."""
+    return sum_over(g)
+
+
+def checks(a: Args, platform: Platform) -> Checks:
+    """The checks of GetWorkspaceSize in the source's order."""
+    yield not_null(a, *INPUTS, "normalizedShape", *STATISTICS, "outputMask")
+    told = f"outputMask has {len(a['outputMask'])} values; it must have 3"
+    yield check("values of outputMask", None if len(a["outputMask"]) == 3 else told)
+    asked = tuple(name for name, is_asked in zip(OUTPUTS, a["outputMask"], strict=True) if is_asked)
+    yield not_null(a, *asked)
+    yield from types(a)
+    yield from shapes(a, asked)
+    yield ends_if_empty(a, "input")
+
+
+def present(a: Args, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if a[name] is not None)
+
+
+def types(a: Args) -> Checks:
+    """CheckDtypeValid."""
+    for name in (*INPUTS, *STATISTICS):
+        yield dtype_in(a, name, FLOATS)
+    yield same_dtype(a, "gradOut", "input")
+    for name in present(a, PARAMETERS):
+        yield dtype_in(a, name, FLOATS)
+    if a["weightOptional"] is not None and a["weightOptional"].dtype_name != "float32":
+        yield same_dtype(a, "weightOptional", "input")
+    for name in present(a, OUTPUTS):
+        yield dtype_in(a, name, FLOATS)
+
+
+def shapes(a: Args, asked: tuple[str, ...]) -> Checks:
+    """CheckShape."""
+    for name in (*INPUTS, *STATISTICS, *asked):
+        yield max_rank(a, name)
+    wanted, x = a["normalizedShape"], a["input"].shape
+    told = f"normalizedShape has {len(wanted)} lengths"
+    yield check("at most 8 lengths", f"{told}; at most 8 are supported" if len(wanted) > 8 else None)
+    yield check("at least one length", None if wanted else f"{told}; it must have one at least")
+    lead = len(x) - len(wanted)
+    yield check("no more lengths than axes", f"{told}, input has rank {len(x)}" if lead < 0 else None)
+    ends = x[lead:]
+    fits = wanted[max(0, lead) :] == ends[max(0, lead) :]  # the loop begins at the number of other axes
+    yield check("input ends with normalizedShape", None if fits else f"input ends with {ends}, not {wanted}")
+    for name in present(a, PARAMETERS):
+        problem = f"{name} has shape {a[name].shape}, normalizedShape is {wanted}"
+        yield check(f"shape of {name}", None if a[name].shape == wanted else problem)
+    yield same_shape(a, "gradOut", "input")
+    yield same_shape(a, "mean", "rstd")
+    rows, columns = math.prod(x[:lead]), math.prod(ends)
+    yield check(
+        "one mean per row", None if a["mean"].size == rows else f"mean has {a['mean'].size} elements, not {rows}"
+    )
+    if "gradInputOut" in asked:
+        yield same_shape(a, "gradInputOut", "input")
+    for name in asked:
+        if name != "gradInputOut":
+            told = f"{name} has {a[name].size} elements; it must have {columns}"
+            yield check(f"size of {name}", None if a[name].size == columns else told)
+
+
+def demands(a: Args, platform: Platform) -> Checks:
+    """The document lists bfloat16 for some products."""
+    yield source_only(dtype_in(a, "input", float_types(platform)))
+
+
+def undefined(a: Mapping[str, Any]) -> str | None:
+    wanted, x = a["normalizedShape"], a["input"].shape
+    return None if x[len(x) - len(wanted) :] == wanted else "normalizedShape is not how input ends"
+
+
+def of_columns(a: Mapping[str, Any]) -> Shape:
+    """The shape of a parameter's gradient."""
+    x = tuple(a["input"].shape)
+    return x[max(0, len(x) - len(a["normalizedShape"] or ())) :]
+
+
+def aten(aten: Any, t: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """PyTorch's own in float64: in float32 it expands (x - mean) * rstd, which cancels, and it reads statistics of 16
+    bits beside 16 alone."""
+    g, x, m, r = (t[name].double().contiguous() for name in (*INPUTS, *STATISTICS))
+    shape, w = t["normalizedShape"], t["weightOptional"]
+    rows = (*x.shape[: x.dim() - len(shape)], *(1 for _ in shape))
+    w = x.new_ones(shape) if w is None else w.double()
+    made = aten.native_layer_norm_backward(g, x, shape, m.reshape(rows), r.reshape(rows), w, w, [True] * 3)
+    return made[0].float().to(t["input"].dtype), made[1].float(), made[2].float()
+
+
+OPERATOR = Operator(
+    name="aclnnLayerNormBackward",
+    parameters=(
+        tensor("gradOut", "g", SAME),
+        tensor("input", "x", MAIN),
+        lengths("normalizedShape"),
+        tensor("mean", "m", ROWS),
+        tensor("rstd", "r", ROWS),
+        tensor("weightOptional", "w", LAST, optional=True),
+        tensor("biasOptional", "", LAST, optional=True, read=False),
+        mask("outputMask", 3),
+        output("gradInputOut"),
+        output("gradWeightOut", LAST),
+        output("gradBiasOut", LAST),
+    ),
+    documented=("ascend950", "ascend910_93", "ascend910b", "ascend310p", "ascend910"),
+    source="norm/layer_norm_grad_v3/op_host/op_api/aclnn_layer_norm_backward.cpp",
+    checks=checks,
+    demands=demands,
+    undefined=undefined,
+    empty=("input",),
+    computes=Formula(dx, {"950": Form(dx_950, departs=True), "tbe": dx_a2}, over="normalizedShape"),
+    further={
+        "gradWeightOut": Result(
+            of_columns, Formula(dw, over="all but normalizedShape"), dtype="float32", filled=lambda a: 0.0
+        ),
+        "gradBiasOut": Result(
+            of_columns, Formula(db, over="all but normalizedShape"), dtype="float32", filled=lambda a: 0.0
+        ),
+    },
+    aten=Aten(aten, mixed=True),
+)

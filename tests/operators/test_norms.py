@@ -1,0 +1,104 @@
+"""Norms: groups are rows, statistics and gradients have any shape, and a mask says which outputs are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oracle
+from oracle.case.judge import judge
+from oracle.case.prepare import Prepared
+from oracle.catalogue.data.case import Case, TensorPlan
+from oracle.operators.answers.api import written
+from oracle.settings.settings import Settings
+
+SHAPE, GROUP = (3, 6, 5, 2), 2
+SIZES = {"N": 3, "C": 6, "HxW": 10, "group": GROUP}
+ROWS = (3 * GROUP, 30)
+ALL = (True, True, True)
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(list(shape)).normal(1, 2, shape).astype(np.float32)
+
+
+def test_a_group_is_a_row_of_layer_norm():
+    x = drawn(*SHAPE)
+    groups = oracle.golden("aclnnGroupNorm", self=x, eps=1e-5, **SIZES)
+    rows = oracle.golden("aclnnLayerNorm", input=x.reshape(ROWS), normalizedShape=ROWS[1:], eps=1e-5)
+    for one, other in zip(groups.values(), rows.values(), strict=True):
+        np.testing.assert_array_equal(one.ravel(), other.ravel())
+
+
+def test_the_gradient_of_a_group_is_that_of_a_row():
+    g, x, m, r = drawn(*SHAPE), drawn(*SHAPE) + 1, drawn(3, GROUP), drawn(3, GROUP) + 2
+    groups = oracle.golden(
+        "aclnnGroupNormBackward", gradOut=g, input=x, mean=m, rstd=r, outputMask=(True, False, False), **SIZES
+    )
+    rows = oracle.golden(
+        "aclnnLayerNormBackward", gradOut=g.reshape(ROWS), input=x.reshape(ROWS), normalizedShape=ROWS[1:],
+        mean=m.ravel(), rstd=r.ravel(), outputMask=(True, False, False),
+    )  # fmt: skip
+    assert list(groups) == ["gradInput"]
+    np.testing.assert_array_equal(groups["gradInput"].ravel(), rows["gradInputOut"].ravel())
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 1), (2, 3), (1, 6)])
+def test_one_value_per_row_may_have_any_shape(shape):
+    x = drawn(3, 2, 7)
+    given = {"gradOut": x, "input": x, "normalizedShape": (7,), "outputMask": ALL}
+    m, r = drawn(6), drawn(6) + 2
+    plain = oracle.golden("aclnnLayerNormBackward", mean=m.reshape(3, 2), rstd=r.reshape(3, 2), **given)
+    other = oracle.golden("aclnnLayerNormBackward", mean=m.reshape(shape), rstd=r.reshape(shape), **given)
+    for name, values in plain.items():
+        np.testing.assert_array_equal(values, other[name])
+
+
+def case(mask: tuple[bool, ...], *, null: str = "") -> Case:
+    data = {"gen": "normal", "mean": 0.0, "std": 1.0}
+    shapes = {"gradOut": (4, 5), "input": (4, 5), "mean": (4,), "rstd": (4,), "weightOptional": (5,)}
+    inputs: dict[str, Any] = {name: TensorPlan(shape, "float32", data) for name, shape in shapes.items()}
+    outputs = {"gradInputOut": (4, 5), "gradWeightOut": (5,), "gradBiasOut": (5,)}
+    return Case(
+        id="a/mask", op="aclnnLayerNormBackward", family="", why="", tier="full", dtype="float32",
+        inputs={**inputs, "biasOptional": None}, attrs={"normalizedShape": (5,), "outputMask": mask},
+        outputs={name: None if name == null else TensorPlan(shape, "float32") for name, shape in outputs.items()},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("null", ["", "gradWeightOut"])
+def test_an_output_that_is_not_asked_for_is_left_as_it_is(null):
+    from oracle.backends.cpu import Backend
+    from oracle.case.execute import Stopwatch, execute
+
+    prepared = Prepared.make(case((True, False, True), null=null), Settings())
+    assert written(prepared.memory.call) == ("gradInputOut", "gradBiasOut") == tuple(prepared.values)
+    execution = execute(prepared, Backend(), Stopwatch())
+    assert all(layer.passed for layer in judge(prepared, execution).layers.values())
+    if not null:
+        prepared.memory.call.outputs["gradWeightOut"][2] = 1.0
+        told = judge(prepared, execution).layers["structure"]
+        assert not told.passed
+        assert told.reason == "gradWeightOut was written"
+
+
+@pytest.mark.parametrize(
+    ("mask", "null", "status"),
+    [
+        (None, "", "ACLNN_ERR_PARAM_NULLPTR"),
+        ((True, True), "", "ACLNN_ERR_PARAM_INVALID"),
+        (ALL, "gradBiasOut", "ACLNN_ERR_PARAM_NULLPTR"),
+        ((True, True, False), "gradBiasOut", "ACLNN_SUCCESS"),
+        ((False, False, False), "gradInputOut", "ACLNN_SUCCESS"),
+    ],
+)
+def test_a_mask_says_which_outputs_must_be_there(mask, null, status):
+    x, one = drawn(4, 5), drawn(5)
+    outputs = {"gradInputOut": x, "gradWeightOut": one, "gradBiasOut": one}
+    answer = oracle.validate(
+        "aclnnLayerNormBackward", gradOut=x, input=x, normalizedShape=(5,), mean=drawn(4), rstd=drawn(4),
+        outputMask=mask, **{name: None if name == null else value for name, value in outputs.items()},
+    )  # fmt: skip
+    assert answer.name == status
