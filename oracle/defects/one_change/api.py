@@ -12,7 +12,7 @@ import numpy as np
 from ...model.call import Array, Call
 from ...model.platforms import Platform
 from ...model.status import SUCCESS, Status, invalid
-from ...operators import operator, validate, writes
+from ...operators import operator, validate, writes, written
 from ...operators.definition.operator import Operator
 from ..base.base import EVERY_SOC, Defect
 from ..base.device import Device, Write
@@ -70,7 +70,7 @@ def _wrapped(call: Call) -> Status:
 
 def _launched_unless_wrapped(call: Call) -> bool:
     out = call.outputs[operator(call.op).output]
-    return bool(math.prod(out.shape) % WRAP)
+    return out is None or bool(math.prod(out.shape) % WRAP)
 
 
 def _buffer_overflow(op: Operator) -> Kernel:
@@ -210,12 +210,27 @@ def misbehaviour(op: Operator) -> Iterator[Defect]:
         f"api/{slug}/writes when empty", op.name, "API", "an empty call writes one element",
         Device("writes first", right, launch=_one_element_when_empty), "an empty call",
     )  # fmt: skip
+    if op.attribute("mask") is not None:
+        yield Defect(
+            f"api/{slug}/writes all", op.name, "API", "outputs that are not asked for are written",
+            Device("writes all", right, after=_writes_all), "an output that is given and not asked for",
+        )  # fmt: skip
 
 
 def _one_element_when_empty(call: Call) -> bool:
     """Launch as ever, and write one element where nothing may be written."""
     if writes(call):
         return True
-    memory, start = storage_of(next(iter(call.outputs.values())))
-    memory[start] = 0
+    for given in call.outputs.values():
+        if given is not None:
+            memory, start = storage_of(given)
+            memory[start] = 0
+            break
     return False
+
+
+def _writes_all(call: Call) -> None:
+    """Write outputs that the call does not ask for."""
+    for name in call.outputs.keys() - written(call):
+        if call.outputs[name] is not None:
+            call.outputs[name][...] = 0

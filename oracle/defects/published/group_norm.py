@@ -1,4 +1,4 @@
-"""Published differences of aclnnGroupNorm, and generated mutants that no right verdict may notice."""
+"""What the official golden of aclnnGroupNorm gives otherwise."""
 
 from __future__ import annotations
 

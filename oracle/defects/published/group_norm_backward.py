@@ -1,4 +1,4 @@
-"""Published differences of aclnnGroupNormBackward."""
+"""What the document of aclnnGroupNormBackward says otherwise."""
 
 from __future__ import annotations
 
