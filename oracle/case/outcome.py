@@ -16,7 +16,7 @@ from ..explain import broken_rules, ulps
 from ..explain import detail as failure
 from ..explain.diagnosis import KEPT
 from ..guest.faults import DeviceError, Gone, readable, reason_of, trace_of
-from ..guest.stderr import cause_of_death
+from ..guest.process import cause_of_death
 from ..model.call import Array
 from ..model.status import PROJECT, told
 from ..numerics.orders.reducing import reduces

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import OracleError
+from ..system.cache import replace as replace_file
 from ..system.strictjson import finite
-from ..system.writing import replace as replace_file
 from .appending import Appending, require_unlocked
 from .codec import from_json
 from .fields import parse_object

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from ..record.fields import Number
 from ..record.reader import CaseRecord
 from ..record.types import GOOD
-from .language.layers import known, objections
-from .language.words import ORDER
+from .language.words import ORDER, known, objections
 
 DTYPE_ORDER = ("float32", "float16", "bfloat16", "float64")
 

@@ -11,9 +11,8 @@ from functools import cached_property
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Group, Record
 from .cells import Cell, cell, dtype_order
-from .language.layers import scores
 from .language.translate import FIGURE, Text, _, shape
-from .language.words import ORDER
+from .language.words import ORDER, scores
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from ..record.codec import to_json
 from ..record.fields import Number
 from ..record.reader import CaseRecord, Record
 from ..system.strictjson import finite
-from .language.layers import objections, scores
-from .language.words import DID, equation, figure, index, verdict
+from .language.words import DID, equation, figure, index, objections, scores, verdict
 from .summary import command_for
 
 # XML 1.0 has no way to write these; lone surrogates cannot be encoded either.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..model.errors import OracleError
 from ..record.reader import Record
+from ..system.cache import replace
 from ..system.memory import collector_paused
-from ..system.writing import replace
 from .language.translate import ENGLISH, Language
 
 

@@ -15,9 +15,8 @@ from ..record.fields import Number
 from ..record.reader import CaseRecord, Record, RunHeader
 from .cells import DTYPE_ORDER, Cell, cell, dtype_order, group, ranked, sum_of
 from .clusters import Cluster, clusters, shared_text
-from .language.layers import scores
 from .language.translate import Text, _, shape
-from .language.words import seconds, verdict
+from .language.words import scores, seconds, verdict
 
 # Where the reason of an expected failure stops being the expectation's and becomes the verdict's.
 _VERDICT = re.compile(r": (?:structure|standard|strict): ")

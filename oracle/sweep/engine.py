@@ -17,7 +17,7 @@ from ..model.errors import OracleError
 from ..model.status import Status
 from ..operators import compute, reference
 from ..parallel import HERE, Workers
-from ..system.writing import replace
+from ..system.cache import replace
 from .pairs import CODES, Pairs
 
 ROWS = 32  # rows per call: 2^21 pairs

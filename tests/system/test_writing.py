@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oracle.system.writing import replace
+from oracle.system.cache import replace
 
 
 def raises(error):

@@ -31,7 +31,7 @@ from ..formula.expressions import ZERO, Expression
 from ..formula.traversal import is_rational
 from ..orders.kernel_orders import DEPARTURE, Formula, Graphs, graphs_of, mean_loss
 from ..orders.strict import StrictBound
-from ..proof import double_double, outward
+from ..proof import double_double
 from ..proof.proof import ExactValue, settle
 from ..proof.sink import Region, Sink
 from . import singles
@@ -194,7 +194,7 @@ class _Work:
             found = fractions64.refined(value, exact, self.dtype, slack)
         else:
             found = double_double.refined(self.graphs.value, few, self.dtype, slack)
-        return outward.overflowed(self.graphs.value, few, found)
+        return _where_finite(*found)
 
     # ---- the compiled engine ----
 
@@ -313,3 +313,11 @@ def _overflowed(value: Array, operands: Operands) -> Array:
         elif not math.isfinite(operand):
             return where[:0]
     return where
+
+
+def _where_finite(value: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Values and intervals; nothing is known of a value that overflows float64."""
+    beyond = ~np.isfinite(value)
+    if not beyond.any():
+        return value, low, high
+    return np.where(beyond, 0.0, value), np.where(beyond, -np.inf, low), np.where(beyond, np.inf, high)

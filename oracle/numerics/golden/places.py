@@ -254,9 +254,8 @@ class _Rows:
     def compiled(self, graphs: Graphs, out: Array) -> Array:
         """Clear an output, and store the values at the places in one compiled pass; return the rows that it leaves."""
         from ..compiled import loops, source
-        from ..compiled.clearing import cleared
 
-        cleared(out)
+        out.fill(0)
         kinds = (
             (source.ONE, self.numbers),
             (source.ROW, self.by_row),

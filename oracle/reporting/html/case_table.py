@@ -11,7 +11,7 @@ from ...record.reader import CaseRecord, split_id
 from ...record.types import LAYERS, STATUSES
 from ...system.strictjson import finite
 from ..language import words
-from ..language.layers import known, objections
+from ..language.words import known, objections
 from ..summary import Summary, suffix
 
 REASON = 400

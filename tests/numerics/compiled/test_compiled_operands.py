@@ -45,20 +45,6 @@ def test_the_places_in_doubt_are_listed_behind_those_before(size):
     assert list(places[:count]) == [77, *(5000 + np.flatnonzero(doubt[:size]))]
 
 
-@pytest.mark.parametrize("offset", [0, 1, 63])
-@pytest.mark.parametrize("size", [0, 5, 64, 1000])
-def test_bytes_are_cleared_past_the_cache_and_none_beside_them(size, offset):
-    from oracle.numerics.compiled.clearing import LINE, clear
-
-    content = np.full(LINE + offset + size + 10, 255, np.uint8)
-    start = -content.ctypes.data % LINE + offset
-    part = content[start : start + size]
-    clear(part, min(-part.ctypes.data % LINE, size))
-    assert not part.any()
-    assert (content[:start] == 255).all()
-    assert (content[start + size :] == 255).all()
-
-
 def test_elements_are_picked_and_numbers_stand_for_themselves():
     @operands.njit
     def gather(array, number, places):
