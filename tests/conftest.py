@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,9 +32,27 @@ settings.load_profile("checkout")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Expand the catalogue for all workers together: nearly a minute of processor time, in each of them otherwise."""
+    """Expand the catalogue for all workers together: half a minute of processor time, in each of them otherwise."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        keep(files(default_dir()), None, print)
+        for tier in ("smoke", None):
+            keep(files(default_dir()), tier, print)
+
+
+def _processor_time() -> float:
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that takes more processor time than ACLNN_TEST_SECONDS, that of processes it starts included."""
+    most, before = float(os.environ.get("ACLNN_TEST_SECONDS", "inf")), _processor_time()
+    yield
+    took = _processor_time() - before
+    if took > most:
+        pytest.fail(
+            f"{took:.1f} s of processor time, {most:g} at most; tests/ordinary.py says what to do", pytrace=False
+        )
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ordinary import in_full_alone
 from small import HEAD
 
 import oracle.backends.replay
@@ -212,6 +213,8 @@ def test_fixtures_and_functions_beside_cases_work(project):
 # the run and its record -----------------------------------------------------------------------------------------------
 
 WORKERS = [[], ["-n", "2"]]
+# Where what workers add is seen by another test too.
+ALONE = [[], pytest.param(["-n", "2"], marks=in_full_alone)]
 
 
 @pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
@@ -228,7 +231,7 @@ def test_a_good_run(project, workers):
     result.stdout.fnmatch_lines(["Total Task: 4, success 4, failed 0 (pass 4)"])
 
 
-@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", ALONE, ids=["alone", "workers"])
 def test_failures_are_told_on_the_terminal_and_in_the_record(project, workers):
     result = run(project, "--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers)
     assert result.ret == 1
@@ -409,7 +412,7 @@ ONE = """\
 """
 
 
-@pytest.mark.parametrize("workers", WORKERS, ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", ALONE, ids=["alone", "workers"])
 def test_an_expected_failure_is_no_failure(project, workers):
     expect(project, ONE.format(status="fail"))
     words = ["--backend", "misbehaving:FlipsOneSign", "--record", "r.jsonl", *workers]

@@ -71,10 +71,9 @@ def list_cases(args: argparse.Namespace) -> int:
         _show(_counted(of_builtin(), only, args.tier, args.by), args.by)
         return 0
     paths = catalogue_files(args.files) if args.files else default_catalogues(only)
-    cases = select(load_files(paths, only, tier=HUGE if args.tier == HUGE else None), tier=args.tier, soc=args.soc)
-    if args.expression is not None:
-        cases = matching(cases, args.expression)
-    cases = chosen_by(cases, args.where)
+    fits = matching(args.expression)
+    cases = select(load_files(paths, only, tier=args.tier), tier=args.tier, soc=args.soc)
+    cases = chosen_by(list(filter(fits, cases)), args.where)
     if not cases:
         raise OracleError("no case is chosen; leave --where, -k, --op or --tier out to see more")
     if args.ids:

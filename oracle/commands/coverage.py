@@ -116,12 +116,12 @@ def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
     from ..interop import load as load_foreign
 
     wanted = None if volume is None else Volume.of(volume)
-    cases: list[Case] = [] if paths else load_default((), wanted)
+    cases: list[Case] = [] if paths else load_default((), wanted, tier)
     for path in paths:
         if path.is_dir():
-            cases += load_all(path, wanted)
+            cases += load_all(path, wanted, tier)
         else:
-            cases += load_foreign(path).cases if is_foreign_catalogue(path) else load(path, wanted)
+            cases += load_foreign(path).cases if is_foreign_catalogue(path) else load(path, wanted, tier)
     return select(cases, tier=None if wanted else tier)
 
 

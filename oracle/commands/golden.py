@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from ..catalogue.loader import default_catalogues, load_files, of_operators
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import LAYOUTS, Progress, verify, write
 from ..model.errors import OracleError
-from ..model.platforms import DEFAULT_SOC, PLATFORMS
+from ..model.platforms import DEFAULT_SOC, PLATFORMS, platform
 from ..operators import OPERATORS
 from ..operators.answers.registry import operator_named, register
 from ..parallel import Workers, workers
@@ -86,11 +86,11 @@ def _verify(directory: Path, pool: Workers) -> int:
 def _write(args: argparse.Namespace, pool: Workers) -> int:
     tier, soc = args.tier or "standard", DEFAULT_SOC if args.soc is None else args.soc
     only = {operator_named(name).name for name in args.op}
+    platform(soc)  # before anything is expanded
     paths = of_operators(catalogue_files(args.catalogue), only) if args.catalogue else default_catalogues(only)
-    cases = select(unique(load_files(paths, only)), tier=tier, soc=soc)
-    if args.expression is not None:
-        cases = matching(cases, args.expression)
-    cases = chosen_by(cases, args.where)
+    fits = matching(args.expression)
+    cases = select(unique(load_files(paths, only, tier=tier)), tier=tier, soc=soc)
+    cases = chosen_by(list(filter(fits, cases)), args.where)
     if not cases:
         chosen = f" of {' and '.join(sorted(only))}" if only else ""
         chosen += f" that -k {args.expression!r} chooses" if args.expression is not None else ""
@@ -108,15 +108,18 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
     return 0
 
 
-def matching(cases: Sequence[Case], expression: str) -> list[Case]:
-    """Return the cases that ``run -k EXPRESSION`` would choose. Raises OracleError for what is no expression."""
+def matching(expression: str | None) -> Callable[[Case], bool]:
+    """Return what tells the cases that ``run -k EXPRESSION`` would choose, all without one. Raises OracleError for what
+    is no expression: before anything is expanded."""
     from _pytest.mark.expression import Expression  # pytest's own reading of -k; it has no public name
 
+    if expression is None:
+        return lambda case: True
     try:
         wanted = Expression.compile(expression)
     except SyntaxError as error:
         raise OracleError(f"-k {expression!r}: {error.msg or error}") from None
-    return [case for case in cases if wanted.evaluate(_in(case))]
+    return lambda case: wanted.evaluate(_in(case))
 
 
 def _in(case: Case) -> ExpressionMatcher:

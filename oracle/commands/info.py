@@ -120,12 +120,17 @@ def _backends() -> Iterator[str]:
 
 
 def _state(name: str) -> str:
-    """Say whether a backend loads, and how many devices it sees."""
+    """Say whether a backend loads, and how many devices it sees.
+
+    Of a framework it says that it is installed: to load one takes seconds, which is for a run or the doctor.
+    """
     if name == "replay":
         return "ready: --backend-option path=DIR, a folder made by --record-outputs"
     needs = _NEEDS.get(name)
-    if needs is not None and importlib.util.find_spec(needs) is None:
-        return f"needs the package {needs}: pip install 'aclnn-oracle[{needs.replace('_', '-')}]'"
+    if needs is not None:
+        if importlib.util.find_spec(needs) is None:
+            return f"needs the package {needs}: pip install 'aclnn-oracle[{needs.replace('_', '-')}]'"
+        return f"{needs} is installed; a run loads it"
     try:
         backend = load(name)
     except OracleError as error:

@@ -278,7 +278,7 @@ def _write_json(path: Path | None, data: Mapping[str, object]) -> None:
 
 
 def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
-    cases = tuple(chosen_by(select(_cases(args), tier=tier), args.where))
+    cases = tuple(chosen_by(select(_cases(args, tier), tier=tier), args.where))
     if not cases:
         raise OracleError("power: there is no case to score")
     return cases
@@ -315,17 +315,17 @@ def _catalogues(args: argparse.Namespace) -> tuple[bool, list[str]]:
     return built_in, [OPERATORS[name].slug for name in _only(args)] or [path.name for path in outside] or [BUILT_IN]
 
 
-def _cases(args: argparse.Namespace) -> list[Case]:
-    """Load files of any kind, else the catalogue; of the operators of ``--op`` alone."""
+def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
+    """Load a tier of files of any kind, else of the catalogue; of the operators of ``--op`` alone."""
     only = _only(args)
     if not args.files:
-        return load_default(only)
+        return load_default(only, tier=tier)
     from .. import interop
 
     cases: list[Case] = []
     for path in args.files:
         if path.suffix in (".yaml", ".yml") or is_catalogue(path):
-            cases += load(path)
+            cases += load(path, tier=tier)
             continue
         loaded = interop.load(path, limit=args.limit)
         print(f"{path.name}: {loaded.told}")

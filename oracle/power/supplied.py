@@ -83,8 +83,8 @@ def score(
     its name ``module:ATTRIBUTE``, run in ``jobs`` processes. ``soc``: of kernels that name none. ``only``: kernels
     whose name contains this. Raises OracleError for what is no kernel.
     """
-    cases = load_files(files) if files else load_default()
-    planned = tuple(select(cases, tier=tier or ("full" if files else "standard")))
+    tier = tier or ("full" if files else "standard")
+    planned = tuple(select(load_files(files, tier=tier) if files else load_default(tier=tier), tier=tier))
     return score_on(kernels, planned, settings or Settings(), soc=soc, jobs=jobs, only=only)
 
 

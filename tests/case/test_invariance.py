@@ -13,7 +13,9 @@ from oracle.catalogue import load_all, select
 from oracle.operators import OPERATORS, compute, writes
 
 SOC = "ascend910b"
-PLANNED = [case for case in select(load_all(), tier="smoke", soc=SOC) if case.expected(SOC) == "ACLNN_SUCCESS"]
+PLANNED = [
+    case for case in select(load_all(tier="smoke"), tier="smoke", soc=SOC) if case.expected(SOC) == "ACLNN_SUCCESS"
+]
 SMALL = [case for case in PLANNED if all(p is None or math.prod(p.shape) <= 2**9 for p in case.inputs.values())]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ordinary import FULL, one_of_each_kind
 
 from oracle import verdict
 from oracle.catalogue import Case, default_dir, digest, files, is_catalogue, load_all, make_inputs, select, spec_of_plan
@@ -37,8 +38,16 @@ def catalogue() -> tuple[Case, ...]:
     return tuple(load_all())
 
 
+@cache
+def by_slug() -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in catalogue():
+        found.setdefault(case.id.partition("/")[0], []).append(case)
+    return found
+
+
 def of(slug: str) -> list[Case]:
-    return [case for case in catalogue() if case.id.startswith(f"{slug}/")]
+    return by_slug()[slug]
 
 
 def sample(slug: str) -> list[Case]:
@@ -79,13 +88,13 @@ def proves_nothing(case: Case, soc: str) -> str:
     return verdict.uninformative(found) if found.written else ""
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("slug", one_of_each_kind(SLUGS))
 def test_every_golden_is_informative_or_says_why_not(slug: str) -> None:
     """What a class says of a family may be true of some operators alone; what an operator's family says, of some of
     its cases, and on one SoC alone."""
     of_classes = {**made_for(operator_named(slug)), **made_for(operator_named(slug), lean=True)}
     wrong, true, said = [], set(), {}
-    for case in sample(slug):
+    for case in sample(slug) if FULL or slug in LEAN else sample(slug)[::5]:
         socs = [s for s in sorted(case.soc or PLATFORMS, key="ascend910b".__ne__) if case.computes(s)]
         if not socs or case.output is None or size_of(case.output.shape) > LARGE:
             continue
@@ -97,7 +106,7 @@ def test_every_golden_is_informative_or_says_why_not(slug: str) -> None:
             if case.uninformative not in true and (told or any(proves_nothing(case, soc) for soc in socs[1:])):
                 true.add(case.uninformative)
     assert not wrong, "\n".join(wrong)
-    assert said.keys() <= true, f"says uninformative: {[said[text] for text in said.keys() - true]}"
+    assert not FULL or said.keys() <= true, f"says uninformative: {[said[text] for text in said.keys() - true]}"
 
 
 def test_ids_are_unique_and_well_formed() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import oracle
-from oracle.commands.info import _variables
+from oracle.commands.info import _backends, _variables
 
 NAME = re.compile(r"ACLNN_ORACLE_[A-Z]+")
 
@@ -44,3 +44,12 @@ def test_what_is_set_and_not_read_is_told_with_what_was_meant(monkeypatch: pytes
         monkeypatch.setenv(f"ACLNN_ORACLE_{name}", "1")
     assert told()["ACLNN_ORACLE_THREAD"].endswith("nothing reads it (did you mean 'THREADS'?)")
     assert told()["ACLNN_ORACLE_COLOUR"].endswith("nothing reads it")
+
+
+def test_a_framework_is_told_of_without_loading_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To import one takes seconds; a spec is all that is looked for."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr("oracle.commands.info.load", lambda name: object())
+    state = {line.split()[0]: line for line in _backends()}
+    for name in ("torch", "torch_npu", "mindspore"):
+        assert state[name].endswith(f"{name} is installed; a run loads it")

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from ordinary import FULL
 
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
@@ -36,7 +37,7 @@ def test_right_kernels_pass_the_cases_of_an_operator_with_sums(reducing, folder)
     head = "aclnn_oracle: 1\noperator: aclnnScaleShiftBackward\nclasses: all\n"
     (folder / "scale_shift_backward.yaml").write_text(head + families)
     cases = select(load(folder / "scale_shift_backward.yaml"), tier="standard", soc="ascend910b")
-    found = {case.id: run_case(case, Backend(), Settings()) for case in cases}
+    found = {case.id: run_case(case, Backend(), Settings()) for case in cases[:: 1 if FULL else 5]}
     assert {name: report.reason for name, report in found.items() if report.status != "pass"} == {}
     assert {"float16", "bfloat16", "float32"} == {case.dtype for case in cases if case.family == "gradients"}
 
@@ -46,7 +47,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
-    ran = []
+    ran, left = [], []
     for language, text in blocks():
         name = NAME.search(text)
         if name is not None and (("OPERATOR = " in text) if language == "python" else language == "yaml"):
@@ -56,6 +57,10 @@ def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
             for written in text.strip().splitlines():
                 command = written
                 if "--backend torch" in command and find_spec("torch") is None:
+                    left.append(command)
+                    continue
+                if not FULL and any(long in command and long in " ".join(ran) for long in (" power ", " --emulate")):
+                    left.append(command)  # of another operator; the full run runs them all
                     continue
                 if " run " in command and "ACLNN_TEST_DOCS" not in os.environ:
                     command += " --tier smoke"
@@ -68,4 +73,5 @@ def test_the_blocks_of_the_page_run_in_an_empty_folder(folder):
             done = subprocess.run([sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=100)
             assert done.returncode == 0, done.stderr
             assert "0." in done.stdout
-    assert len(ran) == 10 - (find_spec("torch") is None)
+    assert len(ran) + len(left) == 10
+    assert len(left) <= 4

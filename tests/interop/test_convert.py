@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import cache
 
 import pytest
+from ordinary import FULL, one_of_each_kind
 
+from oracle.catalogue import default_dir, files, select
 from oracle.catalogue import load as cases_of
-from oracle.catalogue import load_all, select
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.data.layout import arrange
 from oracle.cli import main
@@ -20,11 +22,15 @@ from oracle.model.errors import OracleError
 from oracle.operators import OPERATORS
 
 SMALL = 2**10  # elements: measuring the range of generated data should cost nothing here
-CASES = [
-    case
-    for case in select(load_all(), tier="standard")
-    if all(p is None or math.prod(p.shape) <= SMALL for p in case.inputs.values())
-][::6]
+FIRST, *_ = SMOKE = cases_of(default_dir() / "softmax_backward.yaml", tier="smoke")
+
+
+@cache
+def standard() -> list[Case]:
+    slugs = one_of_each_kind(file.stem for file in files(default_dir()))
+    read = (case for slug in slugs for case in cases_of(default_dir() / f"{slug}.yaml"))
+    small = [c for c in read if all(p is None or math.prod(p.shape) <= SMALL for p in c.inputs.values())]
+    return select(small, tier="standard")[:: 6 if FULL else 30]
 
 
 def read_back(files, tmp_path):
@@ -53,9 +59,9 @@ def same_number(a: float, b: float) -> bool:
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_what_is_written_reads_back(to, tmp_path):
-    files = write(CASES, to)
-    assert sum(f.count + f.left_out.total() for f in files) == len(CASES)
-    found = read_back(files, tmp_path)
+    written = write(standard(), to)
+    assert sum(f.count + f.left_out.total() for f in written) == len(standard())
+    found = read_back(written, tmp_path)
     originals = written_of(to)
     assert len(originals) == len(found) > 100
     for ours, theirs in zip(originals, found, strict=True):
@@ -72,7 +78,7 @@ def test_what_is_written_reads_back(to, tmp_path):
 def written_of(to: str) -> list[Case]:
     """The cases a format can say: each file keeps the order of its operator's cases."""
     by_op: dict[str, list[Case]] = {}
-    for case in CASES:
+    for case in standard():
         by_op.setdefault(case.op, []).append(case)
     kept = []
     for op_cases in by_op.values():
@@ -103,7 +109,7 @@ def same_range(ours: Case, theirs: Case, name: str, *, must: bool) -> None:
 
 
 def case_with(**plan) -> Case:
-    first = next(c for c in CASES if c.op == "aclnnSoftmaxBackward" and len(c.inputs["output"].shape) == 2)
+    first = next(c for c in SMOKE if len(c.inputs["output"].shape) == 2)
     inputs = {**first.inputs, "output": replace(first.inputs["output"], **plan)}
     return replace(first, inputs=inputs)
 
@@ -114,8 +120,8 @@ def case_with(**plan) -> Case:
         (case_with(view="transposed"), {"ttk-aclnn"}),
         (case_with(format="NCHW"), {"ttk", "ttk-aclnn"}),
         (case_with(storage_shape=(2**20,)), {"ttk-aclnn"}),
-        (replace(CASES[0], expect={"default": "ACLNN_ERR_PARAM_INVALID"}), set()),
-        (replace(CASES[0], null=frozenset({"executor"})), set()),
+        (replace(FIRST, expect={"default": "ACLNN_ERR_PARAM_INVALID"}), set()),
+        (replace(FIRST, null=frozenset({"executor"})), set()),
         (case_with(), {"atk", "ttk", "ttk-aclnn"}),
     ],
     ids=["view", "format", "storage", "refused", "null", "plain"],
@@ -161,7 +167,7 @@ def test_convert_refuses_what_is_not_there(tmp_path, capsys):
     assert main(["convert", str(tmp_path), "--to", "atk", "-o", str(tmp_path / "cases.json")]) == 2
     assert "name a folder" in capsys.readouterr().err
     with pytest.raises(OracleError, match="unknown format 'xml'"):
-        write(CASES, "xml")
+        write([FIRST], "xml")
 
 
 ATTRIBUTES = [
@@ -205,7 +211,8 @@ def test_an_operator_without_a_kernel_is_told_what_its_declaration_lacks(blended
 
 
 def test_the_kernel_form_leaves_out_operands_of_different_dtypes():
-    case = next(c for c in load_all() if c.op == "aclnnBinaryCrossEntropyBackward" and c.dtype == "float32")
+    smoke = cases_of(default_dir() / "binary_cross_entropy_backward.yaml", tier="smoke")
+    case = next(c for c in smoke if c.dtype == "float32")
     mixed = replace(case, inputs={**case.inputs, "target": replace(case.inputs["target"], dtype="float16")})
     (file,) = write([mixed], "ttk")
     assert dict(file.left_out) == {"that the host casts before or after the kernel": 1}

@@ -14,22 +14,24 @@ import numpy as np
 import pytest
 
 from oracle.case.one_case import run_case
-from oracle.catalogue import default_dir, load, load_all, select
+from oracle.catalogue import default_dir, load, select
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.cli import main
 from oracle.defects.registry import defects
 from oracle.model.errors import OracleError
-from oracle.operators import compute, validate, writes
+from oracle.operators import OPERATORS, compute, validate, writes
 from oracle.place.bench import Bench
 from oracle.power.failures import failures, rate_of
 from oracle.reduce.script import script
 from oracle.reduce.shrink import _plainness, shrink, shrink_with
 from oracle.settings.settings import Settings
 
-CASES: dict[str, list[Case]] = {}  # small ones: a script's time is the interpreter's, a case's should be nothing
-for each in load_all():
-    if all(p is None or math.prod(p.shape) <= 2**9 for p in each.inputs.values()):
-        CASES.setdefault(each.op, []).append(each)
+
+@cache
+def cases(op: str) -> list[Case]:
+    """Small ones: a script's time is the interpreter's, a case's should be nothing."""
+    found = load(default_dir() / f"{OPERATORS[op].slug}.yaml")
+    return [c for c in found if all(p is None or math.prod(p.shape) <= 2**9 for p in c.inputs.values())]
 
 
 class Device:
@@ -114,7 +116,7 @@ class Raises(Device):
 @cache
 def failing(op: str, device: type[Device]) -> Case:
     """The first small case of an operator that a device fails."""
-    for case in CASES[op]:
+    for case in cases(op):
         strided = any(p is not None and p.view != "contiguous" for p in case.inputs.values())
         if strided or device is not Strides:
             line = run_case(case, device(), Settings())
@@ -212,7 +214,7 @@ def test_attributes_of_every_type_stand_in_the_script(blended, tmp_path):
 
 
 def test_a_case_that_passes_has_nothing_to_reduce():
-    case = CASES["aclnnSoftmaxBackward"][0]
+    case = cases("aclnnSoftmaxBackward")[0]
     with pytest.raises(OracleError, match="nothing to reduce: it ended pass"):
         shrink(case, Device(), Settings())
 
@@ -226,7 +228,7 @@ def test_a_device_that_crashes_is_reduced_in_its_child(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = Settings(backend="crashing:Device", isolate=True)
     bench = Bench(settings)
-    case = next(c for c in CASES["aclnnSoftmaxBackward"] if "first_look" in c.id)
+    case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id)
     try:
         shrunk = shrink_with(bench.run_case, case, settings, runs=30)
     finally:
@@ -268,7 +270,7 @@ def test_the_script_needs_numpy_and_the_backend_only(tmp_path):
         "class Device:\n    name = 'plain'\n    def run(self, call):\n        call.outputs['out'][...] = 0\n", "utf-8"
     )
     settings = Settings(backend="plain:Device")
-    case = next(c for c in CASES["aclnnSoftmaxBackward"] if "first_look" in c.id and c.dtype == "float32")
+    case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id and c.dtype == "float32")
 
     class Zeros(Device):
         def answer(self, call):
@@ -282,7 +284,7 @@ def test_the_script_needs_numpy_and_the_backend_only(tmp_path):
 def test_a_large_case_is_packed(tmp_path):
     settings = Settings(backend="test_shrink:ShortSum")
     plan = TensorPlan((5000,), "bfloat16", {"gen": "normal"})
-    first = next(c for c in CASES["aclnnSoftmaxBackward"] if not c.expect)
+    first = next(c for c in cases("aclnnSoftmaxBackward") if not c.expect)
     case = replace(first, inputs=dict.fromkeys(first.inputs, plan), outputs={"out": plan}, attrs={"dim": 0})
     text = script(shrink(case, ShortSum(), settings, runs=2))
     assert "unpacked(" in text
@@ -294,7 +296,7 @@ def test_replay_shrinks(tmp_path, monkeypatch, capsys):
         "class Device:\n    name = 'plain'\n    def run(self, call):\n        call.outputs['out'][...] = 0\n", "utf-8"
     )
     monkeypatch.chdir(tmp_path)
-    case = next(c for c in CASES["aclnnSoftmaxBackward"] if "first_look" in c.id and c.dtype == "float32")
+    case = next(c for c in cases("aclnnSoftmaxBackward") if "first_look" in c.id and c.dtype == "float32")
     assert main(["replay", case.id, "--backend", "zeroing:Device", "--shrink", "--no-isolate"]) == 1
     told = capsys.readouterr()
     assert "reduced in" in told.err

@@ -18,6 +18,7 @@ Missing = dict[Place, set[int]]  # which values of the new axis have not met the
 Whole = tuple[int, ...]  # a row with an index for every axis
 Pair = tuple[tuple[int, int], tuple[int, int]]  # two axes, each with an index
 _TRIES = 100  # rows that are tried for one meeting before it counts as impossible
+_TRIES_REFUSED = 24  # of two indices that are refused beside the first of every other axis, and each alone is not
 
 
 def covering(sizes: Sequence[int], strength: int) -> list[tuple[int, ...]]:
@@ -118,7 +119,7 @@ def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) ->
 def _repair(found: list[Whole], missing: list[Pair], ask: Callable[[Whole], bool]) -> None:
     """Add rows for missing meetings."""
     while missing:
-        row = next(filter(ask, _with(*missing[0], found, frozenset(missing))), None)
+        row = next(filter(ask, _with(*missing[0], found, frozenset(missing), ask)), None)
         found += [] if row is None else [row]
         gone = {missing[0], *(() if row is None else _pairs(row))}
         missing = [pair for pair in missing if pair not in gone]
@@ -142,9 +143,20 @@ def _pairs(row: Whole) -> Iterator[Pair]:
 
 
 def _with(
-    one: tuple[int, int], two: tuple[int, int], rows: Sequence[Whole], missing: frozenset[Pair]
+    one: tuple[int, int],
+    two: tuple[int, int],
+    rows: Sequence[Whole],
+    missing: frozenset[Pair],
+    ask: Callable[[Whole], bool],
 ) -> Iterator[Whole]:
     """Yield accepted rows with two indices put in: those that make most missing meetings first."""
-    put = dict((one, two))
-    made = dict.fromkeys(tuple(put.get(axis, v) for axis, v in enumerate(row)) for row in rows)
-    yield from sorted(made, key=lambda row: -sum(pair in missing for pair in _pairs(row)))[:_TRIES]
+    made = dict.fromkeys(_put(row, one, two) for row in rows)
+    plain = (0,) * len(rows[0]) if rows else ()
+    refused = ask(_put(plain, one)) and ask(_put(plain, two)) and not ask(_put(plain, one, two))
+    best = sorted(made, key=lambda row: -sum(pair in missing for pair in _pairs(row)))
+    yield from best[: _TRIES_REFUSED if refused else _TRIES]
+
+
+def _put(row: Whole, *places: tuple[int, int]) -> Whole:
+    put = dict(places)
+    return tuple(put.get(axis, v) for axis, v in enumerate(row))

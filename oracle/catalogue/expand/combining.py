@@ -67,7 +67,8 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
         if expander.from_class:
             free[2:] = telling_alone(expander.operator, free, len(axes), planned)
             axes = free[len(free) - len(axes) :]
-        yield from covered_by_class(expander, in_classes(expander, whole, cover, free, shown, axes), family, planned)
+        by_row = in_classes(expander, whole, cover, free, shown, axes)
+        yield from covered_by_class(expander, by_row, family, cache(planned))
         return
     for row in covering([len(axis) for axis in free], STRENGTHS[cover]):
         yield from planned(row)
@@ -85,10 +86,16 @@ def require_in_family(expander: Expander, axes: list[list[Layer]], *keys: str) -
 def planning(expander: Expander, family: Layer, free: list[list[Any]], shown: list[str]) -> Planned:
     """Return what makes the cases of a row: it takes the row's values from ``free`` as that is when it is asked."""
 
+    settled: dict[tuple[int, ...], Layer] = {}  # by the identity of their variants, which the family keeps
+
     def planned(row: tuple[int, ...], **keys: Any) -> list[Case]:
         dtype, shape, *rest = (axis[k] for axis, k in zip(free, row, strict=True))
         chosen = dict(zip(shown, rest, strict=False))
-        layer = expander.merged(family, rest[len(shown) :])
+        variants = rest[len(shown) :]
+        which = tuple(map(id, variants))
+        if which not in settled:
+            settled[which] = expander.settled(expander.merged(family, variants))
+        layer = settled[which]
         attrs = {**layer.keys.get("attrs", {}), **chosen}
         layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs, **keys})
         return list(expander.cases(layer, shown))

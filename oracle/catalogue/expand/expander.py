@@ -78,7 +78,7 @@ class Expander:
     def cases(self, layer: Layer, shown: list[str]) -> Iterator[Case]:
         keys = layer.keys
         self.require(layer, "dtype", "shape", "inputs")
-        layer = self.settled(layer)
+        layer = layer if "asked" in keys else self.settled(layer)
         written = [listed(keys["attrs"][a]) for a in self.attrs]
         axes = (len(self.dtypes(layer)), shapes_in(keys["shape"]), *map(len, written))
         self.require_few(math.prod(axes), layer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from ...model.errors import OracleError
 from ...model.platforms import CANN, NEWEST, PLATFORMS, platform
 from ...model.status import DEMANDED, DOCUMENT, SOURCE, SUCCESS
 from ...operators import OPERATORS
-from ...operators.answers.api import COMPUTABLE, bound, decision, served, validate
+from ...operators.answers.api import COMPUTABLE, bound, decision, decisions, served, validate
 from ...operators.definition.operator import Operator
 from ..data.case import Case, TensorPlan
 from ..data.inputs import spec_of_plan
@@ -34,18 +34,29 @@ class Asker:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self._agree: dict[Hashable, bool] = {}
+        self._accepted: dict[Hashable, tuple[tuple[str, ...] | None, bool]] = {}
 
     def where_accepted(self, case: Case) -> Case | None:
         """Return a case for the SoCs that accept it; None where none does, for the operator has no such call."""
+        call = _call(case)
+        if call not in self._accepted:
+            self._accepted[call] = self._where_accepted(case)
+        soc, computed = self._accepted[call]
+        if soc is None:
+            return None
+        case = case if computed else without_data(case)
+        return case if soc == case.soc else replace(case, soc=soc)
+
+    def _where_accepted(self, case: Case) -> tuple[tuple[str, ...] | None, bool]:
+        """The SoCs of a case that accept it (as the case has them, where all of its do), None where none does; and
+        whether there is a golden."""
         given = arguments(case)
         found = self.answers(case, given)
         refusing = {key.partition("@")[0] for key, name in (found | self.later(found, given)).items() if name != _OK}
         accepting = tuple(soc for soc in found if soc not in refusing)
         if not accepting or self._undefined(given):
-            return None
-        if not self._served(case, given):
-            case = without_data(case)
-        return case if len(accepting) == len(found) else replace(case, soc=accepting)
+            return None, False
+        return case.soc if len(accepting) == len(found) else accepting, self._served(case, given)
 
     def with_answers(self, case: Case) -> Case | None:
         """Return a case that expects what each of its SoCs answers; None where no source tells what that is."""
@@ -74,8 +85,8 @@ class Asker:
         """Return the name of the status that each of a case's SoCs answers to its arguments."""
         socs, kind = case.soc or SOCS, _kind(given)
         if self._agree.get(kind, False):
-            return dict.fromkeys(socs, self._answer(socs[0], given))
-        found = {soc: self._answer(soc, given) for soc in socs}
+            return dict.fromkeys(socs, self._answers(socs[:1], given)[0])
+        found = dict(zip(socs, self._answers(socs, given), strict=True))
         if len(socs) == len(SOCS):
             self._agree[kind] = set(found.values()) == {SUCCESS.name}  # what all refuse may hide what some would
         return found
@@ -88,15 +99,16 @@ class Asker:
     def later(self, found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
         """Return what other versions of CANN answer otherwise, by SoC@version."""
         told = {
-            f"{soc}@{cann}": self._answer(soc, given, cann)
+            f"{soc}@{cann}": name
             for cann in self.operator.changed
             if CANN.index(cann) > CANN.index(NEWEST)
-            for soc in found
+            for soc, name in zip(found, self._answers(tuple(found), given, cann), strict=True)
         }
         return {key: name for key, name in told.items() if name != found[key.partition("@")[0]]}
 
-    def _answer(self, soc: str, given: Mapping[str, Any], cann: str | None = None) -> str:
-        return validate(self.operator.name, soc=soc, cann=cann, **given).name
+    def _answers(self, socs: Sequence[str], given: Mapping[str, Any], cann: str | None = None) -> list[str]:
+        deciding = decisions(self.operator.name, [platform(soc, cann) for soc in socs], given)
+        return [_OK if check is None or check.status is None else check.status.name for check in deciding]
 
     def _served(self, case: Case, given: Mapping[str, Any]) -> bool:
         """Whether the golden serves a case's types and attributes."""
@@ -120,6 +132,15 @@ def arguments(case: Case) -> dict[str, Any]:
     tensors = {**case.inputs, **case.outputs}
     specs = {name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}
     return {**specs, **case.attrs, **dict.fromkeys(case.null)}
+
+
+def _call(case: Case) -> Hashable:
+    """What of a case its statuses follow from: all but its data."""
+    plans = [
+        plan and (plan.shape, plan.dtype, plan.view, plan.format, plan.storage_shape)
+        for plan in (*case.inputs.values(), *case.outputs.values())
+    ]
+    return case.soc, case.null, repr(case.attrs), *plans  # by their text 0.0 and -0.0 are two, and 1 and True
 
 
 def _kind(given: Mapping[str, Any]) -> Hashable:

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...model.call import Call
+from ...model.dtypes import FORMATS
 from ...model.platforms import DEFAULT_SOC
-from ...operators import Reference, references
+from ...numerics.orders.kernel_orders import is_elementwise
+from ...operators import OPERATORS, Reference, references
+from ...operators.answers.api import sketch
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import CLASS_INDEX
 from ..data.case import Case, TensorPlan
@@ -18,6 +21,8 @@ from ..data.generators.indices import ignores_some
 from ..data.inputs import make_inputs, stored_shape
 from ..written.layers import Layer
 
+_NOISE = 2.0**-40  # of the largest operand: less is what float64 leaves of a sum whose terms cancel
+_LEAST = {name: 2.0 ** (form.emin - form.mant - 1) for name, form in FORMATS.items()}  # what rounds to 0
 _SWITCHES = ("number", "flag", "choice")  # roles of attributes that may together leave nothing of a formula
 
 
@@ -43,8 +48,7 @@ class Telling:
             inputs, specs = make_inputs(case, seed=0)
             outputs = {name: specs[name] for name in case.outputs}
             soc = DEFAULT_SOC if DEFAULT_SOC in (case.soc or (DEFAULT_SOC,)) else case.soc[0]
-            found = references(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
-            self._leaves[chosen] = any(map(_tells, found.values()))
+            self._leaves[chosen] = _leaves(Call(case.op, soc, inputs, dict(case.attrs), outputs, specs))
         return self._leaves.get(chosen, True)
 
 
@@ -71,10 +75,30 @@ def _is_one_value(plan: TensorPlan) -> bool:
     return size_of(plan.shape) > 1 and size_of(stored_shape(plan.shape, plan.view)) == 1
 
 
+def _leaves(call: Call) -> bool:
+    """Whether some element of a call's outputs is not 0, and specified: by a sketch, for a golden takes ten times as
+    long, and by the golden where all that the sketch has is no finite number, which may be unspecified."""
+    found, special = sketch(call), False
+    by_terms = is_elementwise(OPERATORS[call.op].computes)  # without sums, whose terms may cancel
+    noise = 0.0 if by_terms else _NOISE * max(map(_largest, call.inputs.values()))
+    for name, values in found.items():
+        told = ~(np.abs(values) <= max(noise, _LEAST.get(call.outputs[name].dtype_name, 0.0)))
+        if bool(np.any(told & np.isfinite(values))):
+            return True
+        special = special or bool(np.any(told))
+    return special and any(map(_tells, references(call).values()))
+
+
 def _tells(reference: Reference) -> bool:
     """Whether some element is not 0, and specified."""
     told = reference.golden != 0
     return bool(np.any(told if reference.unspecified is None else told & ~reference.unspecified))
+
+
+def _largest(operand: Any) -> float:
+    """The largest finite magnitude of an operand, 0 of a null pointer."""
+    values = np.abs(np.asarray(0.0 if operand is None else operand, np.float64))
+    return float(np.max(values, initial=0.0, where=np.isfinite(values)))
 
 
 def _of_what_is_absent(case: Case, variants: Iterable[Layer]) -> bool:

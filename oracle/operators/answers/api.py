@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -74,19 +74,21 @@ def validate(op: str | Call, /, *, soc: str = DEFAULT_SOC, cann: str | None = No
 
 def decision(op: str, soc: str, cann: str | None, params: Mapping[str, Any]) -> Check | None:
     """Return the check that decides what GetWorkspaceSize answers to parameters; None where every check passes."""
+    return decisions(op, (platform(soc, cann),), params)[0]
+
+
+def decisions(op: str, targets: Sequence[Platform], params: Mapping[str, Any]) -> list[Check | None]:
+    """Return the check that decides on each of some platforms."""
     found = operator(op)
-    target = platform(soc, cann)
     bind(found, params, POINTERS)
     for name in POINTERS:
         if name in params and params[name] is None:
-            return Check("no null pointer", nullptr(f"{name} is a null pointer"))
+            return [Check("no null pointer", nullptr(f"{name} is a null pointer"))] * len(targets)
     args, wrong = _described_all(found, params)
     if wrong is not None:
-        return Check("parameters", wrong)
-    for check in found.checks(args, target):
-        if check.status is not None:
-            return check
-    return None
+        return [Check("parameters", wrong)] * len(targets)
+    answers = (found.checks(args, target) for target in targets)
+    return [next((check for check in checks if check.status is not None), None) for checks in answers]
 
 
 def bound(op: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -420,6 +422,23 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
     return out
+
+
+@ieee_arithmetic
+def sketch(call: Call) -> dict[str, Array]:
+    """Return every output of a call that must succeed, by its name, in float64 and without a proof: what the SoC's
+    public kernel gives when no intermediate is narrower. Outputs that nothing is written to are left out."""
+    target = platform(call.soc, call.cann)
+    found: dict[str, Array] = {}
+    for name in (name for name in operator(call.op).outputs if name in call.outputs):
+        op, args = _asked(call, name), {**call.inputs, **call.attrs}
+        shape = _written_to(op, call).shape
+        if op.ends_early(args) or op.skips(args):
+            if not op.skips(args) and (value := op.fill_of(args)) is not None:
+                found[name] = np.full(shape, value, np.float64)
+            continue
+        found[name] = device_kernel(op, _ready(op, args), target.form, np.float64).reshape(shape)
+    return found
 
 
 def device_kernel(

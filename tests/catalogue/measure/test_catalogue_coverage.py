@@ -66,8 +66,9 @@ def test_what_is_taken_away_is_named(name: str, lost: object, holes: list[str] |
 
 
 def test_require_decides_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["coverage", "--require", "100", *map(str, FILES)]) == 0
-    assert main(["coverage", "--tier", "smoke", "--require", "100", *map(str, FILES)]) == 1
+    few = [*map(str, FILES[1:3])]
+    assert main(["coverage", "--require", "100", *few]) == 0
+    assert main(["coverage", "--tier", "smoke", "--require", "100", *few]) == 1
     assert "and" in capsys.readouterr().out
 
 

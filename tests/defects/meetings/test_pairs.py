@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracle.case.prepare import Prepared
-from oracle.catalogue import Case, load_all
+from oracle.catalogue import Case, default_dir, load
 from oracle.catalogue.loader import catalogues, operator_of
 from oracle.defects.base.kernels import plain
 from oracle.defects.meetings.factors import factors_of
@@ -25,7 +25,8 @@ CATALOGUED = sorted({*WHOLE, "aclnnSigmoidBackward"} - {*LEAN}) + PAIRED[::9]
 
 
 def prepared(op: str, most: int) -> list[Prepared]:
-    found: list[Case] = [c for c in load_all() if c.op == op and c.family.startswith("pairs") and size_of(c) < SMALL]
+    own = load(default_dir() / f"{OPERATORS[op].slug}.yaml")
+    found: list[Case] = [c for c in own if c.family.startswith("pairs") and size_of(c) < SMALL]
     return [Prepared.make(case, Settings()) for case in found[:: max(1, len(found) // most)]]
 
 

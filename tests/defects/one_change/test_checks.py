@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from oracle.case.memory import Memory
-from oracle.catalogue import load_all
+from oracle.catalogue import default_dir, load, load_all
 from oracle.defects.base.asking import checks_of, usual
 from oracle.defects.one_change.checks import LAST_CHECK, missing, names, redundant, without
 from oracle.model.dtypes import DTYPES
@@ -25,13 +25,15 @@ def test_each_check_is_its_own_mutant(op):
 
 def test_with_all_its_checks_a_validator_answers_as_ever():
     check = without(lambda name: True)
-    for case in (c for c in load_all() if c.tier == "smoke" and "refused" in c.id):
+    for case in (c for c in load_all(tier="smoke") if c.tier == "smoke" and "refused" in c.id):
         call = Memory.make(case, soc="ascend910b", seed=0).call
         assert check(call).code == validate(call).code, case.id
 
 
 def test_a_missing_check_accepts_what_only_it_refuses():
-    case = next(c for c in load_all() if c.id.startswith("softmax_backward/dim_refused"))
+    case = next(
+        c for c in load(default_dir() / "softmax_backward.yaml") if c.id.startswith("softmax_backward/dim_refused")
+    )
     call = Memory.make(case, soc="ascend910b", seed=0).call
     (guilty,) = [check.name for check in checks_of(call) if check.status is not None]
     assert not validate(call).ok

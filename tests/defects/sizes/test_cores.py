@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ordinary import one_of_each_kind
 
 from oracle.defects import defects
 from oracle.defects.base.kernels import plain
@@ -117,7 +118,7 @@ def test_a_double_buffer_needs_a_third_tile_on_a_core():
         assert differs(kernel, SOFTMAX, softmax_of(4 * 128 + 1))
 
 
-@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("op", one_of_each_kind(OPERATORS))
 def test_no_kernel_of_several_tiles_is_wrong_on_a_small_tensor(op, prepared):
     """On the stated inputs, which are small, the plain kernel runs, or the operand is read as it is."""
     found = [d for d in defects(op) if d.id.startswith("counter/") or of_two_sizes(d.id)]
@@ -152,7 +153,7 @@ def test_numbers_of_16_bits_wrap_beyond_65536_only(what):
 
 
 def test_every_operator_has_kernels_of_two_sizes():
-    for op in OPERATORS:
+    for op in one_of_each_kind(OPERATORS):
         # of an operator of rank 4 alone, or one that halves or reduces an axis, only some of the sizes are known
         least = 8 if reduces(OPERATORS[op].computes) else 14
         assert sum(of_two_sizes(d.id) for d in defects(op)) >= least, op

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
+from typing import Any
 
 import gmpy2
 import numpy as np
@@ -64,11 +66,13 @@ def digest():
 """
 
 
-def process(code: str, **variables: str) -> str:
-    """Return what a process of its own prints; nothing is compiled beforehand, so that constants are its own."""
-    own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
-    threads = {"ACLNN_ORACLE_BLOCK": "4096", "ACLNN_ORACLE_THREADS": "2"}
-    env = {**os.environ, **own, **threads, **variables}
+THREADS = {"ACLNN_ORACLE_BLOCK": "4096", "ACLNN_ORACLE_THREADS": "2"}
+
+
+def process(code: str, *, compiled: bool = True, **variables: str) -> str:
+    """Return what a process of its own prints. Unless ``compiled``, nothing is before: constants are its own."""
+    own = {} if compiled else {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
+    env = {**os.environ, **own, **THREADS, **variables}
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=60
     )
@@ -102,8 +106,9 @@ def test_a_library_that_flushes_subnormals_when_it_is_loaded_changes_no_golden(l
     load = f"import ctypes; ctypes.CDLL({str(library('-ffast-math'))!r})\n"
     flushes = "assert float.fromhex('0x1p-1022') / two == 0, 'this compiler sets nothing at load'\n"
     spoil = load + "two = 2.0\n" + flushes
-    code = spoil + GOLDENS if when == "before the import" else GOLDENS + "digest()\n" + spoil
-    assert process(code + "print(digest())\n" + flushes) == right
+    before = when == "before the import"
+    code = spoil + GOLDENS if before else GOLDENS + "digest()\n" + spoil
+    assert process(code + "print(digest())\n" + flushes, compiled=not before) == right
 
 
 @pytest.mark.parametrize(
@@ -118,8 +123,9 @@ def test_a_library_that_flushes_subnormals_when_it_is_loaded_changes_no_golden(l
 )
 def test_a_call_that_sets_rounding_or_traps_changes_no_golden(library, right, call, when):
     spoil = f"import ctypes; ctypes.PyDLL({str(library())!r}).{call}()\n"
-    code = spoil + GOLDENS if when == "before the import" else GOLDENS + "digest()\n" + spoil
-    assert process(code + "print(digest())") == right
+    before = when == "before the import"
+    code = spoil + GOLDENS if before else GOLDENS + "digest()\n" + spoil
+    assert process(code + "print(digest())", compiled=not before) == right
 
 
 def test_a_golden_asked_for_in_a_foreign_thread_that_rounds_upward_is_right(library, right):
@@ -151,8 +157,19 @@ print(*said)
         "import gmpy2; gmpy2.set_context(gmpy2.context(emin=-3, emax=3, subnormalize=True, trap_underflow=True))",
     ],
 )
-def test_settings_of_libraries_change_no_golden(right, spoil):
-    assert process(f"{GOLDENS}\n{spoil}\nprint(digest())") == right
+def test_settings_of_libraries_change_no_golden(right, spoil, monkeypatch):
+    for name, value in THREADS.items():
+        monkeypatch.setenv(name, value)
+    found: dict[str, Any] = {}
+
+    def in_a_thread() -> None:  # these settings are a thread's own
+        exec(f"{GOLDENS}\n{spoil}\nsaid = digest()", found)
+
+    with warnings.catch_warnings():
+        thread = threading.Thread(target=in_a_thread)
+        thread.start()
+        thread.join()
+    assert found.get("said") == right
 
 
 def test_a_locale_with_decimal_commas_changes_no_golden(right, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
-from itertools import product
+from itertools import count, product
 from random import Random
 from typing import Any
 
@@ -18,7 +18,8 @@ from oracle.operators import OPERATORS
 from oracle.standards import STANDARDS
 
 # Calls per operator, and per standard; `.ci/run --full` asks for many more.
-CALLS = int(os.environ.get("ACLNN_TEST_CALLS", "150"))
+CALLS = int(os.environ.get("ACLNN_TEST_CALLS", "60"))
+MOST = 300  # where none of these is accepted yet
 SHAPES = [
     (),
     (1,),
@@ -92,7 +93,9 @@ def call(draw: Random, op: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_a_call_has_a_golden_or_one_error_that_says_why_not(name: str) -> None:
     draw, op, made = Random(name), OPERATORS[name], 0
-    for _ in range(CALLS):
+    for number in count():
+        if number >= CALLS and (made or number >= MOST):
+            break
         given, soc = call(draw, op), draw.choice(["ascend910b", "ascend950", "ascend910"])
         tensors = {k: v for k, v in given.items() if not isinstance(v, (str, type))}
         oracle.validate(name, soc=soc, **tensors)

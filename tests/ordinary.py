@@ -1,0 +1,39 @@
+"""What the ordinary run of the tests takes of a law over all operators; ``.ci/run --full`` takes them all.
+
+ACLNN_TEST_FULL=1 stands for the whole of each. A test of one operator that is slow to build, to compile or to search
+shows in the ordinary run what it shows of one operator of each kind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TypeVar
+
+import pytest
+
+Value = TypeVar("Value")
+FULL = "ACLNN_TEST_FULL" in os.environ
+in_full_alone = pytest.mark.skipif(not FULL, reason="long: .ci/run --full runs it, by ACLNN_TEST_FULL=1")
+
+# One operator of each kind: rows, classes, a mean, sums of one operand, halves, several outputs, words, flags, numbers.
+KINDS = {
+    "binary_cross_entropy_backward": "BinaryCrossEntropyBackward",
+    "elu_backward": "EluBackward",
+    "gelu_v2": "GeluV2",
+    "glu": "Glu",
+    "layer_norm": "LayerNorm",
+    "log_sigmoid_forward": "LogSigmoidForward",
+    "nll_loss": "NLLLoss",
+    "nll_loss_backward": "NLLLossBackward",
+    "prelu_backward": "PreluBackward",
+    "smooth_l1_loss": "SmoothL1Loss",
+    "softmax_backward": "SoftmaxBackward",
+    "tanh": "Tanh",
+}
+_NAMES = {*KINDS, *(f"aclnn{name}" for name in KINDS.values())}
+
+
+def one_of_each_kind(operators: Iterable[Value]) -> list[Value]:
+    """Return those of some operators, by slug, by name or as they are, that stand for the others."""
+    return [op for op in operators if FULL or getattr(op, "name", op) in _NAMES]
