@@ -8,6 +8,7 @@ metadata does not travel.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
@@ -76,7 +77,8 @@ def map_of(kind: type[Any]) -> Mapping[str, Any]:
 
     def read(line: Fields, key: str) -> dict[str, Any]:
         found = line.mapping(key)
-        return {name: from_json(kind, found.mapping(name)) for name in found.data if found.data[name] is not None}
+        known = (name for name in found.data if found.data[name] is not None)
+        return {sys.intern(name): from_json(kind, found.mapping(name)) for name in known}
 
     return way(read, lambda values: {name: to_json(value) for name, value in values.items()})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,7 +64,7 @@ class Fields:
                 raise OracleError(f"{self.where}: field {key!r} is missing")
             return default
         if isinstance(value, str):
-            return value
+            return value if default is None else sys.intern(value)  # few differ but the required ones, which are names
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return shlex.join(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -135,7 +136,7 @@ class Fields:
 
     def number_map(self) -> dict[str, Number]:
         """Every value as a number; nulls are left out."""
-        return {str(k): v for k in self.data if (v := self.number(k)) is not None}
+        return {sys.intern(str(k)): v for k in self.data if (v := self.number(k)) is not None}
 
     def text_map(self) -> dict[str, str]:
         """Every value as text; nested values as compact JSON."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from ..model.errors import OracleError
 from ..system.memory import collector_paused
@@ -49,6 +50,7 @@ __all__ = [
     "split_id",
 ]
 
+_RULE = 'a run record starts with a {"type": "run"} line, as `aclnn-oracle run` writes it'
 CATALOGUE = b"aclnn_oracle:"  # what a line of every file of cases begins with, and none of a record
 
 
@@ -130,15 +132,35 @@ def read(path: str | Path, *, salvage: bool = False) -> Record:
 
 def lines_of(path: Path, *, salvage: bool = False) -> Lines:
     """Return what the lines of a file say; as :func:`read`."""
-    lines, half = _lines(path)
-    said = Lines(path, RunHeader.of(_first(path, lines, half)), half)
-    for line, where in lines[1:]:
+    try:
+        with path.open("rb") as file:
+            return _said(path, file, salvage)
+    except OSError as error:
+        raise OracleError(f"{path}: cannot read the run record: {error.strerror or error}") from None
+
+
+def _said(path: Path, file: BinaryIO, salvage: bool) -> Lines:
+    """Read line by line: a record of a million cases has half a GiB."""
+    said, half = None, ""
+    for number, line in enumerate(file, 1):
+        where = f"{path}:{number}"
+        if not line.strip():
+            continue
+        if not line.endswith(b"\n") and (half := _half(line, number)):
+            break  # it is the last
+        line = line.removesuffix(b"\n")
+        if said is None:
+            said = Lines(path, RunHeader.of(_first(path, line, where, file)))
+            continue
         try:
             said.take(_parse(line, where))
         except OracleError as error:
             if not salvage:
                 raise OracleError(f"{error} (`aclnn-oracle report --salvage` leaves such lines out)") from None
-            said.garbled.append(int(where.rpartition(":")[2]))
+            said.garbled.append(number)
+    if said is None:
+        raise OracleError(f"{path}:1: {_RULE}; found {half or 'nothing'}")
+    said.half = half
     return said
 
 
@@ -199,36 +221,26 @@ class Lines:
         return replace(record, notes=tuple(_notes(record, self)))
 
 
-def _lines(path: Path) -> tuple[list[tuple[bytes, str]], str]:
-    """Return the lines with their places, and a sentence about a half-written last line ("" if there is none)."""
+def _half(line: bytes, number: int) -> str:
+    """Return a sentence about a last line without its end, "" where only the newline is missing."""
     try:
-        raw = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise OracleError(f"{path}: cannot read the run record: {error.strerror or error}") from None
-    tail, half = raw.pop(), ""  # what follows the last newline: nothing, or a line without its end
-    if tail.strip():
-        try:
-            json.loads(tail)
-            raw.append(tail)
-        except (ValueError, RecursionError):
-            half = f"line {len(raw) + 1} is half-written ({len(tail)} bytes) and is left out"
-    return [(line, f"{path}:{number}") for number, line in enumerate(raw, 1) if line.strip()], half
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return f"line {number} is half-written ({len(line)} bytes) and is left out"
+    return ""
 
 
-def _first(path: Path, lines: Sequence[tuple[bytes, str]], half: str) -> Fields:
-    """Return the line that a record starts with. OracleError where there is none."""
-    rule = 'a run record starts with a {"type": "run"} line, as `aclnn-oracle run` writes it'
-    if not lines:
-        raise OracleError(f"{path}:1: {rule}; found {half or 'nothing'}")
+def _first(path: Path, line: bytes, where: str, others: Iterable[bytes]) -> Fields:
+    """Return the line that a record starts with. OracleError where it is none."""
     try:
-        first = _parse(*lines[0])
+        first = _parse(line, where)
     except OracleError as error:
-        if any(line.startswith(CATALOGUE) for line, _ in lines):
+        if any(each.startswith(CATALOGUE) for each in (line, *others)):
             told = f"{path}: a catalogue of cases, not a run record; `aclnn-oracle run {path}` runs it and writes one"
             raise OracleError(told) from None
-        raise OracleError(f"{error}; {rule}") from None
+        raise OracleError(f"{error}; {_RULE}") from None
     if first.data.get("type") != "run":
-        raise OracleError(f"{path}:1: {rule}; found type {first.data.get('type')!r}")
+        raise OracleError(f"{path}:1: {_RULE}; found type {first.data.get('type')!r}")
     return first
 
 

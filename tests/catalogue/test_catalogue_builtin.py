@@ -63,6 +63,15 @@ def sample(slug: str) -> list[Case]:
     return found
 
 
+def partly(cases: list[Case]) -> list[Case]:
+    """Every call that some product refuses, and of the others, of which there are many alike, a tenth; all of them in
+    the full run."""
+    if FULL:
+        return cases
+    accepted = [case for case in cases if not case.expect]
+    return [*(case for case in cases if case.expect), *accepted[::10]]
+
+
 def described(case: Case, soc: str) -> Call:
     """The call without data, which is all that validation looks at."""
     specs = {n: spec_of_plan(p) for n, p in {**case.inputs, **case.outputs}.items() if p is not None}
@@ -73,7 +82,7 @@ def described(case: Case, soc: str) -> Call:
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_status_is_the_validators_on_every_soc(slug: str) -> None:
     wrong = []
-    for case in sample(slug):
+    for case in partly(sample(slug)):
         for soc in case.soc or PLATFORMS:
             status = validate(described(case, soc))
             if status.name != case.expected(soc):
@@ -229,7 +238,7 @@ def test_every_pointer_is_null_once() -> None:
 def test_every_check_of_the_validator_decides_a_case(op: Operator) -> None:
     seen: set[str] = set()
     decided: set[str] = set()
-    for case in of(op.slug):
+    for case in partly(of(op.slug)):
         for soc in case.soc or PLATFORMS:
             call = described(case, soc)
             for cann in (NEWEST, "master"):

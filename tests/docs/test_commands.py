@@ -167,7 +167,7 @@ def test_every_command_is_run_here_or_by_ci() -> None:
 def test_python_on_a_page_uses_what_it_imports() -> None:
     for page in (*PAGES, *(ROOT / "docs" / "zh").glob("*.md")):
         for language, text in BLOCK.findall(page.read_text("utf-8")):
-            if language == "python":
+            if language == "python" and page.name != "api.md":  # signatures; its examples are run as doctests
                 nodes = list(ast.walk(ast.parse(text)))
                 used = {node.id for node in nodes if isinstance(node, ast.Name)}
                 imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -30,7 +30,7 @@ def standard() -> list[Case]:
     slugs = one_of_each_kind(file.stem for file in files(default_dir()))
     read = (case for slug in slugs for case in cases_of(default_dir() / f"{slug}.yaml"))
     small = [c for c in read if all(p is None or math.prod(p.shape) <= SMALL for p in c.inputs.values())]
-    return select(small, tier="standard")[:: 6 if FULL else 30]
+    return select(small, tier="standard")[:: 6 if FULL else 40]
 
 
 def read_back(files, tmp_path):
