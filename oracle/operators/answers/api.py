@@ -434,7 +434,7 @@ def sketch(call: Call) -> dict[str, Array]:
         op, args = _asked(call, name), {**call.inputs, **call.attrs}
         shape = _written_to(op, call).shape
         if op.ends_early(args) or op.skips(args):
-            if not op.skips(args) and (value := op.fill_of(args)) is not None:
+            if not op.skips(args) and (value := op.fill_of(args, target)) is not None:
                 found[name] = np.full(shape, value, np.float64)
             continue
         found[name] = device_kernel(op, _ready(op, args), target.form, np.float64).reshape(shape)
