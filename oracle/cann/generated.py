@@ -170,7 +170,7 @@ def _forms(op: Operator) -> str:
                 f"{op.name}: no kernel is made of numbers that the host makes ({', '.join(sorted(made))})"
             )
         return "\n".join(_form(op, op.computes, kernel) for kernel in KERNELS)
-    if reduces(op.computes) and not op.computes.knows_places:
+    if reduces(op.computes) and not op.computes.knows_places and not reducing(op.computes).value.sums_rows:
         graphs = reducing(op.computes)
         return "\n".join(_reduced(op, graphs.form(kernel), kernel) for kernel in KERNELS)
     raise OracleError(

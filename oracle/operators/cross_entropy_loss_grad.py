@@ -124,7 +124,7 @@ def pytorch(aten: Any, t: Mapping[str, Any]) -> Any:
     x, target, g = t["logProb"].float(), t["target"].long(), t["gradLoss"].float().reshape(-1, 1)
     w = x.new_ones(x.shape[1]) if t["weightOptional"] is None else t["weightOptional"]
     counts = target != t["ignoreIndex"]
-    own = w[target * counts] * counts
+    own = w[target * counts].masked_fill(~counts, 0)
     g = g / own.sum() if (t["reductionOptional"] or MEAN) == MEAN else g
     inner = x.new_zeros(x.shape)
     if t["labelSmoothing"]:
