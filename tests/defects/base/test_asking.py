@@ -56,7 +56,10 @@ def test_a_right_device_leaves_alone_what_the_host_leaves_alone(shape, reduction
         "target": TensorPlan(samples, "int64", {"gen": "constant", "value": 0}),
         "weight": TensorPlan(shape[1:2], "float32", {"gen": "normal"}),
     }
-    outputs = {"out": TensorPlan(() if reduction else samples, "float32"), "totalWeightOut": TensorPlan((1,), "float32")}
+    outputs = {
+        "out": TensorPlan(() if reduction else samples, "float32"),
+        "totalWeightOut": TensorPlan((1,), "float32"),
+    }
     case = Case(
         id=f"nll_loss2d/a[{math.prod(shape)}-{reduction}]", op="aclnnNLLLoss2d", family="a", why="a test", tier="smoke",
         dtype="float32", inputs=inputs, attrs={"reduction": reduction, "ignoreIndex": -100}, outputs=outputs,
