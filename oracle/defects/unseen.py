@@ -23,6 +23,8 @@ from ..model.dtypes import dtype_of
 from ..numerics.bounds.signs_and_digits import Facts
 from ..numerics.formula.expressions import IRRATIONAL, ONE, Expression, is_finite
 from ..numerics.formula.traversal import walk
+from ..numerics.orders.kernel_orders import Formula
+from ..operators import references
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import REDUCTIONS
 from .base import elementwise
@@ -42,13 +44,19 @@ EITHER_SIDE = (
     " or a constant without end, which right kernels round: one beside a tie of 16 bits may be stored to either side"
 )
 NOTHING_ROUNDED = (
-    "the result is the gradient or 0, numbers of every type on its way to the output's, so that neither the host nor a"
+    "the result is an operand or 0, numbers of every type on its way to the output's, so that neither the host nor a"
     " store rounds"
+)
+NOTHING_COMPUTED = "the result is an operand or 0, chosen by its sign: in 16 bits it is the same"
+NAN_IS_FREE = (
+    "a result is NaN only where nothing is specified, for every two of the special values, the ends of the types, the"
+    " points of the formula with their neighbours, and ordinary numbers, in every type and under every attribute"
 )
 SAME_TYPE = "in every call that is accepted the type that the host rounds to is the output's"
 NEVER_BELOW = "no result of its formula is below 0"
 _SWAPPED = re.compile(r"formula/[^/]+/\((.+) - (.+)\) -> \(\2 - \1\)$")
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
+_OF_NAN = re.compile(r"spec/.* nan to (zero|inf)$|operand/\S+ nan as zero$")
 _ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
 _MOST = 20000  # elements of a call
@@ -66,6 +74,11 @@ def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> 
         return _unseen_of_host(op, defect.id.rpartition("/")[2])
     if re.match(r"num/.*(half away|truncate|upwards)$", defect.id) and _is_the_gradient(op) and not narrows(op):
         return NOTHING_ROUNDED
+    if re.match(r"num/\S+/(b?float16) in \1$", defect.id) and _is_the_gradient(op) and _is_chosen_by_sign(op):
+        return NOTHING_COMPUTED
+    if _OF_NAN.match(defect.id) and _is_free_somewhere(op):
+        asked_too = _asked(op, published)
+        return "" if any(_differs(device, c, right, _free_in(op, c)) for c, right in asked_too) else NAN_IS_FREE
     if re.match(r"num/.* ?half away$", defect.id):
         return EITHER_SIDE if _meets_no_tie(op) else ""
     if defect.id.endswith("inf loses its sign") and _is_never_below(op):
@@ -99,21 +112,41 @@ def _unseen_of_host(op: Operator, what: str) -> str:
 
 
 def _is_the_gradient(op: Operator) -> bool:
-    """Whether every result is the gradient, of either sign, or 0: no mean divides it."""
+    """Whether every result is an operand, the gradient mostly, of either sign, or 0: no mean divides it."""
     if op.attribute("reduction") is not None:
         return False
-    found = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root)]
+    found = [branch for _, root, _ in elementwise.roots(op) for branch in _branches(root, ("where", "min", "max"))]
     numbers = {n.value for branch in found for n in branch if n.op == "constant"}
-    return all(_bare(b) for b in found) and numbers <= {0, 1, -1}
+    read = {n.value for branch in found for n in branch if n.op == "symbol"}
+    return all(_bare(b) for b in found) and numbers <= {0, 1, -1} and read.isdisjoint(p.symbol for p in op.attributes)
 
 
-def _branches(node: Expression) -> list[frozenset[Expression]]:
-    """The nodes that a graph's result may come from, for every way its conditions may turn out."""
-    if node.op == "where":
-        return [branch for arg in node.args[1:] for branch in _branches(arg)]
+def _is_chosen_by_sign(op: Operator) -> bool:
+    """Whether what a formula compares with is 0, and no number among the attributes."""
+    constants = {n.value for _, root, _ in elementwise.roots(op) for n in walk(root) if n.op == "constant"}
+    return constants <= {0, 1, -1} and all(p.role != "number" for p in op.attributes)
+
+
+def _is_free_somewhere(op: Operator) -> bool:
+    """Whether a formula leaves some results open on every SoC, and none of them are summed."""
+    return isinstance(op.computes, Formula) and "" in op.computes.unspecified and op.reduction is None
+
+
+def _free_in(op: Operator, call: Call) -> Array:
+    """Which results of a call are open."""
+    found = references(call)[op.output].unspecified
+    return np.zeros((), bool) if found is None else found
+
+
+def _branches(node: Expression, choosing: tuple[str, ...] = ("where",)) -> list[frozenset[Expression]]:
+    """The nodes that a graph's result may come from, for every way its conditions may turn out. ``choosing``: the
+    functions that answer one of their arguments."""
+    if node.op in choosing:
+        args = node.args[1:] if node.op == "where" else node.args
+        return [branch for arg in args for branch in _branches(arg, choosing)]
     if node.op == "sign":
         return [frozenset({ONE})]
-    chosen = product(*(_branches(arg) for arg in node.args))
+    chosen = product(*(_branches(arg, choosing) for arg in node.args))
     return list(dict.fromkeys(frozenset({node}).union(*each) for each in chosen))
 
 
@@ -144,11 +177,12 @@ def _has_a_way_beside(op: Operator) -> bool:
     return any(node is is_finite(node.args[0].args[0].args[0]) for node in sizes if node.args[0].args[0].args)
 
 
-def _differs(device: Device, call: Call, right: tuple[Array, ...]) -> bool:
-    """Whether an element is one that no right kernel answers; zeros of both signs are one answer, and all NaNs."""
+def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = False) -> bool:
+    """Whether an element is one that no right kernel answers; zeros of both signs are one answer, and all NaNs. Where
+    results are ``free`` every answer is right."""
     own = device.result(call, call.outputs[_output(call)])
     known = [(own == each) | ((own != own) & (each != each)) for each in right]
-    return not np.logical_or.reduce(known).all()
+    return not (np.logical_or.reduce(known) | free).all()
 
 
 def _output(call: Call) -> str:

@@ -52,6 +52,22 @@ def test_a_flushed_gradient_is_seen_where_a_factor_makes_zero_of_the_smallest_on
     assert not flushed.equivalent
 
 
+def test_nothing_is_rounded_where_one_of_the_operands_is_the_result():
+    relu = {d.id.partition("relu/")[2]: bool(d.equivalent) for d in registry.defects("aclnnRelu")}
+    assert [relu[kind] for kind in ("half away", "upwards", "float16 in float16", "bfloat16 in bfloat16")] == [True] * 4
+    assert not relu["float32 in float16"]  # which loses digits of the operand
+    limits = {d.id.partition("hardtanh/")[2]: bool(d.equivalent) for d in registry.defects("aclnnHardtanh")}
+    assert not limits["half away"]  # a limit may lie between two numbers of 16 bits
+
+
+def test_a_lost_nan_is_hidden_where_every_nan_is_unspecified():
+    limits = {d.id.partition("hardtanh/")[2]: bool(d.equivalent) for d in registry.defects("aclnnHardtanh")}
+    assert [limits[f"float16 {what}"] for what in ("nan to zero", "nan to inf")] == [True, True]
+    assert not limits["float16 inf to largest"]
+    silu = {d.id.partition("silu/")[2]: bool(d.equivalent) for d in registry.defects("aclnnSilu")}
+    assert not silu["float16 nan to zero"]
+
+
 def test_a_clamp_is_lost_only_where_kernels_have_it():
     clamped = {op.slug for op in OPERATORS.values() if any("/clamp" in d.id for d in lost.mutants(op))}
     assert clamped == {

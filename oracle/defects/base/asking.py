@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -230,6 +231,32 @@ def like_main(op: Operator) -> tuple[Parameter, ...]:
 def has_rows(op: Operator) -> bool:
     """Whether the output of a usual call has two axes."""
     return len(usual(op).outputs[op.output].shape) > 1
+
+
+@cache
+def has_one_element(op: Operator) -> bool:
+    """Whether an output has one element in every call."""
+    shape = usual_shape(op)
+    words = range(len(reductions(op)))
+    calls = [
+        call_of(op, main, attrs={op.reduction.name: n} if op.reduction is not None else {})
+        for main, n in product((shape, tuple(2 * n for n in shape)), words)
+    ]
+    return all(math.prod(op.output_shape({**call.inputs, **call.attrs})) == 1 for call in calls)
+
+
+def has_one_column(op: Operator) -> bool:
+    """Whether the last axis of an output is 1 beside a longer one of the main operand."""
+    return usual(op).outputs[op.output].shape[-1:] == (1,) != usual_shape(op)[-1:]
+
+
+@cache
+def unwritten_words(op: Operator) -> tuple[str, ...]:
+    """Return the words of the reductions under which the host leaves an output as it is."""
+    if op.reduction is None or op.skipped is None:
+        return ()
+    calls = {word: usual(op, attrs={op.reduction.name: n}) for n, word in enumerate(REDUCTIONS)}
+    return tuple(word for word, call in calls.items() if op.skips({**call.inputs, **call.attrs}))
 
 
 def reductions(op: Operator) -> tuple[str, ...]:

@@ -28,7 +28,9 @@ from ..base.asking import (
     kinds,
     mixes,
     ranks,
+    summed_to,
     terms_shape,
+    unwritten_words,
 )
 from ..one_change.numbers import signs, vanishes
 
@@ -138,7 +140,9 @@ def _general(op: Operator) -> Iterator[Factor]:
         first = 2 if broadcasting(op) or op.attribute("axis") is not None else 1
         shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
         yield "shape", _shape, shapes
-    yield "the output", lambda call: _layout(output_of(call)), ORDER
+    # one number is in order; a reduction that gives more may leave this output alone
+    alone = summed_to(op.whole or op) == () and REDUCTIONS[0] in unwritten_words(op)
+    yield "the output", lambda call: _layout(output_of(call)), ORDER[:1] if alone else ORDER
     if mixes(op, op.output):
         yield OUTPUT_TYPE, lambda call: SAME if output_of(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 
@@ -160,7 +164,7 @@ def _attributes(op: Operator) -> Iterator[Factor]:
             yield p.name, _axis(op, p.name), tuple(f"{place} axis, {sign} {p.name}" for place, sign in places)
             yield "reduced length", _reduced(op, p.name), LENGTHS
         elif p.role == "reduction":
-            yield "reduction", _word(p), REDUCTIONS
+            yield "reduction", _word(p), tuple(word for word in REDUCTIONS if word not in unwritten_words(op))
         elif p.role == "ignore index":
             outside = "outside the classes, and occurs"
             yield p.name, _ignored(op, p.name), ("a class that occurs", outside, "outside the classes")

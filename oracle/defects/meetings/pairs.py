@@ -78,7 +78,7 @@ def _never(op: Operator) -> Iterator[tuple[Condition, Condition, str]]:
                 yield ("shape", "rank 1"), (p.name, form), "one row has one value"
     if op.attribute("axis") is not None:
         yield ("shape", "rank 2"), (rows.axis_name(op), "middle"), "two axes have none in the middle"
-    if summed_to(op) == ():
+    if summed_to(op.whole or op) == ():
         for word in REDUCTIONS[1:]:
             yield ("reduction", word), ("the output", ORDER[1]), "one number is in order"
             for strides in layout_classes.OF_OUTPUTS[1:]:

@@ -84,7 +84,7 @@ REPEATED = (
 
 
 OF_NUMBERS = "every real number casts to float32; a complex scalar, which does not, is no argument of a case"
-OF_KINDS = "numbers of every kind that a case may hold, a bool, an integer and a fraction, pass it"
+OF_KINDS = "numbers of every kind that a case may hold, an integer and a fraction, pass it; a bool is none of them"
 OF_RANKS = "of whatever rank some tensors are: what this check refuses, another refuses"
 # Asked where three dtypes are compared.
 _COMMON = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "bool", "complex64")
@@ -97,7 +97,7 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return LAST_CHECK
     if name in {f"{p.name} casts to float32" for p in op.parameters if p.kind == "attr"}:
         return OF_NUMBERS
-    numbers = [p.name for p in op.attributes if p.role == "number" and len(_numbers(op, p.name)) == 3]
+    numbers = [p.name for p in op.attributes if p.role == "number" and _passes_numbers(op, p.name)]
     if name in {f"dtype of {number}" for number in numbers}:
         return OF_KINDS
     tensors = (*op.names("input"), *op.names("output"))
@@ -107,8 +107,8 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
     return REPEATED if about and not _witness(op, name, about[0], socs[0]) else ""
 
 
-def _numbers(op: Operator, name: str) -> tuple[float, ...]:
-    return accepted_values(op, name, (True, 1, 0.5))
+def _passes_numbers(op: Operator, name: str) -> bool:
+    return accepted_values(op, name, (1, 0.5)) == (1, 0.5)
 
 
 def _refuses_a_rank(op: Operator, check: str, soc: str) -> bool:

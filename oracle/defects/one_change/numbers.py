@@ -13,6 +13,7 @@ from ...model.platforms import Platform, platform
 from ...numerics.evaluate.programs import simulate
 from ...numerics.formula.expressions import constant, symbol
 from ...numerics.formula.traversal import names_of, substitute
+from ...numerics.orders.kernel_orders import Formula
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ..base import elementwise
@@ -52,8 +53,11 @@ def _always(value: Any) -> Change:
 
 
 def _attributes(op: Operator) -> Iterator[tuple[Parameter, str, Change, str, str]]:
-    """Yield (attribute, name, change, what, needs)."""
+    """Yield (attribute, name, change, what, needs): of those that enter the result, itself or by what is made of it."""
+    read = op.computes.entering if isinstance(op.computes, Formula) and op.scalars is None else None
     for p in (p for p in op.parameters if p.kind == "attr" and p.symbol):
+        if read is not None and p.symbol not in read:
+            continue
         if p.role == "number":
             for label, (change, what, needs) in NUMBERS.items():
                 if not (label == "without sign" and not accepted_values(op, p.name, (-1.5,))):

@@ -19,7 +19,7 @@ from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import Parameter
 from ..base import elementwise, rows, samples
-from ..base.asking import like_main, reductions
+from ..base.asking import has_one_element, like_main, reductions
 from ..base.base import Defect
 from ..base.device import Device
 from ..base.kernels import plain
@@ -282,7 +282,7 @@ def _class_tiles(op: Operator) -> Iterator[Defect]:
 
 def mutants(op: Operator) -> Iterator[Defect]:
     """Yield an operator's mutants of work dealt to cores."""
-    if not samples.fits(op):
+    if not (samples.fits(op) or has_one_element(op)):
         yield from _double_buffers(op)
     if rows.fits(op):
         yield from _row_tiles(op)

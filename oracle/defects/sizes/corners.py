@@ -18,7 +18,7 @@ from ...numerics.orders.kernel_orders import COUNT
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import MEAN, Parameter
 from ..base import elementwise, rows, samples
-from ..base.asking import index_types, kinds, ranks, reductions, socs_of
+from ..base.asking import has_one_column, has_one_element, index_types, kinds, ranks, reductions, socs_of
 from ..base.base import Defect
 from ..base.device import Device, Mask
 from ..base.kernels import plain
@@ -277,7 +277,8 @@ def _many_classes(op: Operator, several: bool, code: int) -> Callable[[Arguments
 def _counters(op: Operator) -> Iterator[Defect]:
     for what in ("flat", "row", "column"):
         devices = {p.name: _operand_wraps(op, p.name, what) for p in op.operands if elementwise.fits(op)}
-        devices[op.output] = Device(what, plain(op), written=_result_wraps(what))
+        if not (has_one_element(op) or (what == "column" and has_one_column(op))):
+            devices[op.output] = Device(what, plain(op), written=_result_wraps(what))
         if rows.fits(op) and what != "flat":
             devices["sum"] = Device(what, _sum_of_the_wrapped(op, what))
         if rows.fits(op) and what == "flat":

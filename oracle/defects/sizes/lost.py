@@ -20,7 +20,7 @@ from ...numerics.formula.expressions import Expression, text
 from ...numerics.formula.traversal import substitute, walk
 from ...operators.definition.operator import Operator
 from ..base import elementwise, rows, samples
-from ..base.asking import has_rows, may_be_odd, summed_to
+from ..base.asking import has_one_element, has_rows, may_be_odd, summed_to
 from ..base.base import Defect
 from ..base.device import Device
 from ..base.kernels import plain
@@ -233,13 +233,19 @@ class Axis(NamedTuple):
     number: str
 
 
-def _axes(op: Operator) -> Iterator[Axis]:
+def _of_the_output(op: Operator) -> Iterator[Axis]:
+    """The axes of an output of several elements."""
     for name, number in (("elements", "an element count"), ("rows", "a number of rows"), ("columns", "a last axis")):
         if name != "rows" or has_rows(op):
             parts = TILES if name == "columns" else (*TILES, *SHARES)
             yield Axis(name, partial(_unwritten, axis=name), parts, f"{name} {{}} are not written", number)
     previous = "elements {} hold the previous tile's results"
     yield Axis("stale", _stale, ("tail", "exact", "edge"), previous, "more than one tile in an element count")
+
+
+def _axes(op: Operator) -> Iterator[Axis]:
+    if not has_one_element(op):
+        yield from _of_the_output(op)
     missing = "terms {} are missing from the sum"
     if samples.fits(op):
         yield Axis("samples", _samples_lost, TILES, "samples {} stay zero", "a number of samples that count")
