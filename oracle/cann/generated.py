@@ -369,7 +369,10 @@ def _given(op: Operator) -> str:
 
 
 def _kind(op: Operator) -> str:
-    """The type the host computes in: that of the main operand, or the common one of the operands."""
+    """The type the host computes in: that of the main operand, of the operand that gives the output its type, or the
+    common one of the operands."""
+    if op.like:
+        return f"t_{op.like}.type"
     if op.kernel_type is None and not op.mutual:
         return f"t_{op.main}.type"
     first, *others = [f"t_{p.name}" for p in op.operands if not p.optional]
