@@ -158,13 +158,14 @@ OPERATOR = Operator(
     points={"x": (-87.34, -103.97)},
     kernel=KernelName(
         "cross_entropy_loss_grad",
-        ("gradLoss", "logProb", "target", "weightOptional", "gradZlossOptional", "lseForZlossOptional"),
+        ("gradLoss", "logProb", "target", "weightOptional"),
         {
             "reduction": ("reductionOptional", MEAN),
             "ignore_index": ("ignoreIndex", -100),
             "label_smoothing": ("labelSmoothing", 0.0),
             "lse_square_scale_for_zloss": ("lseSquareScaleForZloss", 0.0),
         },
+        beside=("grad_zloss", "lse_for_zloss"),
     ),
     aten=Aten(pytorch, index_types=("int64", "int32"), mixed=True),
 )
