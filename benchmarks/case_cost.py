@@ -1,46 +1,59 @@
-"""How long cases take, measured: finds the constants of oracle/catalogue/measure/cost.py in run records,
-and says how well the shards that they give are balanced.
+"""How long cases take, measured: what the constants of oracle/catalogue/measure/cost.py are chosen by.
 
-    python benchmarks/case_cost.py RUN.jsonl [--shards 8]
+    python benchmarks/case_cost.py [OPERATOR ...]
+
+Processor time of this process is counted, so that other programs on the machine matter little. A first line per
+operator: the median of small cases, what an element adds in large ones, and how far the estimate of all of them is off.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from oracle.catalogue import load_all
-from oracle.catalogue.measure.cost import cost, elements
-from oracle.record.reader import read
-from oracle.settings.shards import deal
+from oracle.backends.cpu import Backend
+from oracle.case.one_case import run_case
+from oracle.catalogue import select
+from oracle.catalogue.data.case import Case
+from oracle.catalogue.loader import load_default
+from oracle.catalogue.measure.cost import constants, cost, elements
+from oracle.operators.answers.registry import operator_named
+from oracle.settings.settings import Settings
 
-SMALL, LARGE = 2_000, 50_000  # elements: what costs as much as none, and what costs as its elements do
+USUAL = ("gelu_backward", "relu", "softmax", "softmax_backward", "rms_norm", "nll_loss", "nll_loss_backward")
+SMALL, LARGE = (0, 2_000), (20_000, 1 << 18)  # elements: what costs as much as none, and what costs as its elements do
+EACH = 40  # cases of either kind
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("record", type=Path)
-    parser.add_argument("--shards", type=int, default=8)
-    args = parser.parse_args()
-    cases = {case.id: case for case in load_all()}
-    took = {r.id: float(r.duration_s) for r in read(args.record).cases if r.id in cases and r.duration_s}
-    known = [(cases[case_id], seconds) for case_id, seconds in took.items()]
-    small = [s for c, s in known if not c.asks_status and elements(c) < SMALL]
-    large = [s / elements(c) for c, s in known if not c.asks_status and elements(c) > LARGE]
-    asking = [s for c, s in known if c.asks_status]
-    for name, values in (("ASKING", asking), ("COMPUTING", small), ("ELEMENT", large)):
-        print(f"{name:10} {statistics.median(values) if values else 0:.3g} s, the median of {len(values)} cases")
-    dealt = deal((case for case, _ in known), args.shards)
-    real, planned = [0.0] * args.shards, [0.0] * args.shards
-    for case, seconds in known:
-        real[dealt[case.id] - 1] += seconds
-        planned[dealt[case.id] - 1] += cost(case)
-    for name, loads in (("measured", real), ("planned", planned)):
-        print(f"{name}: the longest of {args.shards} shards is {max(loads) / statistics.mean(loads):.3f} of the mean")
+    parser.add_argument("operators", nargs="*", default=USUAL)
+    settings, backend = Settings(), Backend()
+
+    def seconds(case: Case) -> float:
+        began = time.process_time()
+        run_case(case, backend, settings)
+        return time.process_time() - began
+
+    for name in parser.parse_args().operators:
+        op = operator_named(name)
+        cases = [c for c in select(load_default((op.name,)), tier="standard") if c.computes(settings.soc)]
+        random.Random(0).shuffle(cases)
+        small, large = ([c for c in cases if low <= elements(c) < high][:EACH] for low, high in (SMALL, LARGE))
+        for case in small[:3]:
+            seconds(case)  # what is made once is made now
+        took = {case.id: seconds(case) for case in (*small, *large)}
+        first = statistics.median(took[c.id] for c in small)
+        further = statistics.median((took[c.id] - first) / elements(c) for c in large) if large else float("nan")
+        off = sum(map(cost, (*small, *large))) / sum(took.values())
+        print(f"{op.slug:24} {1e3 * first:.2f} ms, {further:.2g} s an element; estimated {constants(op.name)}, "
+              f"{off:.2f} of what all {len(took)} took")  # fmt: skip
 
 
 if __name__ == "__main__":

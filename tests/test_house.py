@@ -41,8 +41,9 @@ FLOORS = (
     {"explain", "guest"},
     {"case"},
     {"place"},
-    {"run", "reduce", "doctor"},
-    {"power", "items", "search"},
+    {"reduce"},
+    {"run", "doctor", "search"},
+    {"power", "items"},
     {"commands", "plugin"},
     {"cli", "__init__"},
 )

@@ -32,6 +32,7 @@ LIMIT = 1 << 20  # elements of a foreign case's tensor: a thousand wrong kernels
 SEEDS = range(5)
 BUILT_IN = "built-in"  # the name of the whole catalogue
 PRECISION, RECALL, SCRIPTS = 0.95, 0.70, 0.95  # what the diagnosis and the shrinker must reach
+NAMED, MISNAMED = 0.90, 0.03  # shares of kernels whose condition is to be right, and may be wrong
 TARGETS = {"smoke": 90.0, "standard": 100.0, "full": 100.0}
 RENDERERS: dict[str, Callable[[Summary], str]] = {
     ".json": lambda data: json.dumps(data, indent=1, ensure_ascii=False) + "\n",
@@ -240,7 +241,7 @@ def _show_kernels(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
 
 def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     """Score the diagnosis, or the shrinker, on the failures of a sample; return the exit status."""
-    from ..power import diagnosis, failures
+    from ..power import conditions, diagnosis, failures
     from ..power import failures as scripts
 
     operators = sorted({case.op for case in cases})
@@ -267,8 +268,17 @@ def _show_sample(args: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     print(aligned(*diagnosis.table(matrix)))
     print(diagnosis.sentence(matrix))
     print("".join(f"  wrong: {f.defect.op} {f.defect.id}: {f.case.id}: {cause}\n" for f, cause in matrix.wrong), end="")
-    _write_json(args.json, matrix.to_json())
-    return 0 if matrix.precision >= PRECISION and matrix.recall >= RECALL else 1
+    named = conditions.score(
+        operators, cases, _settings_on(args), seed=seeds[0], many=2 * args.per_class, only=args.only
+    )
+    print(conditions.sentence_of(named))
+    for each in named.named:
+        if each.outcome in (conditions.WRONG, conditions.NONE):
+            print(f"  {each.outcome}: {each.defect.id}: {each.told or 'nothing is said'} ({each.off} calls)")
+    _write_json(args.json, {**matrix.to_json(), "conditions": named.to_json()})
+    good = named.count(conditions.RIGHT) >= NAMED * named.failing
+    good &= named.count(conditions.WRONG) <= MISNAMED * named.failing
+    return 0 if matrix.precision >= PRECISION and matrix.recall >= RECALL and good else 1
 
 
 def _write_json(path: Path | None, data: Mapping[str, object]) -> None:
@@ -282,6 +292,11 @@ def _selected(args: argparse.Namespace, tier: str) -> tuple[Case, ...]:
     if not cases:
         raise OracleError("power: there is no case to score")
     return cases
+
+
+def _settings_on(args: argparse.Namespace) -> Settings:
+    """The settings on --soc, else on the default one."""
+    return _settings(args) if args.soc is None else replace(_settings(args), soc=platform(args.soc).soc)
 
 
 def _settings(args: argparse.Namespace) -> Settings:

@@ -16,7 +16,9 @@ import numpy as np
 from ..model.call import Array
 from .conditions import Condition, Fact, conditions
 
-MOST = 3  # conditions together
+MOST = 3  # subjects of conditions together
+LONGEST = 5  # conditions together: two of one subject are one range, or a range and a step
+VARIED = 8  # of them, of which others that no case tells apart are looked at
 BEAM = 32  # conjunctions that are carried on
 FEWEST = 2  # failures that a condition may be claimed of
 LEAST_PRECISION = 0.5  # share of the cases under the condition that must fail
@@ -45,13 +47,14 @@ def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None
     """Return the conjunction that tells best which cases are ``bad``, None where none is worth its words."""
     if np.count_nonzero(bad) < FEWEST or bad.all():
         return None
-    known, rows = conditions(facts)
-    if not known:
+    alike, rows = conditions(facts)
+    if not alike:
         return None
-    best = _search(known, rows, bad)
+    known = [own[0] for own in alike]
+    best = next((found for found in _search(known, rows, bad) if found.is_worth), None)
     if best is None:
         return None
-    chosen, bits = best
+    chosen, bits = best.chosen, best.bits
     holds = np.logical_and.reduce(rows[list(chosen)])
     return measured([known[k] for k in chosen], holds, bad, bits)
 
@@ -63,33 +66,61 @@ def measured(chosen: Sequence[Condition], holds: Array, bad: Array, bits: float 
     return Contrast(tuple(chosen), failed, inside, passed, outside, holds, bits)
 
 
-def _search(known: Sequence[Condition], rows: Array, bad: Array) -> tuple[tuple[int, ...], float] | None:
-    """Extend the best conjunctions by every condition in turn, up to three."""
+@dataclass(frozen=True)
+class Found:
+    """A conjunction that the search met, by the numbers of its conditions. ``is_worth``: it is shorter than to name the
+    failures one by one, holds for some of them, and most cases under it fail."""
+
+    chosen: tuple[int, ...]
+    bits: float
+    is_worth: bool
+
+
+def rivals(facts: Sequence[Mapping[str, Fact]], bad: Array) -> list[tuple[tuple[Condition, ...], float]]:
+    """Return the conjunctions that tell the failures best, with their bits, the best first: of the very best also those
+    with another condition that the same cases fulfil."""
+    alike, rows = conditions(facts)
+    best = _search([own[0] for own in alike], rows, bad)[:BEAM] if alike else []
+    found = {each.chosen: (tuple(alike[k][0] for k in each.chosen), each.bits) for each in best}
+    told = list(found.values())
+    for each in best[:VARIED]:
+        chosen, bits = found[each.chosen]
+        for place, k in enumerate(each.chosen):
+            told += [((*chosen[:place], twin, *chosen[place + 1 :]), bits + twin.bits - chosen[place].bits)
+                     for twin in alike[k][1:]]  # fmt: skip
+    return sorted(told, key=lambda each: each[1])
+
+
+def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[Found]:
+    """Extend the best conjunctions by every condition in turn; return all that were carried on, the best first."""
     own = np.array([condition.bits + EXTRA for condition in known])
+    numbers = {subject: n for n, subject in enumerate(dict.fromkeys(condition.subject for condition in known))}
+    subjects = np.array([numbers[condition.subject] for condition in known])
     wrong, right = rows[:, bad].astype(np.float32), rows[:, ~bad].astype(np.float32)
     failures, passes = wrong.shape[1], right.shape[1]
-    nothing = _coded(np.array([0.0]), np.array([0.0]), failures, passes)[0]
-    beam: list[tuple[tuple[int, ...], float]] = [((), nothing)]
-    best: tuple[tuple[int, ...], float] | None = None
-    for _ in range(MOST):
-        found: dict[tuple[int, ...], tuple[float, bool]] = {}
-        for chosen, _bits in beam:
-            here = np.minimum.reduce(wrong[list(chosen)], initial=1, axis=0)
-            there = np.minimum.reduce(right[list(chosen)], initial=1, axis=0)
-            failed, passed = wrong @ here, right @ there
-            spent = sum(float(own[k]) for k in chosen)
-            bits = _coded(failed, passed, failures, passes) + own + spent
+    nothing = float(_coded(np.array([0.0]), np.array([0.0]), failures, passes)[0])
+    met: dict[tuple[int, ...], Found] = {}
+    beam: list[tuple[int, ...]] = [()]
+    for _ in range(LONGEST):
+        found: dict[tuple[int, ...], Found] = {}
+        here = np.array([np.minimum.reduce(wrong[list(chosen)], initial=1, axis=0) for chosen in beam])
+        there = np.array([np.minimum.reduce(right[list(chosen)], initial=1, axis=0) for chosen in beam])
+        for chosen, failed, passed in zip(beam, here @ wrong.T, there @ right.T, strict=True):
+            bits = _coded(failed, passed, failures, passes) + own + sum(float(own[k]) for k in chosen)
             bits[list(chosen)] = np.inf
-            for k in np.argsort(bits, kind="stable")[:BEAM]:
-                if failed[k] >= FEWEST and np.isfinite(bits[k]):
-                    enough = failed[k] >= LEAST_PRECISION * (failed[k] + passed[k])
-                    found.setdefault(tuple(sorted((*chosen, int(k)))), (float(bits[k]), bool(enough)))
-        ordered = sorted(found.items(), key=lambda each: each[1])
-        beam = [(chosen, bits) for chosen, (bits, _) in ordered[:BEAM]]
-        own_best = next(((chosen, bits) for chosen, (bits, enough) in ordered if enough), None)
-        if own_best is not None and own_best[1] < (nothing if best is None else best[1]):
-            best = own_best
-    return best
+            told = subjects[list(chosen)]
+            if len(set(told)) == MOST:
+                bits[~np.isin(subjects, told)] = np.inf
+            for k in np.argpartition(bits, min(BEAM, len(bits) - 1))[:BEAM]:
+                if failed[k] and np.isfinite(bits[k]):
+                    enough = failed[k] >= max(FEWEST, LEAST_PRECISION * (failed[k] + passed[k]))
+                    key = tuple(sorted((*chosen, int(k))))
+                    found.setdefault(key, Found(key, float(bits[k]), bool(enough and bits[k] < nothing)))
+        beam = sorted(found, key=lambda key: (found[key].bits, key))[:BEAM]
+        met.update((key, found[key]) for key in beam)
+        if not beam:
+            break
+    return sorted(met.values(), key=lambda each: (each.bits, each.chosen))
 
 
 def _coded(failed: Array, passed: Array, failures: int, passes: int) -> Array:
@@ -115,8 +146,8 @@ def sentence(chosen: Sequence[Condition]) -> str:
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """ "is longer than 64", "no multiple of 64": the verb once, the limit first."""
-    ordered = sorted(words, key=lambda word: "multiple" in word)
+    """ "is longer than 64", "no multiple of 64": the verb once, the limit first, another verb last."""
+    ordered = sorted(words, key=lambda word: (not word.startswith("is "), "multiple" in word))
     return [ordered[0], *(word.removeprefix("is ") for word in ordered[1:])]
 
 

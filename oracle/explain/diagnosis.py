@@ -20,8 +20,7 @@ from ..numerics.floats.rounding import round_to
 from ..numerics.orders.kernel_orders import is_elementwise
 from ..operators import OPERATORS
 from .findings import NEAR, Findings, is_of_values, near
-from .misread import read_elsewhere
-from .misvalued import read_as_other_values
+from .misread import read_as_other_values, read_elsewhere
 from .narrowed import computed_in, errors_as_in
 from .scaled import any_factor, as_a_factor, factor, negated, some_negated
 from .simulated import ENOUGH, Explanation

@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from ..catalogue.data.case import Case
 from ..model.call import Array
+from ..model.errors import OracleError
 from ..record.reader import Record
 from ..record.types import CaseRecord, CaseStatus, Group
 from ..reporting.cells import dtype_order
@@ -25,9 +28,12 @@ from ..reporting.clusters import bug_of, rule_of, shared_text
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import Condition, Fact, facts_of
-from .contrast import Contrast, contrast, measured, sentence
+from .contrast import Contrast, contrast, is_clear, measured, sentence
+from .neighbours import Known
 
 ENDED = ("fail", "error", "crash", "timeout")  # what a condition is looked for
+GONE = ("crash", "timeout")
+ASKED = 3  # groups that further calls are spent on
 MOST_GROUPS = 4  # of the failures of one operator that end alike and have no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to be looked at by itself
 CLEAR, FULL = 0.9, 0.98  # shares of the cases under a condition that fail, and of the failures under it: one bug
@@ -94,6 +100,57 @@ def key_of(cause: str) -> str:
 def groups(record: Record) -> list[Group]:
     """Return the groups of a record's failures, the largest first."""
     return [group_of(part, record) for part in parts(record.cases)]
+
+
+@dataclass
+class Asking:
+    """Further calls that a run spends on its largest groups. ``case_of``: the case of an id; ``run`` runs one."""
+
+    case_of: Callable[[str], Case | None]
+    run: Callable[[Case], CaseRecord]
+    soc: str
+    cann: str
+    most: int  # calls
+    until: float  # of the monotonic clock
+    calls: int = 0
+
+    def groups(self, record: Record) -> list[Group]:
+        """Return the groups of a record's failures; the conditions of the largest have been tried."""
+        found = parts(record.cases)
+        for number, part in enumerate(found[:ASKED]):
+            share = min(len(found), ASKED) - number
+            found[number] = self._tried(part, (self.most - self.calls) // share, share)
+        return [group_of(part, record) for part in found]
+
+    def _tried(self, part: Part, most: int, share: int) -> Part:
+        """A part with the condition that its failures, the passing cases and the calls beside them show, where it tells
+        the cases of the record as well."""
+        if part.status != "fail":  # after a crash every call has a process of its own: that takes too long
+            return part
+        number = max(range(len(part.members)), key=lambda k: int(np.count_nonzero(part.members[k])))
+        population, chosen = part.populations[number], part.members[number]
+        kept = [(self.case_of(population.cases[k].id), k) for k in np.flatnonzero(chosen | ~population.bad).tolist()]
+        own = [(case, population.facts[k], bool(chosen[k])) for case, k in kept if case is not None]
+        if not any(is_bad for *_, is_bad in own):
+            return part
+        known = Known([case for case, _, _ in own], [facts for _, facts, _ in own], [is_bad for *_, is_bad in own],
+                      self._fails, self.soc, self.cann)  # fmt: skip
+        now = time.monotonic()
+        known.ask(calls=most, until=now + (self.until - now) / share)
+        self.calls += known.calls
+        found = contrast(*known.thinned())
+        if found is None:
+            return part
+        where = _over_all(found.conditions, part.populations, part.members)
+        as_well = where.misses <= (len(part.cases) if part.where is None else part.where.misses)
+        return replace(part, where=where) if as_well or is_clear(where) else part
+
+    def _fails(self, case: Case) -> bool | None:
+        """Whether a call fails as cases do. Raises OracleError where the device does not answer any more."""
+        status = self.run(case).status
+        if status in GONE:
+            raise OracleError(f"{case.id} ended {status}")
+        return {"pass": False, "fail": True}.get(status)
 
 
 def explained(record: Record) -> Record:

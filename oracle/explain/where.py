@@ -110,9 +110,17 @@ def _fits(word: Word, facts: Mapping[str, Any]) -> bool:
     return fact in facts and word.holds(facts[fact])  # else an attribute or a tensor that this operator has not
 
 
-_OF_TENSOR = {"layout": "the layout of {}", "values": "the values of {}", "dtype": "the type of {}",
-              "rank": "the rank of {}", **{kind.replace(" ", ""): f"{{}} {kind}" for kind in FLAGS}}  # fmt: skip
-_OF_AXIS = {"axis": "the axis", "axis.first": "the axis counted from 0", "axis.last": "the axis counted from the end"}
+_OF_TENSOR = {"layout": "the layout of {}", "strides": "the strides of {}", "form": "the form of {}",
+              "begin": "the offset of {}", "sign": "the sign of {}", "values": "the values of {}",
+              "dtype": "the type of {}", "rank": "the rank of {}",
+              **{kind.replace(" ", ""): f"{{}} {kind}" for kind in FLAGS}}  # fmt: skip
+_OF_AXIS = {
+    "axis": "the axis",
+    "axis.first": "the axis counted from 0",
+    "axis.last": "the axis counted from the end",
+    "axis.place": "the place of the axis",
+    "alike": "the lengths of the axes alike",
+}
 
 
 def fact_of(name: str) -> str:
@@ -138,8 +146,8 @@ def _words(condition: Condition) -> str:
             f"{found[1]}.{kind}" for kind, form in _OF_TENSOR.items()
             if (found := re.fullmatch(re.escape(form).replace(r"\{\}", r"(\w+)"), fact))
         )  # fmt: skip
-        if fact.endswith(tuple(FLAGS)):
-            return f"{name}={'yes' if condition.test(True) else 'no'}"
+    if fact.endswith(tuple(f" {kind}" for kind in FLAGS)):
+        return f"{name}={'yes' if condition.test(True) else 'no'}"
     if told == "is float16 or bfloat16":
         return f"{name}:float16"
     value = told.rpartition(" ")[2]
@@ -148,7 +156,9 @@ def _words(condition: Condition) -> str:
             return f"{name}{how}{value}"
     if "multiple of" in told:
         return f"{name}%{value}{'!=' if 'no multiple' in told else '='}0"
-    return f"{name}={told.removeprefix('is ').removeprefix('are drawn as ')}"
+    if told.startswith("leaves "):
+        return f"{name}%{value}={told.split()[1]}"
+    return f"{name}={re.sub('^(is|are drawn as|are) ', '', told)}"
 
 
 def _word(text: str, recorded: bool) -> Word:
@@ -158,8 +168,8 @@ def _word(text: str, recorded: bool) -> Word:
     name, how, value = found["name"], found["how"], found["value"]
     attributes = {p.name for op in OPERATORS.values() for p in op.attributes}
     tensor, dot, kind = name.partition(".")
-    tensors = {p.name for op in OPERATORS.values() for p in op.parameters if p.kind != "attr"}
-    if name not in (*NAMES, *attributes, *_OF_AXIS) and not (dot and tensor in tensors and kind in _OF_TENSOR):
+    owners = attributes if kind == "sign" else {p.name for op in OPERATORS.values() for p in op.parameters} - attributes
+    if name not in (*NAMES, *attributes, *_OF_AXIS) and not (dot and tensor in owners and kind in _OF_TENSOR):
         raise OracleError(f"--where {text!r}: {unknown('name', name, (*NAMES, *sorted(attributes)))}")
     if name == "status" and not recorded:
         raise OracleError(

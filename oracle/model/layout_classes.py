@@ -6,6 +6,7 @@ bits is lost where one is kept in so many. How rows follow each other decides th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -17,6 +18,10 @@ OF_VECTORS = (IN_ORDER, STRIDED, EVERYWHERE)  # what one axis can be
 OF_OUTPUTS = (IN_ORDER, STRIDED, PADDED, TRANSPOSED)  # in which no two elements share a place
 STRIDES = (*OF_OUTPUTS, OUTER, INNER, EVERYWHERE)
 OTHERWISE = "otherwise"
+# How an operand lies beside the values that it goes into: in memory where it is whole, along which axes where not.
+NOT_CONTIGUOUS, EXPANDED, OF_ONE = "not contiguous", "expanded", "of one element"
+MIDDLE = "along all but a middle axis"
+ALONG = ("along the last axis", "along all but the last", "along all but the first", MIDDLE)
 
 
 def offset_class(offset: int) -> str:
@@ -44,3 +49,27 @@ def stride_class(shape: Sequence[int], strides: Sequence[int]) -> str:
             return PADDED
         dense *= n
     return IN_ORDER
+
+
+def order_class(shape: Sequence[int], strides: Sequence[int]) -> str:
+    """Return whether a tensor lies in order, reads an element more than once, or neither."""
+    if math.prod(shape) > 1 and any(stride == 0 for n, stride in zip(shape, strides, strict=True) if n > 1):
+        return EXPANDED
+    return IN_ORDER if stride_class(shape, strides) == IN_ORDER or not math.prod(shape) else NOT_CONTIGUOUS
+
+
+def form_class(shape: Sequence[int], strides: Sequence[int], whole: Sequence[int]) -> str:
+    """Return how an operand lies in memory, or along which of the axes of the values it has elements."""
+    if tuple(shape) == tuple(whole):
+        return order_class(shape, strides)
+    aligned = (1,) * (len(whole) - len(shape)) + tuple(shape)
+    lost = {axis for axis, n in enumerate(whole) if aligned[axis] < n}
+    along = {axis for axis, n in enumerate(aligned) if n > 1}
+    last = len(whole) - 1
+    if not along:
+        return OF_ONE
+    if along == {last}:
+        return ALONG[0]
+    if lost == {last}:
+        return ALONG[1]
+    return ALONG[2] if lost == {0} else MIDDLE if len(lost) == 1 else OTHERWISE

@@ -86,14 +86,16 @@ def shrink(case: Case, backend: Backend, settings: Settings, *, runs: int = RUNS
     return shrink_with(lambda candidate: run_case(candidate, backend, settings), case, settings, runs=runs)
 
 
-def shrink_with(run: RunCase, case: Case, settings: Settings, *, runs: int = RUNS) -> ShrunkCase:
+def shrink_with(
+    run: RunCase, case: Case, settings: Settings, *, runs: int = RUNS, seconds: float = SECONDS
+) -> ShrunkCase:
     """Reduce a failing case with any way to run one (a child process, for a backend that crashes)."""
     record = run(case)
     key = _key(record)
     if record.ok or key is None:
         raise OracleError(f"{case.id} has nothing to reduce: it ended {record.status} ({record.reason or 'no reason'})")
     state = State.of(case, settings.seed)
-    search = _Search(run, key, runs - 1, time.monotonic() + SECONDS, record)
+    search = _Search(run, key, runs - 1, time.monotonic() + seconds, record)
     if not search.keeps(state):
         raise OracleError(
             f"{case.id}: run again it no longer fails: the device is not deterministic, or an earlier call left a state"

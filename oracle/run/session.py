@@ -9,7 +9,8 @@ from __future__ import annotations
 import platform as machine
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -26,7 +27,8 @@ from ..catalogue.measure.cost import cost
 from ..catalogue.plan.asked import demanded
 from ..catalogue.plan.pairs import with_gradients
 from ..catalogue.written.reading import display
-from ..explain.groups import groups
+from ..explain.groups import ASKED, Asking, groups
+from ..explain.neighbours import AT_ONCE, CALLS, SECONDS
 from ..explain.where import Where
 from ..interop import is_foreign_catalogue
 from ..interop import load as load_foreign
@@ -35,17 +37,23 @@ from ..model.platforms import platform
 from ..model.status import DOCUMENT
 from ..place.bench import Bench
 from ..place.cluster import Spread
+from ..record.reader import Record
 from ..record.types import SCHEMA, CaseRecord, RunHeader, told_of_changes
 from ..record.writer import RecordWriter
+from ..reduce.script import script
+from ..reduce.shrink import shrink_with
 from ..reporting.language.translate import ENGLISH, Language
 from ..settings.project import Project
 from ..settings.settings import OURS, Settings
 from ..system.cache import untrusted
 from .earlier import Earlier
-from .terminal import by_layer, summary
+from .terminal import by_layer, further, summary
 
 if TYPE_CHECKING:
     from ..interop import Loaded
+
+
+OF_SCRIPTS = 0.4  # of the seconds for further calls: the largest groups' smallest cases are shrunk
 
 
 @dataclass
@@ -70,6 +78,7 @@ class Run:
         self.lost = ""  # why no further case can be run
         self.told: list[str] = []  # at the end, of an earlier run
         self._cases: dict[tuple[Path, str | None], list[Case]] = {}
+        self._planned: set[Path] = set()
         self._foreign: dict[Path, Loaded] = {}
         self._expectations: dict[Path, Expectations] = {}
 
@@ -234,6 +243,7 @@ class Run:
             if first.setdefault(case_id, file) != file:
                 raise OracleError(f"the id {case_id} is planned twice: in {first[case_id]} and in {file}")
         files = sorted({file for file, _ in planned})
+        self._planned = set(files)
         self.check_expectations(files)
         for file in filter(is_foreign_catalogue, files):
             self.foreign(file)  # a process with workers collects nothing itself
@@ -274,9 +284,46 @@ class Run:
         return self._active
 
     def explain(self) -> None:
-        """Divide the failures into groups, and write them into the record."""
-        if not self.recorder.good:
-            self.recorder.explain(groups(self.recorder.record()))
+        """Divide the failures into groups, and write them into the record. Calls beside those of the largest groups are
+        run where there are cases enough to learn from, and the device is this process' to ask."""
+        if self.recorder.good:
+            return
+        record = self.recorder.record()
+        most = min(CALLS, len(record.cases))
+        apart = self.bench.elsewhere is not None or self.settings.record_outputs is not None
+        stopped = bool(self.lost) or len(record.cases) < record.planned
+        if not self.settings.explain or apart or stopped or most < AT_ONCE or self.settings.tier == HUGE:
+            self.recorder.explain(groups(record))
+            return
+        until = time.monotonic() + SECONDS
+        case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
+        asking = Asking(case_of, self.bench.run_case, soc, cann, most, until - SECONDS * OF_SCRIPTS)
+        found = asking.groups(record)
+        for number, group in enumerate(found[:ASKED]):
+            case = case_of(group.smallest)
+            if case is not None and group.status == "fail":
+                seconds = (until - time.monotonic()) / (min(len(found), ASKED) - number)
+                found[number] = replace(group, script=self._script(case, seconds))
+        self.recorder.explain(found)
+        self.told += [further(asking.calls, self.language)] if asking.calls else []
+
+    def _script(self, case: Case, seconds: float) -> str:
+        """Return a failing case as a script, as small as so many seconds make it; "" where it does not fail again."""
+        if seconds <= 0:
+            return ""
+        try:
+            return script(shrink_with(self.bench.run_case, case, self.settings, seconds=seconds))
+        except OracleError:
+            return ""
+
+    def _case_of(self, record: Record) -> Callable[[str], Case | None]:
+        """Return what finds a planned case of the operators that failed, by its id."""
+        failed = {case.op for case in record.cases if not case.ok}
+        files = {file for file, _ in self._cases} | self._planned
+        known = {
+            case.id: case for file in sorted(files) if operator_of(file) in ("", *failed) for case in self.cases(file)
+        }
+        return known.get
 
     def finish(self) -> list[str]:
         """End the record and release the backend; return the terminal's last lines: totals and where the record is."""

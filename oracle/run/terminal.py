@@ -144,6 +144,13 @@ def by_layer(layers: Mapping[str, tuple[int, int]], language: Language) -> list[
     return [language.say(_("Accepted by each layer: {layers}", layers=told))]
 
 
+def further(calls: int, language: Language) -> str:
+    """What is said of the calls that a run made beside its failing cases."""
+    return language.say(_n("{n} further call was run beside those that failed, to find where (--no-explain: none)",
+                           "{n} further calls were run beside those that failed, to find where (--no-explain: none)",
+                           calls))  # fmt: skip
+
+
 def failures(record: Record, language: Language, room: int) -> list[str]:
     """What to say in so many lines of the cases that did not end well: the verdict, then their groups, the largest
     first; after these all of it where that fits."""

@@ -17,10 +17,8 @@ from typing import Any, TypeVar
 from ..catalogue.data.case import Case, TensorPlan
 from ..catalogue.data.generators import size_of
 from ..catalogue.data.inputs import spec_of_plan
-from ..model.errors import OracleError
+from ..explain.neighbours import takes
 from ..model.shape_classes import LAST_AXIS
-from ..operators import validate
-from ..operators.answers.api import defined, served
 from ..operators.answers.describe import served_dtypes
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Parameter, Role
@@ -61,7 +59,7 @@ class Drawer:
             rank = self._random.choices(RANKS, [(self._taken[r] + 1) / (self._tried[r] + 2) for r in RANKS])[0]
             self._tried[rank] += 1
             case = self._drawn(self._shape(rank))
-            if case is not None and self._is_taken(case):
+            if case is not None and takes(case, self.soc, self.cann):
                 self._taken[rank] += 1
                 self._count += 1
                 return case
@@ -101,18 +99,6 @@ class Drawer:
             id=name, op=op.name, family="search", why="found by search", tier="full", dtype=dtype, inputs=inputs,
             attrs=attrs, outputs=outputs, uninformative=UNINFORMATIVE, source="search",
         )  # fmt: skip
-
-    def _is_taken(self, case: Case) -> bool:
-        tensors = {**case.inputs, **case.outputs}
-        given = {**case.attrs, **{n: plan and spec_of_plan(plan) for n, plan in tensors.items()}}
-        try:
-            if not validate(case.op, soc=self.soc, cann=self.cann, **given).ok:
-                return False
-            served(self.op, given)
-            defined(self.op, given)
-        except OracleError:
-            return False
-        return not self.op.ends_early(given)
 
     # ---- shapes ----
 

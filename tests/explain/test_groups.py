@@ -14,6 +14,7 @@ import pytest
 import synthetic
 from ordinary import FULL, in_full_alone
 
+from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import load, select
 from oracle.catalogue.loader import default_dir
@@ -184,3 +185,18 @@ def test_conditions_of_one_subject_are_told_together() -> None:
     (group,) = drawn(lambda dtype, shape: shape[-1] > 64 and shape[-1] % 64 != 0).groups
     assert group.where.count("the reduced axis") == 1
     assert sentence(()) == ""
+
+
+def test_one_cause_in_several_operators_is_at_most_five_groups_and_the_first_explains_most() -> None:
+    """A device that computes in the operands' own type: one mistake, whatever the operator."""
+    cases = []
+    for slug in ("softmax_backward", "log_sigmoid_backward", "gelu_backward", "tanh_backward"):
+        found = select(load(default_dir() / f"{slug}.yaml", None, "smoke"), tier="smoke", soc="ascend910b")
+        cases += [c for c in found if c.output is not None and np.prod(c.output.shape) < 1 << 12][::6]
+    native = Backend(numerics="native")
+    record = recorded(run_case(each, native, Settings()) for each in cases)
+    failures_of = [group.failures for group in record.groups]
+    assert 1 <= len(failures_of) <= 5
+    assert failures_of[0] >= 0.8 * sum(failures_of)
+    assert len(record.groups[0].operators) == 4
+    assert record.groups[0].cause == "intermediate results are rounded to float16 or bfloat16"

@@ -40,11 +40,9 @@ Condition = tuple[str, str]  # a factor and one of its values
 
 SIZES = ("up to 2048", "2049 to 65536", "above 65536")
 LENGTHS = ("up to 64", "65 to 1024", "above 1024")
-ORDER = ("in order", "not contiguous")
-MIDDLE = "along all but a middle axis"
-ALONG = ("along the last axis", "along all but the last", "along all but the first", MIDDLE)
-EXPANDED = "expanded"
-FORMS = (*ORDER, EXPANDED, "of one element", *ALONG)
+ALONG, EXPANDED, MIDDLE = layout_classes.ALONG, layout_classes.EXPANDED, layout_classes.MIDDLE
+ORDER = (layout_classes.IN_ORDER, layout_classes.NOT_CONTIGUOUS)
+FORMS = (*ORDER, EXPANDED, layout_classes.OF_ONE, *ALONG)
 ABSENT, SAME, OTHER = "absent", "same", "other"
 MIXED = (SAME, OTHER)
 TYPE = "'s dtype"
@@ -61,31 +59,15 @@ _length = _among((64, 1024), LENGTHS)
 
 
 def _layout(array: Array) -> str:
-    if array.size > 1 and any(s == 0 for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
-        return "expanded"
-    return "in order" if array.flags.c_contiguous else "not contiguous"
+    return layout_classes.order_class(array.shape, strides_of(array))
 
 
 def _form(name: str) -> Label:
     """How an operand lies in memory, or along which of the axes of the formula's values it has elements."""
 
     def label(call: Call) -> str:
-        array, whole = call.inputs[name], terms_shape(call)
-        if array is None:
-            return ABSENT
-        if array.shape == whole:
-            return _layout(array)
-        shape = (1,) * (len(whole) - array.ndim) + array.shape
-        lost = {axis for axis, n in enumerate(whole) if shape[axis] < n}
-        along = {axis for axis, n in enumerate(shape) if n > 1}
-        last = len(whole) - 1
-        if not along:
-            return "of one element"
-        if along == {last}:
-            return ALONG[0]
-        if lost == {last}:
-            return ALONG[1]
-        return ALONG[2] if lost == {0} else MIDDLE if len(lost) == 1 else "otherwise"
+        array = call.inputs[name]
+        return ABSENT if array is None else layout_classes.form_class(array.shape, strides_of(array), terms_shape(call))
 
     return label
 

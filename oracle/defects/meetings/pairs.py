@@ -59,6 +59,7 @@ from .factors import (
 )
 
 SAMPLE = 750  # kernels per operator
+MOST_NAMED = 3  # conditions of a sentence
 ELEMENTS, MILLION = "elements", "a million and more"  # only with the layouts: a case of them takes long
 
 
@@ -211,6 +212,21 @@ def sampled(op: Operator, seed: int) -> tuple[Defect, ...]:
     threes = [*meeting(op, shapes, 3), *(met for met in meeting(op, layouts, 3) if any(map(is_layout, met)))]
     drawn = random.Random(f"{seed}/{op.slug}").sample(threes, min(SAMPLE, len(threes)))
     return tuple(_met(op, known, "three", met) for met in drawn)
+
+
+def fresh(op: Operator, seed: int, count: int) -> tuple[Defect, ...]:
+    """Return kernels that are wrong where one to three conditions hold that a sentence can name, drawn by a seed."""
+    factors = {factor[0]: factor for factor in (*layout_factors(op), *factors_of(op))}
+    known, draw = Known(list(factors.values())), random.Random(f"{seed}/fresh/{op.slug}")
+    axis = op.attribute("axis")
+    twofold = ("shape", "" if axis is None else axis.name)  # rank and size, place and sign
+    found: list[Defect] = []
+    for many in range(1, MOST_NAMED + 1):
+        named = [met for met in meeting(op, list(factors.values()), many)
+                 if sum(1 + (name in twofold) for name, _ in met) <= MOST_NAMED]  # fmt: skip
+        part = count * many // MOST_NAMED - len(found)
+        found += [_met(op, known, "fresh", met) for met in draw.sample(named, min(part, len(named)))]
+    return tuple(found)
 
 
 def meeting(op: Operator, factors: Sequence[Factor], count: int) -> Iterator[tuple[Condition, ...]]:

@@ -26,6 +26,7 @@ FIGURE = re.compile(
 )
 
 NAME = r"[A-Za-z_]\w*"
+FIGURES = ("low", "high", "least", "most", "step", "left")  # places of sentences in which a figure stands
 PLACE = 10**15  # and above: figures that stand for the first figure of a phrase, the second ...
 
 
@@ -88,7 +89,8 @@ def shape(text: str) -> str:
 def _pattern(sentence: str) -> re.Pattern[str]:
     """What finds a sentence of the record: anything may stand in its places, one name alone in ``{name}``."""
     parts = [(re.escape(before), place) for before, place, _, _ in Formatter().parse(sentence)]
-    places = {place: rf"(?P<{place}>{NAME if place == 'name' else '.+'})" for _, place in parts if place}
+    forms = {"name": NAME, **dict.fromkeys(FIGURES, r"\S+")}
+    places = {place: rf"(?P<{place}>{forms.get(place, '(?:(?!; ).)+')})" for _, place in parts if place}
     return re.compile("".join(before + places.get(place or "", "") for before, place in parts))
 
 

@@ -1,0 +1,297 @@
+"""Calls beside failing ones, and what they teach: which of a call's properties make it fail.
+
+The properties of a call are its *parts*: its shape with the attributes that count axes, and of every tensor whether it
+is there, its type, layout and values; every other attribute. A neighbour has some parts of another call, or an axis of
+another length. Of many neighbours those are run of which the conditions that explain all failures so far say different
+things; the next conditions are found with their results.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..catalogue.data.case import Case, TensorPlan
+from ..catalogue.data.inputs import spec_of_plan
+from ..catalogue.data.layout import VIEWS, arrange, later, shares_elements
+from ..catalogue.measure.cost import elements
+from ..model.call import Array
+from ..model.errors import OracleError
+from ..operators import OPERATORS, validate
+from ..operators.answers.api import defined, served
+from ..operators.definition.operator import Operator
+from ..operators.definition.parameters import SAME
+from .conditions import Condition, Fact, facts_of
+from .contrast import rivals
+from .detail import described
+
+Shape = tuple[int, ...]
+Rival = tuple[tuple[Condition, ...], float]
+SHAPE, TYPES = "shape", "types"
+OF_SHAPE = ("axis", "lengths")  # roles of attributes that belong to a shape
+LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257, 1024,
+           1025, 2048, 2049)  # fmt: skip
+OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
+STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
+SHARES = (0.0, 0.1, 0.25, 0.5)  # of its parts that a neighbour has from another call; of 0 it is one part
+LARGEST = 1 << 17  # elements of a tensor of a neighbour
+SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call
+CALLS, SECONDS = 200, 5.0  # that a run spends on neighbours
+AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions are found; those that they are chosen of
+ALIKE = 3  # neighbours at a time that all conditions divide alike
+SOFT = 4.0  # bits more for which a condition counts half as much
+PASSES = 400  # passing calls that are looked at: the latest, and others evenly
+
+
+def takes(case: Case, soc: str, cann: str) -> bool:
+    """Whether an operator accepts a call on a SoC and computes a defined answer, and a golden is made of it."""
+    op, given = OPERATORS[case.op], _arguments(case.attrs, {**case.inputs, **case.outputs})
+    try:
+        if not validate(case.op, soc=soc, cann=cann, **given).ok:
+            return False
+        served(op, given)
+        defined(op, given)
+    except OracleError:
+        return False
+    return not op.ends_early(given)
+
+
+def _arguments(attrs: Mapping[str, Any], plans: Mapping[str, TensorPlan | None]) -> dict[str, Any]:
+    return {**attrs, **{name: plan and spec_of_plan(plan) for name, plan in plans.items()}}
+
+
+def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: str) -> Case | None:
+    """Return a call beside a failing one: with an axis of another length, an axis more or less, another axis, another
+    layout of a tensor, or parts of one of some others. None where what was drawn is no call."""
+    op, chance = OPERATORS[failing.op], draw.random()
+    main, along = failing.inputs[op.main], op.attribute("axis")
+    rank = 0 if main is None else len(main.shape)
+    if along is not None and rank and chance < 0.1:
+        moved = replace(failing, attrs={**failing.attrs, along.name: draw.randrange(-rank, rank)})
+        return crossed(moved, moved, (), name)
+    if main is not None and rank and chance < 0.3:
+        axis = draw.randrange(rank)
+        n = main.shape[axis]
+        beside = (*LENGTHS, 2 * n, n // 2, *(n + step for step in STEPS), *(n - step for step in STEPS))
+        return _stretched(failing, axis, draw.choice([each for each in beside if each > 0]), name)
+    if chance < 0.55:
+        key, layout = draw.choice([*failing.inputs, *failing.outputs]), draw.choice(("", "", "", *VIEWS))
+        return _laid_out(failing, key, layout, draw.choice(OFFSETS), name)
+    if main is not None and chance < 0.7:
+        axis = draw.randrange(rank + 1)
+        added = (draw.choice((1, 2, 3)),) if draw.random() < 0.5 or rank < 2 else ()
+        return _of_rank(failing, (*main.shape[:axis], *added, *main.shape[axis + (not added) :]), name)
+    share, parts = draw.choice(SHARES), parts_of(failing)
+    return crossed(
+        failing, draw.choice(others), [p for p in parts if draw.random() < share] or [draw.choice(parts)], name
+    )
+
+
+def _of_rank(case: Case, shape: Shape, name: str) -> Case | None:
+    """Return a call whose main operand has another shape, as every tensor that was like it."""
+    op = OPERATORS[case.op]
+    main = case.inputs[op.main]
+    assert main is not None
+    attrs = dict(case.attrs)
+    for p in op.attributes:
+        if p.role == "lengths":
+            attrs[p.name] = p.usual(shape)
+        elif p.role == "axis" and not -len(shape) <= attrs[p.name] < len(shape):
+            attrs[p.name] = -1
+    inputs = {key: plan and _counted(op, _shaped(plan, shape if plan.shape == main.shape else plan.shape), shape, attrs)
+              for key, plan in case.inputs.items()}  # fmt: skip
+    return _called(case, case, (), attrs, inputs, name)
+
+
+def _laid_out(case: Case, key: str, layout: str, offset: int, name: str) -> Case | None:
+    """Return a call one of whose tensors has another layout, its own where that is "", and begins at an offset."""
+    plan = {**case.inputs, **case.outputs}[key]
+    if plan is None or plan.view.startswith("as:"):
+        return None
+    view = layout or plan.view.partition("+")[0]
+    moved = {key: replace(plan, view=later("contiguous" if view.startswith("offset") else view, offset))}
+    other = replace(case, inputs={k: moved.get(k, p) for k, p in case.inputs.items()},
+                    outputs={k: moved.get(k, p) for k, p in case.outputs.items()})  # fmt: skip
+    return crossed(other, other, (), name)
+
+
+def parts_of(case: Case) -> tuple[str, ...]:
+    """Return the names of the parts of a call."""
+    op, found = OPERATORS[case.op], [SHAPE, TYPES]
+    for name in (*case.inputs, *case.outputs):
+        found += [f"{name} dtype", f"{name} view", *([f"{name} data"] if name in case.inputs else [])]
+        found += [f"{name} given"] if op.by_name[name].optional else []
+    return (*found, *(p.name for p in op.attributes if p.role not in OF_SHAPE))
+
+
+def crossed(one: Case, other: Case, taken: Collection[str], name: str) -> Case | None:
+    """Return a call with some parts of another one, None where there is none."""
+    op = OPERATORS[one.op]
+    shapes = other if SHAPE in taken else one
+    main = shapes.inputs[op.main]
+    if main is None:
+        return None
+    attrs = {p.name: (shapes if p.role in OF_SHAPE else other if p.name in taken else one).attrs[p.name]
+             for p in op.attributes}  # fmt: skip
+    inputs: dict[str, TensorPlan | None] = {}
+    for key in one.inputs:
+        plan, beside, whole = one.inputs[key], other.inputs[key], shapes.inputs[key]
+        plan = beside if f"{key} given" in taken else plan
+        if plan is not None:
+            shape = op.shape_of(key, main.shape, attrs) if whole is None else whole.shape
+            plan = _counted(op, _mixed(plan, beside, key, taken, shape), main.shape, attrs)
+        inputs[key] = plan
+    return _called(one, other, taken, attrs, inputs, name)
+
+
+def _stretched(case: Case, axis: int, length: int, name: str) -> Case | None:
+    """Return a call with another length of an axis of the main operand, in every tensor that has it."""
+    op = OPERATORS[case.op]
+    main = case.inputs[op.main]
+    assert main is not None
+    shape = (*main.shape[:axis], length, *main.shape[axis + 1 :])
+    inputs: dict[str, TensorPlan | None] = {}
+    for key, plan in case.inputs.items():
+        if plan is not None:
+            axes = (SAME.axes(main.shape, plan.shape, {}) if op.by_name[key].holds("nothing")
+                    else op.axes_of(key, main.shape, plan.shape, case.attrs))  # fmt: skip
+            own = tuple(length if at == axis and n == main.shape[axis] else n
+                        for at, n in zip(axes, plan.shape, strict=True))  # fmt: skip
+            plan = _counted(op, _shaped(plan, own), shape, case.attrs)
+        inputs[key] = plan
+    return _called(case, case, (), case.attrs, inputs, name)
+
+
+def _mixed(plan: TensorPlan, other: TensorPlan | None, key: str, taken: Collection[str], shape: Shape) -> TensorPlan:
+    if other is not None:
+        plan = replace(
+            plan,
+            dtype=other.dtype if TYPES in taken or f"{key} dtype" in taken else plan.dtype,
+            view=other.view if f"{key} view" in taken else plan.view,
+            data=other.data if f"{key} data" in taken else plan.data,
+        )
+    return _shaped(plan, shape)
+
+
+def _shaped(plan: TensorPlan, shape: Shape) -> TensorPlan:
+    """The plan in a shape; a layout that this shape cannot have becomes contiguous."""
+    view = plan.view
+    try:
+        arrange(shape, view)
+    except OracleError:
+        view = "contiguous"
+    if plan.data is None and shares_elements(shape, view):
+        view = "contiguous"
+    return replace(plan, shape=shape, view=view, format="ND", storage_shape=None)
+
+
+def _counted(op: Operator, plan: TensorPlan, main: Shape, attrs: Mapping[str, Any]) -> TensorPlan:
+    """The plan with class numbers below the count of classes that the shape has."""
+    if plan.data is None or plan.data.get("gen") != "classes":
+        return plan
+    axis = op.class_axis(main, attrs)
+    return replace(plan, data={**plan.data, "count": main[axis] if axis is not None and main else 1})
+
+
+def _called(
+    one: Case, other: Case, taken: Collection[str], attrs: Mapping[str, Any], inputs: Mapping[str, TensorPlan | None],
+    name: str,
+) -> Case | None:  # fmt: skip
+    op, given = OPERATORS[one.op], _arguments(attrs, inputs)
+    outputs: dict[str, TensorPlan | None] = {}
+    try:
+        for each in op.each:
+            plan, beside = one.outputs[each.output], other.outputs[each.output]
+            plan = beside if f"{each.output} given" in taken else plan
+            if plan is not None:
+                plan = _mixed(plan, beside, each.output, taken, each.output_shape(given))
+            outputs[each.output] = plan
+    except (LookupError, TypeError, ValueError):  # shapes that have no common one: validate would say so
+        return None
+    main, plans = inputs[op.main], [plan for plan in (*inputs.values(), *outputs.values()) if plan is not None]
+    if main is None or any(math.prod(plan.shape) > LARGEST for plan in plans):
+        return None
+    return Case(
+        name, one.op, "beside a failure", "asked beside a failing call", "full", main.dtype, inputs, attrs, outputs
+    )
+
+
+# ---- what they teach -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Known:
+    """Calls of one operator: their facts, and which of them fail. ``run``: runs a call and says whether it fails, None
+    where it tells nothing; it raises OracleError where no further call can be run."""
+
+    cases: list[Case]
+    facts: list[Mapping[str, Fact]]
+    bad: list[bool]
+    run: Callable[[Case], bool | None]
+    soc: str
+    cann: str
+    calls: int = 0  # that were run beside the first ones
+
+    def ask(self, *, seed: int = 0, calls: int = CALLS, until: float = math.inf) -> None:
+        """Run neighbours of the failing calls, ``calls`` at most and until a time of the monotonic clock, and add what
+        they show."""
+        draw = random.Random(seed)
+        for turn in range(2 + 2 * calls // AT_ONCE):  # where few of the neighbours are calls, the turns are used up
+            if self.calls >= calls or time.monotonic() >= until:
+                return
+            name = f"{self.cases[0].id.partition('/')[0]}/beside[{seed}-{turn}"
+            try:
+                self._ask(draw, name, calls - self.calls, until)
+            except OracleError:  # what is known without further calls is enough
+                return
+
+    def _ask(self, draw: random.Random, name: str, most: int, until: float) -> None:
+        failing = [case for case, is_bad in zip(self.cases, self.bad, strict=True) if is_bad]
+        offered = []
+        for number in range(OFFERED):
+            near = min(draw.choice(failing), draw.choice(failing), key=elements)
+            case = neighbour(near, self.cases, draw, f"{name}-{number}]")
+            if case is not None and elements(case) <= max(SMALL, 4 * elements(near)):
+                offered += [case] if takes(case, self.soc, self.cann) else []
+        facts = [facts_of(described(case)) for case in offered]
+        for number in _most_open(rivals(*self.thinned()), facts, draw)[: min(AT_ONCE, most)]:
+            self.calls += 1
+            fails = self.run(offered[number])
+            if fails is not None:
+                self.cases.append(offered[number])
+                self.facts.append(facts[number])
+                self.bad.append(fails)
+            if time.monotonic() >= until:
+                return
+
+    def thinned(self) -> tuple[list[Mapping[str, Fact]], Array]:
+        """The facts and the failures, of many passing calls without some."""
+        passing = [number for number, is_bad in enumerate(self.bad) if not is_bad]
+        early = passing[: max(0, len(passing) - self.calls)]
+        kept = set(passing[len(early) :]) | set(early[:: max(1, -(-len(early) // PASSES))])
+        chosen = [number for number, is_bad in enumerate(self.bad) if is_bad or number in kept]
+        return [self.facts[number] for number in chosen], np.array([self.bad[number] for number in chosen], bool)
+
+
+def _most_open(best: Sequence[Rival], facts: Sequence[Mapping[str, Fact]], draw: random.Random) -> list[int]:
+    """Return the calls of which conditions say different things, the most open one first."""
+    if not best or not facts:
+        return list(range(len(facts)))
+    weights = np.array([2.0 ** ((best[0][1] - bits) / SOFT) for _, bits in best])
+    votes = np.array([np.logical_and.reduce([c.of(facts) for c in chosen]) for chosen, _ in best])
+    share = weights @ votes / weights.sum()
+    open_ = share * (1 - share) + np.array([1e-3 * draw.random() for _ in facts])
+    found, seen = [], Counter[bytes]()
+    for number in np.argsort(-open_).tolist():
+        divided = votes[:, number].tobytes()
+        seen[divided] += 1
+        if seen[divided] <= ALIKE:
+            found.append(number)
+    return found

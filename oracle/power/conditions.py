@@ -1,0 +1,211 @@
+"""The score of the conditions: where a kernel is wrong by its own word, and where the report says that it is.
+
+A kernel of the registry or a fresh one whose sign is wrong under a condition fails some cases of a catalogue. These are
+contrasted with the cases that it passes, and calls beside them are run as in a run. The condition found is right where
+it holds for the same of 1,000 random calls as the kernel's own: half of them are drawn freely, half beside the cases of
+the catalogue, for of three conditions together free calls meet few. Calls are left out whose size lies where the report
+says that no case tells the limit, and calls whose right answer has no sign.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..case.memory import Memory
+from ..case.one_case import outcome_on, run_case
+from ..case.prepare import Prepared
+from ..catalogue.data.case import Case
+from ..defects.base.base import Defect
+from ..defects.base.device import never, right_device
+from ..defects.meetings.pairs import MILLION, MOST_NAMED, fresh
+from ..defects.registry import defects
+from ..explain.conditions import Fact, facts_of
+from ..explain.contrast import Contrast, contrast, sentence
+from ..explain.detail import described
+from ..explain.neighbours import Known, neighbour, takes
+from ..model.call import Array, Call
+from ..model.errors import OracleError
+from ..operators import operator
+from ..search.drawing import Drawer
+from ..settings.settings import Settings
+from .measure import cases_of
+from .share import size_of
+from .summary import wilson
+from .trial import Plain
+
+EACH = 6  # kernels of an operator
+RANDOM = 1000  # calls on which two conditions are compared
+LARGEST = 1 << 17  # elements of a case that is run
+RIGHT, WRONG, NONE, UNSEEN = OUTCOMES = ("right", "wrong", "none", "no case fails")
+
+
+@dataclass(frozen=True)
+class Named:
+    """What was said of a kernel. ``off``: of so many random calls something else holds than was said."""
+
+    defect: Defect
+    outcome: str
+    told: str = ""
+    off: int = 0
+    calls: int = 0  # that were run beside the cases
+
+
+@dataclass
+class Score:
+    """What was said of all kernels."""
+
+    named: list[Named] = field(default_factory=list)
+
+    def count(self, outcome: str) -> int:
+        return sum(each.outcome == outcome for each in self.named)
+
+    @property
+    def failing(self) -> int:
+        """The kernels that fail a case: of others nothing can be said."""
+        return len(self.named) - self.count(UNSEEN)
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {outcome: self.count(outcome) for outcome in OUTCOMES}
+        return {**counts, "right_interval": wilson(self.count(RIGHT), self.failing),
+                "kernels": [{"kernel": each.defect.id, "outcome": each.outcome, "said": each.told, "off": each.off,
+                             "calls": each.calls} for each in self.named]}  # fmt: skip
+
+
+def sentence_of(score: Score) -> str:
+    """The score in a sentence."""
+    low, high = wilson(score.count(RIGHT), score.failing)
+    shares = ", ".join(f"{outcome} {score.count(outcome)} ({100 * score.count(outcome) / max(1, score.failing):.1f} %)"
+                       for outcome in (RIGHT, WRONG, NONE))  # fmt: skip
+    return (f"conditions of {score.failing} kernels: {shares}; right in {low:.1f} to {high:.1f} % with 95 % confidence;"
+            f" {score.count(UNSEEN)} further kernels fail no case")  # fmt: skip
+
+
+def score(
+    operators: Sequence[str], cases: tuple[Case, ...], settings: Settings, *, seed: int, many: int, only: str = ""
+) -> Score:
+    """Score ``EACH`` kernels of so many operators, half of the registry and half fresh, all drawn by a seed."""
+    found = Score()
+    for op in random.Random(seed).sample(operators, min(many, len(operators))):
+        kernels = [defect for defect in drawn(op, settings.soc, EACH, seed) if only in defect.id]
+        trial = Trial.of(op, cases, settings, seed) if kernels else None
+        found.named += [trial.named(defect) for defect in kernels] if trial is not None and trial.plains else []
+    return found
+
+
+def drawn(op: str, soc: str, many: int, seed: int) -> Iterator[Defect]:
+    """Yield so many kernels of an operator whose condition a sentence can name, drawn by a seed."""
+    known = [d for d in defects(op) if soc in d.socs and not d.equivalent and is_named(d)]
+    yield from random.Random(f"{seed}/{op}").sample(known, min(many // 2, len(known)))
+    yield from (defect for defect in fresh(operator(op), seed, many - many // 2) if soc in defect.socs)
+
+
+def is_named(defect: Defect) -> bool:
+    """Whether a kernel of the registry is wrong where at most three conditions hold, and on calls of a size that is
+    run: a rank with a range of sizes is two, as is an axis with its sign."""
+    if defect.device.negates is never or MILLION in defect.id:
+        return False
+    axis = operator(defect.op).attribute("axis")
+    met = defect.id.split("/", 2)[2].split(" with ")
+    return sum(1 + each.startswith(("shape ", f"{axis.name} " if axis else "shape ")) for each in met) <= MOST_NAMED
+
+
+@dataclass
+class Trial:
+    """The cases of an operator with a right kernel's answers, and random calls, made once for all kernels."""
+
+    settings: Settings
+    plains: list[Plain]
+    facts: list[Mapping[str, Fact]]
+    calls: list[Call]
+    others: list[Mapping[str, Fact]]  # of the random calls
+
+    @classmethod
+    def of(cls, op: str, cases: tuple[Case, ...], settings: Settings, seed: int) -> Trial:
+        plains = list(_plains(cases_of(cases, op, settings.soc), settings))
+        given = [plain.prepared.case for plain in plains]
+        drawn = list(_random_calls(op, given, settings, seed)) if given else []
+        return cls(settings, plains, [facts_of(described(case)) for case in given],
+                   [call for call, _ in drawn], [facts for _, facts in drawn])  # fmt: skip
+
+    def named(self, defect: Defect) -> Named:
+        """Have a kernel's failures explained, and compare."""
+        wrong = defect.device.negates
+        bad = [
+            wrong(plain.call) and outcome_on(plain.prepared, defect.device).status == "fail" for plain in self.plains
+        ]
+        if not any(bad):
+            return Named(defect, UNSEEN)
+        run = partial(_fails, settings=self.settings, device=defect.device)
+        known = Known([p.prepared.case for p in self.plains], list(self.facts), bad, run, self.settings.soc,
+                      self.settings.cann or "")  # fmt: skip
+        known.ask()
+        found = contrast(*known.thinned())
+        if found is None:
+            return Named(defect, NONE, calls=known.calls)
+        off = self.off(found, wrong)
+        return Named(defect, WRONG if off else RIGHT, sentence(found.conditions), off, known.calls)
+
+    def off(self, found: Contrast, wrong: Callable[[Call], bool]) -> int:
+        """Of how many random calls the condition says something else than the kernel does."""
+        said = np.logical_and.reduce([condition.of(self.others) for condition in found.conditions])
+        differs = said != np.array([wrong(call) for call in self.calls], bool)
+        is_open = np.logical_or.reduce([_in_gap(condition.fact, condition.gap, self.others)
+                                        for condition in found.conditions])  # fmt: skip
+        return sum(has_sign(self.calls[number]) for number in np.flatnonzero(differs & ~is_open))
+
+
+def has_sign(call: Call) -> bool:
+    """Whether a wrong sign shows in a right answer: a number other than 0 is among its elements."""
+    op = operator(call.op)
+    answer = right_device(op).result(call, np.asarray(call.outputs[op.output])).astype(np.float64)
+    return bool(((answer != 0) & ~np.isnan(answer)).any())
+
+
+def _in_gap(fact: str, gap: tuple[int, int] | None, facts: Sequence[Mapping[str, Fact]]) -> Array:
+    """Which calls have a size between two of which no case tells where the limit lies."""
+    least, most = gap or (0, 0)
+    return np.array([least < int(each.get(fact, 0)) < most if gap else False for each in facts], bool)
+
+
+def _fails(case: Case, settings: Settings, device: Any) -> bool | None:
+    return {"pass": False, "fail": True}.get(run_case(case, device, settings).status)
+
+
+def _plains(cases: Iterable[Case], settings: Settings) -> Iterator[Plain]:
+    for case in cases:
+        if case.computes(settings.soc, settings.cann) and size_of(case) <= LARGEST:
+            try:
+                plain = Plain(Prepared.make(case, settings))
+            except OracleError:
+                continue  # a case without a reference says nothing of a kernel; `power` lists it
+            if plain.launched:
+                yield plain
+
+
+def _random_calls(
+    op: str, cases: Sequence[Case], settings: Settings, seed: int
+) -> Iterator[tuple[Call, Mapping[str, Fact]]]:
+    drawer, draw = Drawer(operator(op), settings.soc, settings.cann or "", seed), random.Random(f"{seed}/{op}")
+    made: Counter[bool] = Counter()
+    for number in range(100 * RANDOM):
+        beside = bool(number % 2)
+        if made[beside] >= RANDOM // 2:
+            continue
+        case = drawer.draw()
+        if beside and case is not None:
+            case = neighbour(draw.choice(cases), [case], draw, f"{operator(op).slug}/random[{seed}-{number}]")
+        if case is None or not takes(case, settings.soc, settings.cann or ""):
+            continue
+        try:
+            call = Memory.make(case, soc=settings.soc, seed=seed).call
+        except OracleError:  # values that this shape cannot have
+            continue
+        made[beside] += 1
+        yield call, facts_of(described(case))

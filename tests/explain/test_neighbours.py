@@ -1,0 +1,99 @@
+"""Calls beside failing ones: they are calls of the operator, and a few of them tell which properties make one fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from misbehaving import log_sigmoid, softmax
+
+from oracle.catalogue.data.case import Case
+from oracle.explain.conditions import facts_of
+from oracle.explain.contrast import contrast, sentence
+from oracle.explain.detail import described
+from oracle.explain.neighbours import CALLS, LARGEST, Known, neighbour, takes
+from oracle.explain.where import Where, words_of
+from oracle.model.errors import OracleError
+
+SOC = "ascend910b"
+SHAPES = ((5, 7), (64,), (2, 3, 100), (1, 130), (3, 1, 2, 9), (16, 16), (4, 4, 40))
+
+
+def cases() -> list[Case]:
+    """A few calls of an elementwise operator, in all types and some layouts."""
+    views = ({}, {"self": "strided:2"}, {"gradInput": "offset:5"}, {"gradInput": "strided:2"})
+    return [log_sigmoid(f"made_{n}_{k}", shape, dtype, **view)
+            for n, shape in enumerate(SHAPES) for k, view in enumerate(views)
+            for dtype in ("float32", "float16", "bfloat16")]  # fmt: skip
+
+
+def rows() -> list[Case]:
+    """The same of an operator that reduces an axis, which may be counted from either end."""
+    shapes = ((5, 7), (3, 65), (2, 128, 3), (4, 2, 2))
+    return [replace(softmax(shape, dim), id=f"softmax_backward/made[{shape}-{dim}]")
+            for shape in shapes for dim in (0, -1, 1, -2)]  # fmt: skip
+
+
+def test_a_neighbour_is_a_call_of_the_operator_and_the_same_for_the_same_draw() -> None:
+    def drawn() -> list[Case]:
+        draw = random.Random(5)
+        made = [neighbour(draw.choice(cases()), cases(), draw, f"log_sigmoid_backward/n[{n}]") for n in range(100)]
+        return [case for case in made if case is not None and takes(case, SOC, "")]
+
+    found = drawn()
+    assert found == drawn()
+    assert len(found) > 60
+    assert all(case.computes(SOC) for case in found)
+    assert len({(case.output and case.output.shape) for case in found}) > len(SHAPES)
+    assert all(case.output is not None and case.output.shape != () for case in found)
+
+
+def test_no_neighbour_is_large() -> None:
+    long = log_sigmoid(shape=(LARGEST,))
+    draw = random.Random(0)
+    made = [neighbour(long, [long], draw, "log_sigmoid_backward/n[0]") for _ in range(50)]
+    assert all(max(p.shape) <= LARGEST for case in made if case for p in case.inputs.values() if p is not None)
+
+
+@pytest.mark.parametrize(
+    ("pool", "fails", "told"),
+    [
+        (cases, lambda f: f["the type"] == "float16" and f["the rank"] == 3, "the type is float16, and the rank is 3"),
+        (cases, lambda f: not f["gradInput contiguous"] and f["the number of elements"] > 64,
+         "gradInput is not contiguous, and the number of elements is above 64"),
+        (cases, lambda f: f["the offset of gradInput"] == 5, "the offset of gradInput is 5"),
+        (rows, lambda f: f["the axis"] == "negative" and f["the place of the axis"] == "last",
+         "the place of the axis is last, and the axis is negative"),
+    ],
+)  # fmt: skip
+def test_calls_beside_one_failure_tell_its_condition(
+    pool: Callable[[], list[Case]], fails: Callable[[object], bool], told: str
+) -> None:
+    """One failing case among few: which of its properties matters, no case of these can tell."""
+    made = pool()
+    facts = [facts_of(described(case)) for case in made]
+    first = next(n for n, each in enumerate(facts) if fails(each))
+    kept = [n for n, each in enumerate(facts) if n == first or not fails(each)]
+    known = Known([made[n] for n in kept], [facts[n] for n in kept], [n == first for n in kept],
+                  lambda case: fails(facts_of(described(case))), SOC, "")  # fmt: skip
+    assert contrast(*known.thinned()) is None
+    known.ask(calls=CALLS // 2)
+    found = contrast(*known.thinned())
+    assert found is not None
+    assert sentence(found.conditions) == told
+    assert found.misses == 0
+    assert known.calls <= CALLS // 2
+    where = Where.of(words_of(found.conditions))
+    assert [where(case) for case in made] == [bool(fails(each)) for each in facts]
+
+
+def test_what_is_known_stays_where_no_further_call_can_be_run() -> None:
+    def gone(case: Case) -> bool:
+        raise OracleError("the device does not answer")
+
+    made = cases()
+    known = Known(made, [facts_of(described(case)) for case in made], [n == 0 for n in range(len(made))], gone, SOC, "")
+    known.ask()
+    assert (known.calls, len(known.cases)) == (1, len(made))
