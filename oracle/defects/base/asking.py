@@ -242,13 +242,12 @@ def has_one_element(op: Operator) -> bool:
         call_of(op, main, attrs={op.reduction.name: n} if op.reduction is not None else {})
         for main, n in product((shape, tuple(2 * n for n in shape)), words)
     ]
-    sizes: list[int] = [math.prod(op.output_shape({**call.inputs, **call.attrs})) for call in calls]
-    return set(sizes) == {1}
+    return all(math.prod(op.output_shape({**call.inputs, **call.attrs})) == 1 for call in calls)
 
 
 def has_one_column(op: Operator) -> bool:
     """Whether the last axis of an output is 1 beside a longer one of the main operand."""
-    return usual(op).outputs[op.output].shape[-1:] == (1,) != usual_shape(op)[-1:]
+    return bool(usual(op).outputs[op.output].shape[-1:] == (1,) != usual_shape(op)[-1:])
 
 
 @cache
