@@ -247,7 +247,8 @@ def has_one_element(op: Operator) -> bool:
 
 def has_one_column(op: Operator) -> bool:
     """Whether the last axis of an output is 1 beside a longer one of the main operand."""
-    return usual(op).outputs[op.output].shape[-1:] == (1,) != usual_shape(op)[-1:]
+    last: Shape = tuple(usual(op).outputs[op.output].shape[-1:])
+    return last == (1,) != usual_shape(op)[-1:]
 
 
 @cache

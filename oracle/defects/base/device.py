@@ -105,7 +105,7 @@ class Device:
         status = self.check(call)
         if status.ok and has_memory(call) and self.launch(call):
             for each in operator(call.op).each:
-                if leaves_alone(each, {**call.inputs, **call.attrs}):
+                if each.leaves_alone({**call.inputs, **call.attrs}):
                     continue
                 given = call.outputs[each.output]
                 maker = self if each.output == own_output(self, call) else right_device(each)
@@ -134,11 +134,6 @@ class Device:
     def but(self, **steps: Any) -> Device:
         """Return this device with some steps replaced."""
         return replace(self, **steps)
-
-
-def leaves_alone(op: Operator, a: Arguments) -> bool:
-    """Whether the host leaves an output as it is, in a call that writes others."""
-    return op.skips(a) or (op.ends_early(a) and op.fill_of(a) is None)
 
 
 def _filled(call: Call, given: Array, output: str) -> Array | None:

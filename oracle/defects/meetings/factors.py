@@ -141,8 +141,8 @@ def _general(op: Operator) -> Iterator[Factor]:
         shapes = tuple(f"rank {rank} {size}" for rank in ranks(op) if rank >= first for size in SIZES)
         yield "shape", _shape, shapes
     # one number is in order; a reduction that gives more may leave this output alone
-    alone = summed_to(op.whole or op) == () and REDUCTIONS[0] in unwritten_words(op)
-    yield "the output", lambda call: _layout(output_of(call)), ORDER[:1] if alone else ORDER
+    in_order = summed_to(op.whole or op) == () and REDUCTIONS[0] in unwritten_words(op)
+    yield "the output", lambda call: _layout(output_of(call)), ORDER[:1] if in_order else ORDER
     if mixes(op, op.output):
         yield OUTPUT_TYPE, lambda call: SAME if output_of(call).dtype == call.inputs[main].dtype else OTHER, MIXED
 

@@ -263,7 +263,7 @@ def writes(call: Call) -> bool:
     """Whether a call that succeeds touches its output: on an empty input the host returns before the kernel, and may
     have filled it."""
     op, given = operator(call.op), {**call.inputs, **call.attrs}
-    return not op.ends_early(given) or any(each.fill_of(given) is not None for each in op.each)
+    return not all(each.leaves_alone(given) for each in op.each)
 
 
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:

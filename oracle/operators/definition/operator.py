@@ -342,6 +342,10 @@ class Operator:
         """Whether a call leaves the output as it is though it writes the first."""
         return self.skipped is not None and self.skipped(a)
 
+    def leaves_alone(self, a: Arguments) -> bool:
+        """Whether a call that succeeds does not write the output at all."""
+        return self.skips(a) or (self.ends_early(a) and self.fill_of(a) is None)
+
     def fill_of(self, a: Arguments) -> float | None:
         """Return what a call that ends early fills its output with; None where it writes nothing."""
         return None if self.filled is None else self.filled(a)
