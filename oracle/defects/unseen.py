@@ -56,6 +56,7 @@ SAME_TYPE = "in every call that is accepted the type that the host rounds to is 
 NEVER_BELOW = "no result of its formula is below 0"
 _SWAPPED = re.compile(r"formula/[^/]+/\((.+) - (.+)\) -> \(\2 - \1\)$")
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
+_OF_INFINITIES = re.compile(r"spec/.* inf to (largest|nan|zero)$")
 _OF_NAN = re.compile(r"spec/.* nan to (zero|inf)$|operand/\S+ nan as zero$")
 _ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
@@ -84,7 +85,7 @@ def unseen(op: Operator, defect: Defect, published: tuple[Kernel, ...] = ()) -> 
     if defect.id.endswith("inf loses its sign") and _is_never_below(op):
         return NEVER_BELOW
     of_the_formula = defect.id.startswith("formula/") and _has_a_way_beside(op)
-    asked = (_ASKED, _SWAPPED)
+    asked = (_ASKED, _SWAPPED, *((_OF_INFINITIES,) if _is_of_one_operand(op) else ()))
     if not (any(e.match(defect.id) for e in asked) or _only_at_a_tie(defect.id) or of_the_formula):
         return ""
     return "" if any(_differs(device, call, right) for call, right in _asked(op, published)) else WHY
@@ -125,6 +126,11 @@ def _is_chosen_by_sign(op: Operator) -> bool:
     """Whether what a formula compares with is 0, and no number among the attributes."""
     constants = {n.value for _, root, _ in elementwise.roots(op) for n in walk(root) if n.op == "constant"}
     return constants <= {0, 1, -1} and all(p.role != "number" for p in op.attributes)
+
+
+def _is_of_one_operand(op: Operator) -> bool:
+    """Whether one operand alone decides a result: no other, and no number among the attributes."""
+    return len(op.operands) == 1 and all(p.role != "number" for p in op.attributes)
 
 
 def _is_free_somewhere(op: Operator) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from ...model.call import Array, Call, address, owner_of, row_major, strides_of
 from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import ONE_VALUE
-from ..base.asking import broadcasting, is_vector, like_main, output_shape, usual_shape, where_accepted
+from ..base.asking import broadcasting, has_one_element, is_vector, like_main, output_shape, usual_shape, where_accepted
 from ..base.base import EVERY_SOC, Defect
 from ..base.device import Device, Read, Write
 from ..base.kernels import plain
@@ -192,6 +192,8 @@ def _miswrites(op: Operator) -> Iterator[Defect]:
         "gaps": ("the gaps between its elements are written", _gaps_too, "with gaps"),
         "overrun": ("the last 32-byte block is written whole", _overrun, "that ends inside a 32-byte block"),
     }
+    if has_one_element(op):
+        del ways["gaps"]
     for label, (what, write, needs) in ways.items():
         yield Defect(
             f"layout/{op.slug}/{output} {label}", op.name, "LAY", f"{output}: {what}",

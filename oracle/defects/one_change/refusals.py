@@ -20,6 +20,7 @@ from ..base.asking import (
     any_shape,
     broadcasting,
     call_of,
+    has_one_element,
     index_types,
     kinds,
     mixes,
@@ -57,7 +58,8 @@ def mutants(op: Operator) -> Iterator[Defect]:
         kind = next((k for k in FLOATS if what == f"{op.main} of {k}"), None)
         socs = EVERY_SOC if kind is None else socs_of(op, kind)
         socs = _accepting(op, what) or socs
-        why = ONE_ELEMENT if what in {f"non-contiguous {p.name}" for p in op.inputs(ONE_VALUE)} else ""
+        numbers = (*(p.name for p in op.inputs(ONE_VALUE)), *(each.output for each in op.each if has_one_element(each)))
+        why = ONE_ELEMENT if what in {f"non-contiguous {name}" for name in numbers} else ""
         yield Defect(
             f"refuses/{op.slug}/{what}", op.name, "API", f"refuses {what}", device, needs, socs=socs, equivalent=why
         )
