@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracle.search.drawing import Drawer
 
 from oracle.backends.cpu import Backend as Cpu
 from oracle.case.one_case import run_case
@@ -17,7 +18,6 @@ from oracle.model.errors import OracleError
 from oracle.model.status import Status
 from oracle.operators import OPERATORS
 from oracle.run.session import Run
-from oracle.search.drawing import Drawer
 from oracle.settings.settings import Settings, settings_of
 
 PAIRS = [(forward.name, op.name) for op in OPERATORS.values() for forward in op.forwards]
