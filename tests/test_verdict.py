@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracle
 from oracle import verdict
 from oracle.operators import Reference
 from oracle.verdict import BLOCK, compare, overflow_threshold, strict, uninformative, values_structure
@@ -117,6 +118,15 @@ def test_a_saturated_overflow_passes_the_standard_too():
     for saturates in (True, False):
         found = compare(ref, actual, saturates=saturates)
         assert verdict.standard("mixed", ref, actual, found).passed is saturates
+
+
+def test_an_overflow_of_the_hosts_first_type_is_infinite_for_the_standard_too():
+    """aclnnEluBackward of float16 into bfloat16: 4.9e9 is rounded to float16 before it is cast."""
+    grad, scalars = np.array([48672.0, 0.25], np.float16), {"alpha": 1.0, "scale": 1e5, "inputScale": 1.0}
+    call = {"gradOutput": grad, "selfOrResult": np.ones_like(grad), "isResult": False, "gradInput": "bfloat16"}
+    ref = oracle.reference("aclnnEluBackward", **call, **scalars)["gradInput"]
+    assert np.isinf(ref.golden[0])
+    assert verdict.standard("mixed", ref, ref.golden, compare(ref, ref.golden)).passed
 
 
 def test_a_bound_of_zero_allows_nothing_and_an_infinite_one_every_finite_number():

@@ -21,11 +21,11 @@ import numpy as np
 from ..catalogue.data.case import Case, TensorPlan
 from ..catalogue.data.inputs import spec_of_plan
 from ..catalogue.data.layout import VIEWS, arrange, later, shares_elements
+from ..catalogue.expand.drawing import takes
 from ..catalogue.measure.cost import elements
 from ..model.call import Array
 from ..model.errors import OracleError
-from ..operators import OPERATORS, validate
-from ..operators.answers.api import defined, served
+from ..operators import OPERATORS
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import SAME
 from .conditions import Condition, Fact, facts_of
@@ -48,19 +48,6 @@ AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions 
 ALIKE = 3  # neighbours at a time that all conditions divide alike
 SOFT = 4.0  # bits more for which a condition counts half as much
 PASSES = 400  # passing calls that are looked at: the latest, and others evenly
-
-
-def takes(case: Case, soc: str, cann: str) -> bool:
-    """Whether an operator accepts a call on a SoC and computes a defined answer, and a golden is made of it."""
-    op, given = OPERATORS[case.op], _arguments(case.attrs, {**case.inputs, **case.outputs})
-    try:
-        if not validate(case.op, soc=soc, cann=cann, **given).ok:
-            return False
-        served(op, given)
-        defined(op, given)
-    except OracleError:
-        return False
-    return not op.ends_early(given)
 
 
 def _arguments(attrs: Mapping[str, Any], plans: Mapping[str, TensorPlan | None]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..case.memory import Memory
 from ..case.one_case import outcome_on, run_case
 from ..case.prepare import Prepared
 from ..catalogue.data.case import Case
+from ..catalogue.expand.drawing import Drawer, takes
 from ..defects.base.base import Defect
 from ..defects.base.device import never, right_device
 from ..defects.meetings.pairs import MILLION, MOST_NAMED, fresh
@@ -29,11 +30,10 @@ from ..defects.registry import defects
 from ..explain.conditions import Fact, facts_of
 from ..explain.contrast import Contrast, contrast, sentence
 from ..explain.detail import described
-from ..explain.neighbours import Known, neighbour, takes
+from ..explain.neighbours import Known, neighbour
 from ..model.call import Array, Call
 from ..model.errors import OracleError
 from ..operators import operator
-from ..search.drawing import Drawer
 from ..settings.settings import Settings
 from .measure import cases_of
 from .share import size_of

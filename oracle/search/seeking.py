@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from ..catalogue.data.case import Case
+from ..catalogue.expand.drawing import Drawer, Word, words
 from ..explain.conditions import Fact, facts_of
 from ..explain.contrast import contrast, counted, sentence
 from ..model.errors import OracleError
@@ -22,7 +23,6 @@ from ..operators.definition.operator import Operator
 from ..record.types import CaseRecord
 from ..reduce.shrink import shrink_with
 from ..settings.settings import Settings
-from .drawing import Drawer, Word, words
 
 RunCase = Callable[[Case], CaseRecord]
 OFFERED = 2  # draws of which the one with most that is new is run

@@ -11,13 +11,13 @@ from oracle.backends.cpu import Backend as Cpu
 from oracle.case.one_case import run_case
 from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.catalogue.data.inputs import make_inputs
+from oracle.catalogue.expand.drawing import Drawer
 from oracle.catalogue.plan.pairs import after, case_before, pairs_named
 from oracle.commands.run import find_case
 from oracle.model.errors import OracleError
 from oracle.model.status import Status
 from oracle.operators import OPERATORS
 from oracle.run.session import Run
-from oracle.search.drawing import Drawer
 from oracle.settings.settings import Settings, settings_of
 
 PAIRS = [(forward.name, op.name) for op in OPERATORS.values() for forward in op.forwards]

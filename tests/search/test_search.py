@@ -16,11 +16,11 @@ from oracle.backends.cpu import Backend as Right
 from oracle.case.one_case import run_case
 from oracle.catalogue import load
 from oracle.catalogue.data.case import Case
+from oracle.catalogue.expand.drawing import Drawer, words
 from oracle.cli import main
 from oracle.model.call import Call
 from oracle.model.status import Status
 from oracle.operators import OPERATORS
-from oracle.search.drawing import Drawer, words
 from oracle.search.family import catalogue_text
 from oracle.search.seeking import KEPT, Search
 from oracle.settings.settings import Settings

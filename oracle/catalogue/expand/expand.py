@@ -14,7 +14,7 @@ from ..data.case import HUGE, TIERS, Case
 from ..plan.asked import Asker
 from ..written.layers import Layer, Reader
 from ..written.reading import Document
-from . import combining, generating
+from . import combining, drawing, generating
 from .chosen import Chosen, chosen
 from .ecosystem import Design, Volume
 from .expander import TOO_MANY, Expander
@@ -53,6 +53,9 @@ def cases_of_family(expander: Expander) -> Iterator[Case]:
     family, place = expander.own, expander.place
     if "generate" in family.keys:
         yield from generating.generated(expander, expander.layered())
+        return
+    if "draw" in family.keys:
+        yield from drawing.drawn(expander, expander.layered())
         return
     axes = expander.axes(family.keys.get("variants"), (*place, "variants"))
     found = False

@@ -1,0 +1,377 @@
+"""Random calls of an operator, from its declaration alone: for a search, and for the family of a class that draws.
+
+Dtypes of every operand apart, shapes beside the sizes of vectors and blocks, any operand broadcast (the main one too),
+layouts and offsets of every tensor, attributes together with values on both sides of what they decide, values by
+exponent. A call is kept where the operator takes it on the SoC and a golden is made of it.
+
+A search draws values of any size. A family draws the usual values of its catalogue mostly, which every accuracy
+standard judges rightly, of several draws the call in which most conditions meet that did not meet before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...model.call import Array
+from ...model.errors import OracleError
+from ...model.platforms import DEFAULT_SOC, PLATFORMS
+from ...model.shape_classes import LAST_AXIS
+from ...operators import OPERATORS, validate
+from ...operators.answers.api import defined, served
+from ...operators.answers.describe import served_dtypes
+from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import LAST, ROWS, Parameter, Role
+from ..data.case import Case, TensorPlan
+from ..data.generators import size_of
+from ..data.inputs import spec_of_plan
+from ..written.layers import Layer
+from ..written.shapes import resolve
+from .expander import Expander
+
+T = TypeVar("T")
+Shape = tuple[int, ...]
+Data = Mapping[str, Any]
+Word = tuple[str, Any]  # a condition of a call: its subject, and what holds of it
+UNINFORMATIVE = "drawn at random: what it proves is counted over many calls"
+TRIES = 40  # draws until one is a call that the operator takes
+USUAL, MOST = 2_000, 70_000  # elements of nearly every call, and of the large ones
+LARGE, OFTEN = 0.05, 0.3  # the share of the large ones, of a search and of a family
+THREES = 1 << 22  # places of the table of threes
+FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D], np.uint64)
+OFFERED = 8  # draws of which a family takes one
+RANKS = (0, 1, 2, 3, 4, 5, 6)
+LENGTHS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257)
+LONG = (511, 512, 513, 1023, 1024, 1025, 2049, 4097, 8193, 16385, 20001, 65537)
+# Numbers of every size: exact and inexact, beside the ends of the 16-bit types, of e^x and of what kernels add to beta.
+NUMBERS = (0.0, 1.0, -1.0, 0.5, 2.0, 0.1, 0.7, -0.5, 3.0, 10.0, 100.0, 1000.0, 88.8, 1e-3, 1e-7, 65504.0, 1e5, 3e38,
+           math.inf)  # fmt: skip
+LARGEST_USUAL = 10.0  # an attribute beside which the usual values count as small
+FEW_NUMBERS = (0.0, 1.0, 0.7, 100.0, 1e5, math.inf)  # one of a kind, for a family
+WITH_BFLOAT16 = tuple(name for name, platform in PLATFORMS.items() if platform.bfloat16)
+EDGES = (0.0, 1.0, -1.0, 0.5, 3.0, 6.0, 11.1, 88.7, -88.7, 104.0, 65504.0, 65520.0, 1e-12)
+USUAL_VALUES: tuple[Data, ...] = ({"gen": "nonzero"}, {"gen": "normal", "std": 2.0}, {"gen": "probabilities"})
+EXTREME_VALUES: tuple[Data, ...] = ({"gen": "subnormals"}, {"gen": "large"}, {"gen": "binades"})
+SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0)
+
+
+def takes(case: Case, soc: str, cann: str) -> bool:
+    """Whether an operator accepts a call on a SoC and computes a defined answer, and a golden is made of it."""
+    op, tensors = OPERATORS[case.op], {**case.inputs, **case.outputs}
+    given = {**case.attrs, **{name: plan and spec_of_plan(plan) for name, plan in tensors.items()}}
+    try:
+        if not validate(case.op, soc=soc, cann=cann, **given).ok:
+            return False
+        served(op, given)
+        defined(op, given)
+    except OracleError:
+        return False
+    return not op.ends_early(given)
+
+
+class Drawer:
+    """Draws calls of an operator for a SoC; the same ones for the same seed. ``usual``: a family's layer."""
+
+    def __init__(self, op: Operator, soc: str, cann: str, seed: int, usual: Layer | None = None) -> None:
+        self.op, self.soc, self.cann, self.seed, self.usual = op, soc, cann, seed, usual
+        self.dtypes = served_dtypes(op, soc)
+        self._random = random.Random(f"{seed} {op.name}")
+        self._count = 0
+        self._tried: Counter[int] = Counter()  # draws by rank, and how many of them were calls that the operator takes
+        self._taken: Counter[int] = Counter()
+
+    def draw(self) -> Case | None:
+        """Return a call that the operator takes, None where no draw of some was one."""
+        for _ in range(TRIES):
+            rank = self._random.choices(RANKS, [(self._taken[r] + 1) / (self._tried[r] + 2) for r in RANKS])[0]
+            self._tried[rank] += 1
+            case = self._drawn(self._shape(rank))
+            if case is not None and takes(case, self.soc, self.cann):
+                self._taken[rank] += 1
+                self._count += 1
+                return case
+        return None
+
+    def _drawn(self, shape: Shape) -> Case | None:
+        op, chance, dtype = self.op, self._random.random, self._one(self.dtypes)
+        attrs = {p.name: self._attribute(p, shape) for p in op.attributes}
+        shapes = self._shapes(shape, attrs)
+        edges = self._edges(attrs)
+        mixed = chance() < 0.5
+        inputs: dict[str, TensorPlan | None] = {}
+        for p in op.inputs():
+            if p.optional and chance() < 0.3:
+                inputs[p.name] = None
+                continue
+            own = self._one(self.dtypes) if mixed and chance() < 0.6 else dtype
+            if p.holds("classes"):
+                own, data = self._one(("int64", "int32", "uint8")), self._classes(shape, attrs)
+            else:
+                data = self._values(p, edges) if self.usual is None else self._tame(p, edges, shape, attrs)
+            own = p.dtype or own
+            inputs[p.name] = TensorPlan(shapes[p.name], own, data, self._view(shapes[p.name], reading=True))
+        main = inputs[op.main]
+        assert main is not None  # it is not optional
+        given = {**attrs, **{name: plan and spec_of_plan(plan) for name, plan in inputs.items()}}
+        outputs: dict[str, TensorPlan | None] = {}
+        try:
+            for each in op.each:
+                out, kind = each.output_shape(given), each.output_dtype(given)
+                kind = self._one(self.dtypes) if chance() < 0.4 else kind
+                outputs[each.output] = TensorPlan(out, kind, None, self._view(out, reading=False))
+        except (LookupError, TypeError, ValueError):  # shapes that have no common one: validate would say so
+            return None
+        if any(size_of(plan.shape) > MOST for plan in (*inputs.values(), *outputs.values()) if plan is not None):
+            return None
+        name = f"{op.slug}/search[{self.seed}-{self._count}]"
+        return Case(
+            id=name, op=op.name, family="search", why="found by search", tier="full", dtype=main.dtype, inputs=inputs,
+            attrs=attrs, outputs=outputs, uninformative=UNINFORMATIVE, source="search",
+        )  # fmt: skip
+
+    # ---- shapes ----
+
+    def _one(self, of: Sequence[T]) -> T:
+        return self._random.choice(of)
+
+    def _shape(self, rank: int) -> Shape:
+        """A shape of few elements mostly, whose axes are short, or as long as a vector or a block, or one beside."""
+        most = MOST if self._random.random() < (LARGE if self.usual is None else OFTEN) else USUAL
+        dims = [1] * rank
+        for k in self._random.sample(range(len(dims)), len(dims)):
+            fits = [
+                n
+                for n in (*LENGTHS, *(LONG if self._random.random() < 0.2 else ()))
+                if n * size_of(tuple(dims)) <= most
+            ]
+            equal = [n for n in dims if n > 1 and n in fits]
+            dims[k] = equal[0] if equal and self._random.random() < 0.15 else self._one(fits)
+        return tuple(dims)
+
+    def _shapes(self, main: Shape, attrs: Mapping[str, Any]) -> dict[str, Shape]:
+        """A shape for every input beside that of the whole: one that may be broadcast, is in one call of three; the
+        main operand too where the output has the common shape."""
+        free = [p for p in self.op.inputs() if isinstance(p.role, Role) and p.role.freedom == "broadcast"]
+        found = {p.name: self.op.shape_of(p.name, main, attrs) for p in self.op.inputs()}
+        if len(main) > 2 and self.op.attribute("lengths") is None and self._random.random() < 0.3:
+            two = {LAST: main[-2:], ROWS: main[:-2]}  # a norm without lengths takes the axes of its weight
+            found |= {p.name: two[p.role] for p in self.op.inputs() if isinstance(p.role, Role) and p.role in two}
+        chosen = [p.name for p in free] + ([self.op.main] if self.op.mutual else [])
+        if chosen and self._random.random() < 0.6:
+            if len(chosen) > 1 and len(main) > 1 and self._random.random() < 0.35:  # an outer product, either way round
+                column, row = self._random.sample(chosen, 2)
+                found[column], found[row] = (*main[:-1], 1), (1,) * (len(main) - 1) + main[-1:]
+            else:
+                for name in self._random.sample(chosen, self._random.randint(1, len(chosen))):
+                    found[name] = self._shortened(found[name])
+        return found
+
+    def _shortened(self, shape: Shape) -> Shape:
+        """A shape that broadcasts to another: some axes of 1, some leading ones missing; at times of one element."""
+        each = 0.0 if self._random.random() < 0.25 else 0.5
+        kept = tuple(n if self._random.random() < each else 1 for n in shape)
+        return kept[self._random.randint(0, len(kept)) :] if self._random.random() < 0.3 else kept
+
+    def _view(self, shape: Shape, *, reading: bool) -> str:
+        """A layout: contiguous in a quarter of the calls, at any offset otherwise."""
+        if self._random.random() < 0.25 or not size_of(shape):
+            return "contiguous"
+        names = ["offset"]
+        names += ["strided:2", "strided:3"] if shape else []
+        names += ["padded:1", "padded:5", "transposed", "permuted"] if len(shape) > 1 else []
+        names += [f"expanded:{k}" for k in range(len(shape))] + ["repeated"] if reading and shape else []
+        name = self._one(names)
+        begin = self._random.randint(1, 5) if self._random.random() < 0.5 else self._random.randint(1, 63)
+        if name == "offset":
+            return f"offset:{begin}"
+        return f"{name}+{begin}" if self._random.random() < 0.5 else str(name)
+
+    # ---- attributes, and the values they decide ----
+
+    def _attribute(self, p: Parameter, shape: Shape) -> Any:
+        if p.role == "axis":
+            rank = max(1, len(shape))
+            return self._random.randint(-rank, rank - 1)
+        if p.c == "int64" and p.words:
+            return self._random.randrange(len(p.words))
+        if p.role == "ignore index":
+            return self._one((-100, -1, 0, 1, 2))
+        if p.role == "flag":
+            return self._random.random() < 0.5
+        if p.role == "choice":
+            return self._one(p.words)
+        if p.role in ("groups", "extent"):
+            return p.usual(shape)
+        if p.role == "mask":
+            return tuple(self._random.random() < 0.8 for _ in p.plain)
+        if p.role == "lengths":
+            return shape[len(shape) - self._random.randint(1, min(3, len(shape))) :] if shape else ()
+        if isinstance(p.plain, tuple):
+            return p.plain
+        if p.role == "number":
+            plain = p.plain if self.usual is None else self.usual.keys["attrs"].get(p.name, p.plain)
+            if isinstance(plain, list):  # a family that says which
+                return self._one(plain)
+            value = plain if self._random.random() < 0.3 else self._one(FEW_NUMBERS if self.usual else NUMBERS)
+            return value if self._random.random() < 0.8 or value is None else -value
+        return p.plain
+
+    def _edges(self, attrs: Mapping[str, Any]) -> list[float]:
+        """Where a value may be decided: the numbers among the attributes, their quotients, and the formats' ends."""
+        numbers = [float(attrs[p.name]) for p in self.op.attributes if p.role == "number" and attrs[p.name] is not None]
+        own = [v for v in numbers if math.isfinite(v)]
+        own += [65504.0] if any(abs(v) > 65504 for v in numbers) else []
+        own += [a / b for a, b in (*combinations(own, 2), *((b, a) for a, b in combinations(own, 2))) if b]
+        return [*(v for v in own if abs(v) < 3e38), *(-v for v in own if v), *EDGES]
+
+    def _tame(self, p: Parameter, edges: list[float], shape: Shape, attrs: Mapping[str, Any]) -> Data:
+        """The usual values, at times with special ones among them; or what attributes decide, at an edge and on both
+        sides. Beside a large attribute the main operand is as large: kernels lose the digits of a small one."""
+        assert self.usual is not None
+        chance, draft = self._random.random(), self.usual.keys["inputs"][p.name]
+        decided = edges[: len(edges) - len(EDGES)]
+        if p.read and decided and (chance > 0.65 or (p.name == self.op.main and max(decided) > LARGEST_USUAL)):
+            return self._beside(decided, 0.0 if 0.65 < chance < 0.8 else 1.0)
+        data = {k: resolve(v, shape, attrs) for k, v in draft.data.items()}
+        if chance > 0.1 or not p.read:
+            return data
+        return data | {"spots": ((self._random.randrange(8), self._one(SPECIALS)),)}
+
+    def _values(self, p: Parameter, edges: list[float]) -> Data:
+        chance = self._random.random()
+        if chance < 0.3:
+            return self._one(USUAL_VALUES)
+        if chance < 0.6:
+            return self._beside(self._points(p, edges), chance - 0.45)
+        if chance < 0.8:
+            low = self._random.randint(-30, 20)
+            return {"gen": "magnitudes", "low": low, "high": low + self._one((1, 4, 16))}
+        if chance < 0.87:
+            return {"gen": "constant", "value": self._one([*self._points(p, edges), *EDGES])}
+        if chance < 0.94:
+            return self._one(EXTREME_VALUES)
+        must = self._random.sample(SPECIALS, self._random.randint(1, len(SPECIALS)))
+        return {"gen": "within", "low": -3.0, "high": 3.0, "whole": False, "must": must}
+
+    def _points(self, p: Parameter, edges: list[float]) -> list[float]:
+        """Where the values of an operand may be decided: its own points, those of attributes; common ones else."""
+        return [*self.op.points.get(p.symbol, ()), *edges[: len(edges) - len(EDGES)]] or list(EDGES)
+
+    def _beside(self, points: list[float], between: float) -> Data:
+        """Values at points and one ULP beside them; or ``between`` two, so that both sides of an edge are met."""
+        if between <= 0:
+            return {"gen": "around", "points": self._random.sample(points, min(4, len(points))), "steps": 1}
+        two = [*points, self._one(EDGES)]
+        low, high = sorted(self._random.sample(two, 2) if len(points) > 1 else (points[0] - 1, points[0] + 1))
+        spread = max(abs(low), abs(high), 1.0) * 0.1
+        return {"gen": "uniform", "low": low - spread, "high": high + spread}
+
+    def _classes(self, shape: Shape, attrs: Mapping[str, Any]) -> Data:
+        axis = self.op.class_axis(shape, attrs)
+        data: dict[str, Any] = {"gen": "classes", "count": shape[axis] if axis is not None and shape else 1}
+        ignore = self.op.attribute("ignore index")
+        if ignore is not None and attrs[ignore.name] >= 0 and self._random.random() < 0.5:
+            data |= {"ignore": attrs[ignore.name], "share": 0.3}
+        return data
+
+
+def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
+    """Yield the cases of a family that draws, more of an operator with more parameters; an id ends with a digest of the
+    call."""
+    layer, operator = expander.settled(family), expander.operator
+    count = layer.keys["draw"] * (2 + len(operator.inputs()) + len(operator.attributes))
+    drawer, met = Drawer(operator, DEFAULT_SOC, "", 0, layer), np.zeros(THREES, bool)
+    if not drawer.dtypes:
+        return
+    for _ in range(count):
+        offered = [(case, _met(case)) for case in (drawer.draw() for _ in range(OFFERED)) if case is not None]
+        if not offered:
+            return
+        case, own = min(offered, key=lambda each: int(np.count_nonzero(met[each[1]])) - len(each[1]))
+        met[own] = True
+        tensors = {**case.inputs, **case.outputs}
+        told = hashlib.sha256(repr((sorted(tensors.items()), case.attrs)).encode()).hexdigest()[:8]
+        shape = next(iter(case.outputs.values()))
+        assert shape is not None
+        narrow = any(plan is not None and plan.dtype == "bfloat16" for plan in tensors.values())
+        case = replace(
+            case,
+            soc=WITH_BFLOAT16 if narrow else (),
+            id=expander.planner.id(expander.name, case.dtype, shape.shape, {}, told),
+            family=expander.name,
+            why=layer.keys["why"],
+            tier=layer.keys.get("tier", "standard"),
+            uninformative=layer.keys["uninformative"],
+            source=layer.keys["source"],
+        )
+        yield from expander.asked(layer, case)
+
+
+def _met(case: Case) -> Array:
+    """The threes of a call's conditions, as places in a table; classes are so wide that most threes meet in few calls.
+
+    Threes that share a place count as one: there are few, and nothing but the choice among draws depends on it.
+    """
+    plans = [plan for plan in (*case.outputs.values(), *case.inputs.values()) if plan is not None]
+    out = max(plans, key=lambda plan: size_of(plan.shape))  # where a reduction leaves one value, what it reduces
+    size = size_of(out.shape)
+    found: list[Word] = [
+        ("dtype", case.dtype),
+        ("rank", min(len(out.shape), 4)),
+        ("size", (size > 64) + (size > USUAL)),
+        ("rest", bool(size % 16)),
+        ("last axis", sum(out.shape[-1:]) > 64),
+    ]
+    for name, value in case.attrs.items():
+        found.append((name, str(value)))
+    for name, plan in {**case.inputs, **case.outputs}.items():
+        if plan is None:
+            found.append((name, "absent"))
+            continue
+        begin = plan.view.partition("+")[2] or plan.view.removeprefix("offset:")
+        form = "one" if size_of(plan.shape) == 1 else "whole" if plan.shape == out.shape else str(plan.shape[-1] == 1)
+        found += [
+            (name, plan.view.partition(":")[0].partition("+")[0]),
+            (f"offset of {name}", bool(begin.isdigit() and int(begin) % 8)),
+            (f"form of {name}", form),
+            (f"type of {name}", plan.dtype),
+        ]
+    codes = np.array([zlib.crc32(repr(word).encode()) for word in found], np.uint64)
+    return np.asarray((codes[_threes(len(found))] * FACTORS).sum(1, dtype=np.uint64) % np.uint64(THREES), np.int64)
+
+
+@cache
+def _threes(count: int) -> Array:
+    return np.array(list(combinations(range(count), 3)))
+
+
+def words(case: Case) -> Iterator[Word]:
+    """Yield the conditions of a call: what a kernel may choose its way by."""
+    for name, value in case.attrs.items():
+        yield name, value
+    for name, plan in {**case.inputs, **case.outputs}.items():
+        if plan is None:
+            yield name, "absent"
+            continue
+        yield f"dtype of {name}", plan.dtype
+        yield f"layout of {name}", plan.view.partition(":")[0].partition("+")[0]
+        begin = plan.view.partition("+")[2] or plan.view.removeprefix("offset:")
+        yield f"offset of {name}", bool(begin.isdigit() and int(begin) * 2 % 32)
+        yield f"elements of {name}", min(size_of(plan.shape).bit_length(), 12)
+        yield f"rank of {name}", len(plan.shape)
+        yield (
+            f"last axis of {name}",
+            next((word for word, holds in LAST_AXIS.items() if plan.shape and holds(plan.shape[-1])), ""),
+        )
+        if plan.data is not None:
+            yield f"values of {name}", plan.data["gen"]
