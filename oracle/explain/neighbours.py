@@ -42,7 +42,7 @@ OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100)  # elements
 STEPS = (1, 16, 64)  # an axis is made so much longer or shorter, twice or half as long
 SHARES = (0.0, 0.1, 0.25, 0.5)  # of its parts that a neighbour has from another call; of 0 it is one part
 LARGEST = 1 << 17  # elements of a tensor of a neighbour
-SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call
+SMALL = 1 << 12  # and, where it is larger, at most four times those of the failing call, but for one in ten
 CALLS, SECONDS = 200, 5.0  # that a run spends on neighbours
 AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions are found; those that they are chosen of
 ALIKE = 3  # neighbours at a time that all conditions divide alike
@@ -66,7 +66,7 @@ def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: 
     if main is not None and rank and chance < 0.3:
         axis = draw.randrange(rank)
         n = main.shape[axis]
-        beside = (*LENGTHS, 2 * n, n // 2, *(n + step for step in STEPS), *(n - step for step in STEPS))
+        beside = (*LENGTHS, 64 * n, 2 * n, n // 2, *(n + step for step in STEPS), *(n - step for step in STEPS))
         return _stretched(failing, axis, draw.choice([each for each in beside if each > 0]), name)
     if chance < 0.55:
         key, layout = draw.choice([*failing.inputs, *failing.outputs]), draw.choice(("", "", "", *VIEWS))
@@ -245,7 +245,7 @@ class Known:
         for number in range(OFFERED):
             near = min(draw.choice(failing), draw.choice(failing), key=elements)
             case = neighbour(near, self.cases, draw, f"{name}-{number}]")
-            if case is not None and elements(case) <= max(SMALL, 4 * elements(near)):
+            if case is not None and (elements(case) <= max(SMALL, 4 * elements(near)) or draw.random() < 0.1):
                 offered += [case] if takes(case, self.soc, self.cann) else []
         facts = [facts_of(described(case)) for case in offered]
         for number in _most_open(rivals(*self.thinned()), facts, draw)[: min(AT_ONCE, most)]:
