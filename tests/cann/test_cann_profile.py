@@ -7,7 +7,7 @@ import numpy as np
 from oracle.backends import load
 from oracle.case.memory import Memory
 from oracle.catalogue import load_all, select
-from oracle.operators import compute, reference, writes
+from oracle.operators import compute, reference, written
 
 # Only + - * / in a known order: no room for another bit. The others call exp, or sum in an order of their own.
 EXACT = ("aclnnBinaryCrossEntropyBackward", "aclnnNLLLossBackward")
@@ -19,12 +19,12 @@ def test_on_some_of_the_catalogue_s_smoke_tier(emulator):
     try:
         for case in select(load_all(tier="smoke"), tier="smoke", soc="ascend910b")[::7]:
             call = Memory.make(case, soc="ascend910b", seed=0).call
-            if not case.computes("ascend910b") or not writes(call):
+            if not case.computes("ascend910b") or not (names := written(call)):
                 continue
-            known = [(compute(call, numerics="kernel", output=name), reference(call, name)) for name in call.outputs]
+            known = [(compute(call, numerics="kernel", output=name), reference(call, name)) for name in names]
             assert device.run(call).ok
             judged += 1
-            for found, (profile, wanted) in zip(call.outputs.values(), known, strict=True):
+            for found, (profile, wanted) in zip(map(call.outputs.get, names), known, strict=True):
                 if case.op in EXACT:
                     assert np.array_equal(found, profile, equal_nan=True), case.id
                     continue

@@ -20,6 +20,8 @@ BCE, NLL, SOFTMAX, LOG_SIGMOID = (
     f"aclnn{n}Backward" for n in ("BinaryCrossEntropy", "NLLLoss", "Softmax", "LogSigmoid")
 )
 OF_OTHER_SHAPES = {
+    "aclnnCrossEntropyLoss",
+    "aclnnCrossEntropyLossGrad",
     "aclnnGlu",
     "aclnnGluBackward",
     "aclnnNLLLoss",

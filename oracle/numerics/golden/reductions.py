@@ -66,7 +66,7 @@ def evaluate(
     rows = {name: as_rows(v, axes) if isinstance(v, np.ndarray) else v for name, v in operands.items()}
     lead, length = next((v.shape[:-1], v.shape[-1]) for v in rows.values() if isinstance(v, np.ndarray))
     target, table = _target(sink, shape, axes, lead)
-    loops = bool(length) and beyond is None and is_compiled(sink)
+    loops = 0 < length <= CHUNK and beyond is None and is_compiled(sink)
 
     def work(index: Index) -> None:
         few = {name: v[index] if isinstance(v, np.ndarray) else v for name, v in rows.items()}
