@@ -194,7 +194,7 @@ class Process:
 
 
 KEPT = 4096  # bytes
-PATIENCE = 0.5  # seconds for the last of it to come; a grandchild may hold the pipe open for ever
+LAST_WORDS = 0.5  # seconds for the last of it to come; a grandchild may hold the pipe open for ever
 
 # What glibc says when it finds its heap or its stack damaged.
 _DAMAGE = re.compile(
@@ -222,7 +222,7 @@ class LastWords:
 
     def spoken(self) -> str:
         """Return the last line that a child has written since, once it is dead; "" for none."""
-        self._thread.join(PATIENCE)
+        self._thread.join(LAST_WORDS)
         lines = b"".join(self._kept)[-KEPT:].decode(errors="replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
