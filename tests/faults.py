@@ -209,7 +209,7 @@ def later(do: Callable[[], Any], seconds: float) -> Do:
 
 
 def writes_later(doing: Doing) -> None:
-    threading.Timer(0.0005, lambda: doing.out.fill(0)).start()
+    threading.Timer(0.02, lambda: doing.out.fill(0)).start()
 
 
 def limits(name: str, most: int) -> Do:
