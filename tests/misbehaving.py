@@ -122,6 +122,13 @@ class ModifiesAnInput(Device):
         call.inputs["self"].reshape(-1)[0] += 1
 
 
+class Invents(Device):
+    """Gives numbers that no mistake explains."""
+
+    def spoil(self, call: Call, out: Any) -> None:
+        out[...] = np.random.default_rng(7).normal(size=out.shape)
+
+
 class Raises(Device):
     def spoil(self, call: Call, out: Any) -> None:
         raise RuntimeError("the stream is gone")

@@ -71,7 +71,7 @@ def search(args: argparse.Namespace) -> int:
     settings = settings_of({option.dest: asked.get(option.name) for option in OPTIONS})
     operators = [OPERATORS[name] for name in settings.only] or list(OPERATORS.values())
     bench = Bench(settings)
-    found = Search(operators, settings, bench.run_case)
+    found = Search(operators, settings, bench.further)
     bench.open()
     try:
         for state in found.seek(args.minutes * 60):

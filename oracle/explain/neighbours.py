@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..catalogue.data.case import Case, TensorPlan
-from ..catalogue.data.inputs import spec_of_plan
+from ..catalogue.data.inputs import arguments_of
 from ..catalogue.data.layout import VIEWS, arrange, later, shares_elements
 from ..catalogue.expand.drawing import takes
 from ..catalogue.measure.cost import elements
@@ -48,10 +48,6 @@ AT_ONCE, OFFERED = 20, 80  # neighbours that are run before the next conditions 
 ALIKE = 3  # neighbours at a time that all conditions divide alike
 SOFT = 4.0  # bits more for which a condition counts half as much
 PASSES = 400  # passing calls that are looked at: the latest, and others evenly
-
-
-def _arguments(attrs: Mapping[str, Any], plans: Mapping[str, TensorPlan | None]) -> dict[str, Any]:
-    return {**attrs, **{name: plan and spec_of_plan(plan) for name, plan in plans.items()}}
 
 
 def neighbour(failing: Case, others: Sequence[Case], draw: random.Random, name: str) -> Case | None:
@@ -191,7 +187,7 @@ def _called(
     one: Case, other: Case, taken: Collection[str], attrs: Mapping[str, Any], inputs: Mapping[str, TensorPlan | None],
     name: str,
 ) -> Case | None:  # fmt: skip
-    op, given = OPERATORS[one.op], _arguments(attrs, inputs)
+    op, given = OPERATORS[one.op], arguments_of(attrs, inputs)
     outputs: dict[str, TensorPlan | None] = {}
     try:
         for each in op.each:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..catalogue.data.case import Case, TensorPlan
 from ..catalogue.data.generators import size_of
-from ..catalogue.data.inputs import spec_of_plan
+from ..catalogue.data.inputs import arguments
 from ..catalogue.data.layout import shares_elements
 from ..model import limits
 from ..model.errors import OracleError, Unserved
@@ -104,7 +104,7 @@ class Collector:
         if largest > self.limit:
             told = f"{largest} elements"
             return self.loaded.skip(f"larger than {self.limit} elements", foreign.told, told)
-        statuses = {soc: validate(case.op, soc=soc, **_parameters(case)) for soc in foreign.socs or PLATFORMS}
+        statuses = {soc: validate(case.op, soc=soc, **arguments(case)) for soc in foreign.socs or PLATFORMS}
         good = [soc for soc, status in statuses.items() if status.ok != foreign.refused]
         if foreign.socs == ():
             return self.loaded.skip("for none of the SoCs modelled here", foreign.told)
@@ -189,17 +189,12 @@ def _documented(op: Operator, foreign: Foreign, inputs: Mapping[str, TensorPlan 
 def is_accepted(foreign: Foreign) -> bool:
     """Whether the operator takes the call on some SoC."""
     case = Collector("", LIMIT)._case(foreign)
-    return any(validate(case.op, soc=soc, **_parameters(case)).ok for soc in PLATFORMS)
-
-
-def _parameters(case: Case) -> dict[str, Any]:
-    tensors = {**case.inputs, **case.outputs}
-    return {**case.attrs, **{name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}}
+    return any(validate(case.op, soc=soc, **arguments(case)).ok for soc in PLATFORMS)
 
 
 def _unserved(case: Case, op: Operator) -> str:
     """Why no golden is made of what the operator takes; "" where one is."""
-    args = _parameters(case)
+    args = arguments(case)
     if op.ends_early(args):
         return ""
     try:

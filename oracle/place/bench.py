@@ -75,6 +75,15 @@ class Bench:
 
     def run_case(self, case: Case, expected: Expectation | None = None, then: Case | None = None) -> CaseRecord:
         """Run one case and return its record, counted as its expectation says. ``then``: the case that comes next."""
+        record = self._run(case, expected, then)
+        return record if expected is not None else self._alone(case, record)
+
+    def further(self, case: Case) -> CaseRecord:
+        """Run a case that explains another one. It is not run a second time in a process of its own: starting one
+        costs more than all the further calls may."""
+        return self._run(case, None, None)
+
+    def _run(self, case: Case, expected: Expectation | None, then: Case | None) -> CaseRecord:
         if expected is not None and expected.status == "skip" and not expected.expired:
             return record_of(case, self.settings, Outcome("skip", expected.explanation))
         self._ahead.next = then
@@ -85,12 +94,9 @@ class Bench:
                 self.open()
                 assert self._backend is not None
                 record = run_case(case, self._backend, self.settings, self._ahead)
-                record = record if expected is not None else self._alone(case, record)
         except OracleError as error:  # the device is not there, or not any more: its cases are errors, not lost
             return record_of(case, self.settings, Outcome("error", str(error)))
-        if expected is not None:
-            record = expected.counted(record)
-        return record
+        return record if expected is None else expected.counted(record)
 
     def operands_after(self, case: Case) -> dict[str, Array]:
         """Return the operands of a gradient after its forward, as the device gives them. Raises OracleError where it

@@ -297,7 +297,7 @@ class Run:
             return
         until = time.monotonic() + SECONDS
         case_of, soc, cann = self._case_of(record), self.settings.soc, self.settings.cann or ""
-        asking = Asking(case_of, self.bench.run_case, soc, cann, most, until - SECONDS * OF_SCRIPTS)
+        asking = Asking(case_of, self.bench.further, soc, cann, most, until - SECONDS * OF_SCRIPTS)
         found = asking.groups(record)
         for number, group in enumerate(found[:ASKED]):
             case = case_of(group.smallest)
@@ -312,7 +312,7 @@ class Run:
         if seconds <= 0:
             return ""
         try:
-            return script(shrink_with(self.bench.run_case, case, self.settings, seconds=seconds))
+            return script(shrink_with(self.bench.further, case, self.settings, seconds=seconds))
         except OracleError:
             return ""
 

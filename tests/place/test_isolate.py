@@ -13,6 +13,7 @@ import pytest
 from misbehaving import log_sigmoid
 
 from oracle.explain.diagnosis import family_of
+from oracle.guest.process import Process
 from oracle.model.errors import OracleError
 from oracle.place.bench import Bench
 from oracle.settings.settings import Settings
@@ -38,6 +39,28 @@ def test_the_run_goes_on_after_deaths_and_silence():
     assert "exit status 7" in lines["exits"].reason
     assert "no answer in 3 s" in lines["hangs"].reason
     assert lines["hangs"].detail.replay.startswith("aclnn-oracle replay ")
+
+
+def test_only_a_case_of_the_run_is_tried_in_a_second_process(monkeypatch):
+    started = []
+    monkeypatch.setattr(Process, "__init__", _counting(started, Process.__init__))
+    bench = Bench(Settings(backend="misbehaving:Invents"))
+    counts = []
+    try:
+        for run in (bench.run_case, bench.further, bench.run_case):  # of a process' first case none is asked
+            assert run(log_sigmoid("plain")).status == "fail"
+            counts.append(len(started))
+    finally:
+        bench.close()
+    assert counts == [1, 1, 2]
+
+
+def _counting(started, begin):
+    def counted(self, settings):
+        started.append(settings)
+        begin(self, settings)
+
+    return counted
 
 
 LEAVES = """

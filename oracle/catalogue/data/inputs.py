@@ -48,6 +48,16 @@ def spec_of_plan(plan: TensorPlan) -> TensorSpec:
     return describe(plan.shape, plan.dtype, plan.view, plan.format, plan.storage_shape)
 
 
+def arguments_of(attrs: Mapping[str, Any], plans: Mapping[str, TensorPlan | None]) -> dict[str, Any]:
+    """Return what ``oracle.validate`` is given for planned tensors and attributes."""
+    return {**{name: plan and spec_of_plan(plan) for name, plan in plans.items()}, **attrs}
+
+
+def arguments(case: Case) -> dict[str, Any]:
+    """Return what ``oracle.validate`` is given for a case."""
+    return {**arguments_of(case.attrs, {**case.inputs, **case.outputs}), **dict.fromkeys(case.null)}
+
+
 def _input(case: Case, name: str, plan: TensorPlan, seed: int, given: Array | None) -> Any:
     if plan.spec_only or plan.data is None:
         return spec_of_plan(plan)

@@ -34,7 +34,7 @@ from ...operators.definition.operator import Operator
 from ...operators.definition.parameters import LAST, ROWS, Parameter, Role
 from ..data.case import Case, TensorPlan
 from ..data.generators import size_of
-from ..data.inputs import spec_of_plan
+from ..data.inputs import arguments, arguments_of
 from ..written.layers import Layer
 from ..written.shapes import resolve
 from .expander import Expander
@@ -67,8 +67,7 @@ SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 
 def takes(case: Case, soc: str, cann: str) -> bool:
     """Whether an operator accepts a call on a SoC and computes a defined answer, and a golden is made of it."""
-    op, tensors = OPERATORS[case.op], {**case.inputs, **case.outputs}
-    given = {**case.attrs, **{name: plan and spec_of_plan(plan) for name, plan in tensors.items()}}
+    op, given = OPERATORS[case.op], arguments(case)
     try:
         if not validate(case.op, soc=soc, cann=cann, **given).ok:
             return False
@@ -122,7 +121,7 @@ class Drawer:
             inputs[p.name] = TensorPlan(shapes[p.name], own, data, self._view(shapes[p.name], reading=True))
         main = inputs[op.main]
         assert main is not None  # it is not optional
-        given = {**attrs, **{name: plan and spec_of_plan(plan) for name, plan in inputs.items()}}
+        given = arguments_of(attrs, inputs)
         outputs: dict[str, TensorPlan | None] = {}
         try:
             for each in op.each:
@@ -338,11 +337,11 @@ def _met(case: Case) -> Array:
         if plan is None:
             found.append((name, "absent"))
             continue
-        begin = plan.view.partition("+")[2] or plan.view.removeprefix("offset:")
+        layout, begin = _laid_out(plan)
         form = "one" if size_of(plan.shape) == 1 else "whole" if plan.shape == out.shape else str(plan.shape[-1] == 1)
         found += [
-            (name, plan.view.partition(":")[0].partition("+")[0]),
-            (f"offset of {name}", bool(begin.isdigit() and int(begin) % 8)),
+            (name, layout),
+            (f"offset of {name}", bool(begin % 8)),
             (f"form of {name}", form),
             (f"type of {name}", plan.dtype),
         ]
@@ -355,6 +354,12 @@ def _threes(count: int) -> Array:
     return np.array(list(combinations(range(count), 3)))
 
 
+def _laid_out(plan: TensorPlan) -> tuple[str, int]:
+    """The kind of a tensor's layout, and the elements of storage before its first."""
+    begin = plan.view.partition("+")[2] or plan.view.removeprefix("offset:")
+    return plan.view.partition(":")[0].partition("+")[0], int(begin) if begin.isdigit() else 0
+
+
 def words(case: Case) -> Iterator[Word]:
     """Yield the conditions of a call: what a kernel may choose its way by."""
     for name, value in case.attrs.items():
@@ -364,9 +369,9 @@ def words(case: Case) -> Iterator[Word]:
             yield name, "absent"
             continue
         yield f"dtype of {name}", plan.dtype
-        yield f"layout of {name}", plan.view.partition(":")[0].partition("+")[0]
-        begin = plan.view.partition("+")[2] or plan.view.removeprefix("offset:")
-        yield f"offset of {name}", bool(begin.isdigit() and int(begin) * 2 % 32)
+        layout, begin = _laid_out(plan)
+        yield f"layout of {name}", layout
+        yield f"offset of {name}", bool(begin * 2 % 32)
         yield f"elements of {name}", min(size_of(plan.shape).bit_length(), 12)
         yield f"rank of {name}", len(plan.shape)
         yield (

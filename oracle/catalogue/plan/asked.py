@@ -16,7 +16,7 @@ from ...operators import OPERATORS
 from ...operators.answers.api import COMPUTABLE, bound, decision, decisions, served, validate
 from ...operators.definition.operator import Operator
 from ..data.case import Case, TensorPlan
-from ..data.inputs import spec_of_plan
+from ..data.inputs import arguments
 
 ASKED = "validate"  # expect: the status that oracle.validate answers
 SOCS = tuple(PLATFORMS)
@@ -125,13 +125,6 @@ class Asker:
             if plan is not None or not self.operator.of(name).skips(case.attrs)
         ]
         return all((plan := case.outputs[name]) is not None and plan.dtype in COMPUTABLE for name in asked)
-
-
-def arguments(case: Case) -> dict[str, Any]:
-    """Return what ``validate`` is given for a case."""
-    tensors = {**case.inputs, **case.outputs}
-    specs = {name: None if plan is None else spec_of_plan(plan) for name, plan in tensors.items()}
-    return {**specs, **case.attrs, **dict.fromkeys(case.null)}
 
 
 def _call(case: Case) -> Hashable:

@@ -16,8 +16,7 @@ from ...operators.answers.registry import operator_named
 from ...operators.definition.elsewhere import Forward
 from ...operators.definition.operator import Operator
 from ..data.case import Case, TensorPlan
-from ..data.inputs import spec_of_plan
-from .asked import arguments
+from ..data.inputs import arguments, arguments_of
 
 Pair = tuple[str, str]  # a forward and a gradient that reads its results, by aclnn name
 RESULT = "forward"  # stands for a generator where a forward's result is the data
@@ -67,7 +66,7 @@ def after(case: Case, op: Operator) -> Case:
         else:
             inputs[p.name] = case.inputs[p.name]
     attrs = {p.name: case.attrs.get(p.name, p.plain) for p in op.attributes} | _made(forward, case)
-    given: dict[str, Any] = {**attrs, **{name: plan and spec_of_plan(plan) for name, plan in inputs.items()}}
+    given = arguments_of(attrs, inputs)
     outputs = {each.output: TensorPlan(each.output_shape(given), each.output_dtype(given)) for each in op.each}
     main = inputs[op.main]
     return replace(

@@ -430,14 +430,13 @@ def sketch(call: Call) -> dict[str, Array]:
     public kernel gives when no intermediate is narrower. Outputs that nothing is written to are left out."""
     target = platform(call.soc, call.cann)
     found: dict[str, Array] = {}
-    for name in (name for name in operator(call.op).outputs if name in call.outputs):
+    for name in written(call):
         op, args = _asked(call, name), {**call.inputs, **call.attrs}
         shape = _written_to(op, call).shape
-        if op.ends_early(args) or op.skips(args):
-            if not op.skips(args) and (value := op.fill_of(args, target)) is not None:
-                found[name] = np.full(shape, value, np.float64)
-            continue
-        found[name] = device_kernel(op, _ready(op, args), target.form, np.float64).reshape(shape)
+        if op.ends_early(args):
+            found[name] = np.full(shape, op.fill_of(args, target), np.float64)
+        else:
+            found[name] = device_kernel(op, _ready(op, args), target.form, np.float64).reshape(shape)
     return found
 
 

@@ -12,9 +12,10 @@ import pytest
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import Case, files, load, load_all, operator_of
+from oracle.catalogue.data.inputs import arguments
 from oracle.catalogue.expand.of_class import made_for, templates
 from oracle.catalogue.loader import default_dir
-from oracle.catalogue.plan.asked import SOCS, Asker, arguments
+from oracle.catalogue.plan.asked import SOCS, Asker
 from oracle.catalogue.plan.attributes import values, words
 from oracle.catalogue.portable import case_from_json, case_to_json
 from oracle.catalogue.written.reading import Document
