@@ -7,12 +7,15 @@ older than this module, keep kernels written by hand: they must not know the ora
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from ..emulator import add_custom, build_custom, served
+from ..emulator import add_custom, build, build_custom, served
 from ..model.errors import OracleError
 from ..numerics.exact.enclosures import round_constant
 from ..numerics.formula.expressions import LENGTH, Expression, symbol
@@ -51,14 +54,24 @@ _LOGIC = {"and": "&&", "or": "||"}
 _CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sqrt"}
 
 
-def add_missing(toolkit: Path | None = None) -> None:
-    """Build kernels of this package's operators that the emulated CANN has none of, or has as the partner of a gradient
-    alone, and let this process find them."""
+def add_missing(names: Iterable[str] | None = None, toolkit: Path | None = None) -> None:
+    """Build kernels of this package's operators (of all, or of some by name) that the emulated CANN has none of, or has
+    as the partner of a gradient alone, and let this process find them. Kernels that were built before are taken from
+    the user's cache."""
+    pages = _missing()
+    asked = [pages[name] for name in (pages if names is None else names) if name in pages]
+    toolkit = build() if asked and toolkit is None else toolkit  # once, not in every thread
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        made = pool.map(lambda op: build_custom(op.slug, {f"{op.slug}.cpp": source(op)}, toolkit=toolkit), asked)
+        for package in made:
+            add_custom(package)
+
+
+@cache
+def _missing() -> dict[str, Operator]:
     here = set(served())
-    pages = {op.slug: op for op in OPERATORS.values() if op.is_built_in and (op.name not in here or _is_forward(op))}
-    if pages:
-        sources = {f"{slug}.cpp": source(op) for slug, op in pages.items()}
-        add_custom(build_custom("pages", sources, toolkit=toolkit))
+    ours = (op for op in OPERATORS.values() if op.is_built_in)
+    return {op.name: op for op in ours if op.name not in here or _is_forward(op)}
 
 
 def _is_forward(op: Operator) -> bool:

@@ -23,6 +23,7 @@ from .discovery import (
     find_toolkit,
     operator_libraries,
 )
+from .generated import add_missing
 from .messages import Messages, remedy
 from .outside import offer_checks
 
@@ -104,6 +105,8 @@ class Cann:
         elif name in abi.OBJECTS:
             libraries, declaration = [self._objects], abi.OBJECTS[name]
         else:
+            if self.emulated:
+                add_missing([_operator_of(name)], self.toolkit.root)
             libraries, declaration = self.operator_libraries(), _declaration(name)
         looked = []
         for library in libraries:
@@ -211,5 +214,9 @@ def _found(toolkit: Toolkit, *names: str) -> Path:
 
 
 def _declaration(name: str) -> abi.Declaration:
-    first = name.removesuffix("GetWorkspaceSize")
+    first = _operator_of(name)
     return abi.SECOND_PHASE if first == name else abi.first_phase(operator(first).parameters)
+
+
+def _operator_of(function: str) -> str:
+    return function.removesuffix("GetWorkspaceSize")

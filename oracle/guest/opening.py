@@ -66,7 +66,8 @@ def _emulate_outside(settings: Settings) -> None:
     from ..emulator import add_custom, build_custom
     from ..operators import OPERATORS
 
-    add_missing()
+    if settings.backend != "aclnn":  # which builds a kernel when it is called first
+        add_missing()
     for text in settings.operators:
         found = OPERATORS.add(text)
         add_custom(build_custom(found.slug, {f"{found.slug}.cpp": source(found)}))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from oracle.cann.generated import add_missing
 from oracle.emulator import activate
 
 KINDS = ("tensors", "executors", "streams", "allocations")
@@ -60,7 +59,6 @@ def emulator(tree: Path) -> Iterator[Emulator]:
     before = dict(os.environ)
     os.environ.pop("ASCEND_RT_VISIBLE_DEVICES", None)
     root = activate("ascend910b", tree)
-    add_missing(tree)
     made = Emulator(ctypes.CDLL(str(root / "lib64" / "libascendcl.so")))
     made.clear()
     yield made
