@@ -93,3 +93,15 @@ def test_a_float16_kernel_gets_the_means_factor_from_the_host() -> None:
         )  # fmt: skip
         wanted = np.float16(-60000) * np.float16(factor)  # of count alone float16 would make an infinity, and 0 of that
         assert (compute(call) == wanted).all(), count
+
+
+@pytest.mark.parametrize(("target", "own", "sum_"), [([1e30], [0.5], np.inf), ([1e30, 3e30], [2e30, 4e30], -np.inf)])
+def test_a_sum_of_terms_beyond_every_format_is_infinite(target, own, sum_):
+    given = {"self": np.array(own, np.float32), "target": np.array(target, np.float32), "logTarget": True}
+    assert oracle.golden("aclnnKlDiv", reduction=2, **given)["out"] == sum_
+
+
+def test_terms_beyond_every_format_of_both_signs_are_refused():
+    given = {"self": np.array([2e30, 0], np.float32), "target": np.array([1e30, 5e30], np.float32), "logTarget": True}
+    with pytest.raises(oracle.OracleError, match="do not tell"):
+        oracle.golden("aclnnKlDiv", reduction=2, **given)

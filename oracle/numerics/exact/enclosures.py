@@ -84,7 +84,7 @@ def _enclosures(
 ) -> Iterator[Ends]:
     precision = FIRST
     while True:
-        low, high = _rational(found.low, upwards=False), _rational(found.high, upwards=True)
+        low, high = rational_end(found.low, upwards=False), rational_end(found.high, upwards=True)
         if low < 0 < high and high - low <= 2 * _LEAST:
             yield Ends(mpq(0), high)  # beyond MPFR's exponents the sign is not known; every format rounds to zero
         else:
@@ -109,13 +109,15 @@ _FAR = 3000  # beyond 2^3000, and below 2^-3000, every format has the same answe
 _LEAST = mpq(1, 2**_FAR)
 
 
-def _rational(end: mpfr, *, upwards: bool) -> mpq:
-    """An end as a rational, moved outwards where its exponent is beyond all formats."""
+def rational_end(end: mpfr, *, upwards: bool) -> mpq:
+    """Return an end as a rational, moved outwards where its exponent is beyond all formats: so far that two such ends
+    of a sum do not cancel."""
     sign = 1 if end > 0 else -1
+    outwards = upwards is (sign > 0)
     if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _FAR):
-        return sign * mpq(2) ** _FAR
+        return sign * mpq(2) ** (2 * _FAR if outwards else _FAR)
     if end != 0 and gmpy2.get_exp(end) < -_FAR:
-        return sign * _LEAST if upwards is (sign > 0) else mpq(0)
+        return sign * _LEAST if outwards else mpq(0)
     return mpq(end)
 
 

@@ -224,7 +224,8 @@ class _Rows:
                 low = high = rational(root, numbers(term))
             else:
                 found = enclosures.enclose(root, term, precision)
-                low, high = mpq(found.low), mpq(found.high)
+                low = enclosures.rational_end(found.low, upwards=False)
+                high = enclosures.rational_end(found.high, upwards=True)
         except Undefined:
             low = high = mpq(float(self.value({n: np.float64(v) for n, v in term.items()}, (1,))))
         return low, high
