@@ -14,8 +14,19 @@ def few_that_cover(
     ``rank``: decides among sets that add as much, the largest first; asked anew in every turn, so it may depend on
     what was yielded before. By default the earlier set is first.
     """
-    left: set[Any] = set().union(*sets).difference(*(sets[k] for k in taken))
+    bits: dict[Any, int] = {}  # of what a set may hold; a set is the sum of its bits
+    masks = [_sum(bits.setdefault(each, 1 << len(bits)) for each in held) for held in sets]
+    left = _sum(bits.values()) & ~_sum(masks[k] for k in taken)
     while left:
-        best = max(range(len(sets)), key=lambda k: (len(left.intersection(sets[k])), rank(k)))
+        added = [(left & mask).bit_count() for mask in masks]
+        most = max(added)
+        best = max((k for k, count in enumerate(added) if count == most), key=rank)
         yield best
-        left.difference_update(sets[best])
+        left &= ~masks[best]
+
+
+def _sum(bits: Iterable[int]) -> int:
+    total = 0
+    for each in bits:
+        total |= each
+    return total

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, product, takewhile
 
 from .covers import few_that_cover
@@ -56,6 +56,7 @@ _LAST = (1, 3, 17, 24, 31, 16, 64, 1025, 1088, 8193)
 _SECOND = (2, 3, 4, 5, 8, 9, 13, 16, 17, 21, 27, 32, 43, 57, 64, 65, 85, 91, 128, 137, 256, 1)
 
 
+@lru_cache(maxsize=1 << 14)
 def classes(shape: Shape) -> tuple[str, ...]:
     """Return the class of a shape of two or more axes by each of :data:`FACTORS`."""
     last, leading, count = shape[-1], shape[0], math.prod(shape)

@@ -7,53 +7,89 @@ Built one axis at a time (the in-parameter-order strategy of Y. Lei and K. C. Ta
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
 
+import numpy as np
+
+from ...model.call import Array
+
 Row = list["int | None"]  # an index per axis; None: any
 Place = tuple[tuple[int, ...], tuple[int, ...]]  # earlier axes, and their values
-Missing = dict[Place, set[int]]  # which values of the new axis have not met them
 Whole = tuple[int, ...]  # a row with an index for every axis
 Pair = tuple[tuple[int, int], tuple[int, int]]  # two axes, each with an index
 _TRIES = 100  # rows that are tried for one meeting before it counts as impossible
 _TRIES_REFUSED = 24  # of two indices that are refused beside the first of every other axis, and each alone is not
 
 
-def covering(sizes: Sequence[int], strength: int) -> list[tuple[int, ...]]:
+@cache
+def covering(sizes: tuple[int, ...], strength: int) -> tuple[Whole, ...]:
     """Return rows of one index per axis, in which indices of any ``strength`` axes meet in every way; the same rows
     every time."""
     if 0 in sizes:
-        return []
+        return ()
     order = sorted(range(len(sizes)), key=lambda axis: -sizes[axis])
     lengths = [sizes[axis] for axis in order]
     rows: list[Row] = [list(values) for values in product(*map(range, lengths[: strength - 1]))]
     for axis in range(strength - 1, len(lengths)):
-        missing = {
-            (axes, values): set(range(lengths[axis]))
-            for axes in combinations(range(axis), strength - 1)
-            for values in product(*(range(lengths[i]) for i in axes))
-        }
-        rows += _rows_of(lengthened(rows, missing, strength, _any_of(lengths[axis])), axis)
+        rows += _rows_of(lengthened(rows, Missing(lengths[:axis], lengths[axis], strength)), axis)
     filled = [[k % lengths[i] if a is None else a for i, a in enumerate(row)] for k, row in enumerate(rows)]
-    return list(dict.fromkeys(tuple(row[order.index(axis)] for axis in range(len(sizes))) for row in filled))
+    return tuple(dict.fromkeys(tuple(row[order.index(axis)] for axis in range(len(sizes))) for row in filled))
 
 
-def _any_of(size: int) -> Callable[[Row], Sequence[int]]:
-    return lambda row: range(size)
+class Missing:
+    """Which values of a new axis have not met which values of any few earlier axes: a table of places and values.
+
+    The places of some axes are in the order of their values; the last place stands for rows that leave an axis open.
+    """
+
+    def __init__(self, lengths: Sequence[int], values: int, strength: int) -> None:
+        self.axes = list(combinations(range(len(lengths)), strength - 1))
+        self._lengths, self._begins = lengths, [0]
+        for axes in self.axes:
+            self._begins.append(self._begins[-1] + math.prod(lengths[axis] for axis in axes))
+        self.table = np.ones((self._begins[-1] + 1, values), bool)
+        self.table[-1] = False
+
+    def places(self, rows: Sequence[Row]) -> Array:
+        """Return where each row has its values of each few axes."""
+        held = np.array([[-1 if a is None else a for a in row] for row in rows], np.int64).reshape(len(rows), -1)
+        found = np.empty((len(rows), len(self.axes)), np.int64)
+        for k, axes in enumerate(self.axes):
+            place, open_ = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
+            for axis in axes:
+                place = place * self._lengths[axis] + held[:, axis]
+                open_ |= held[:, axis] < 0
+            found[:, k] = np.where(open_, len(self.table) - 1, self._begins[k] + place)
+        return found
+
+    def left(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+        """Yield the meetings that are missing: earlier axes, their values, and the new axis' value."""
+        for begin, end, axes in zip(self._begins, self._begins[1:], self.axes, strict=False):
+            lengths = [self._lengths[axis] for axis in axes]
+            block = self.table[begin:end].reshape(*lengths, -1)
+            for *values, v in np.argwhere(block).tolist():
+                yield axes, tuple(values), v
 
 
 def lengthened(
-    rows: Sequence[Row], missing: Missing, strength: int, values: Callable[[Row], Sequence[int]]
+    rows: Sequence[Row], missing: Missing, fitting: Callable[[Row], Sequence[int]] | None = None
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Append a value of a new axis to every row, one of those that may follow it; return the meetings that are left."""
-    for number, row in enumerate(rows):
-        places = list(_places(row, strength))
-        row.append(_best(places, missing, values(row), number))
-        for place in places:
-            missing.get(place, set()).discard(row[-1])
-    return sorted((*place, v) for place, left in missing.items() for v in left)
+    """Append a value of a new axis to every row, one of those that may follow it; return the meetings that are left.
+
+    It is the value that makes most missing meetings; of equals the one whose turn it is.
+    """
+    any_value = range(missing.table.shape[1])
+    for number, (row, places) in enumerate(zip(rows, missing.places(rows), strict=True)):
+        values = any_value if fitting is None else fitting(row)
+        turns, gains = values[-1] + 1, missing.table[places].sum(0).tolist()
+        best = max(values, key=lambda v: (gains[v], -((v - number) % turns)))
+        row.append(best)
+        missing.table[places, best] = False
+    return list(missing.left())
 
 
 def _places(row: Row, strength: int) -> Iterator[Place]:
@@ -61,16 +97,6 @@ def _places(row: Row, strength: int) -> Iterator[Place]:
     known = [i for i, a in enumerate(row) if a is not None]
     for axes in combinations(known, strength - 1):
         yield axes, tuple(row[i] for i in axes)  # type: ignore[misc]
-
-
-def _best(places: Sequence[Place], missing: Missing, values: Sequence[int], number: int) -> int:
-    """The value of the new axis, among some, that makes most missing meetings; of equals the one whose turn it is."""
-    gains = [0] * (values[-1] + 1)
-    for place in places:
-        for v in missing.get(place, ()):
-            if v <= values[-1]:
-                gains[v] += 1
-    return max(values, key=lambda v: (gains[v], -((v - number) % len(gains))))
 
 
 def _rows_of(missing: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]], axis: int) -> list[Row]:
@@ -106,7 +132,7 @@ def covering_accepted(sizes: Sequence[int], *wishes: Callable[[Whole], bool]) ->
     for wish in wishes:
         ask = cache(wish)
         kept = [[v for v in range(size) if any(map(ask, _beside(sizes, axis, v)))] for axis, size in enumerate(sizes)]
-        rows = [_from(kept, row) for row in covering([len(values) for values in kept], 2)]
+        rows = [_from(kept, row) for row in covering(tuple(map(len, kept)), 2)]
         met = {pair for row in found for pair in _pairs(row)}
         for row in rows:
             if not met.issuperset(_pairs(row)) and ask(row):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
-from itertools import combinations, cycle
+from functools import cache, reduce
+from itertools import combinations, cycle, product
 
 from ...model.covers import few_that_cover
 from .covering import Missing, Row, lengthened
@@ -30,20 +30,34 @@ def covering_classes(
     """
     if 0 in sizes:
         return []
-    order = sorted((axis for axis in range(len(sizes)) if axis != place), key=lambda axis: -sizes[axis])
+    others = [axis for axis in range(len(sizes)) if axis != place]
+    every = range(len(classes))
+    fitting = tuple(
+        tuple(sum(1 << label for label in every if fits(label, axis, value)) for value in range(sizes[axis]))
+        for axis in others
+    )
+    return [(*row[1 : place + 1], row[0], *row[place + 1 :]) for row in _covering(tuple(classes), fitting, strength)]
+
+
+@cache
+def _covering(
+    classes: tuple[tuple[str, ...], ...], fitting: tuple[tuple[int, ...], ...], strength: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return the rows, a label first; ``fitting``: for every value of the other axes the labels that it goes with."""
+    order = sorted(range(len(fitting)), key=lambda axis: -len(fitting[axis]))
     known = _Labels(_numbered(classes))
     rows: list[Row] = [list(label) for label in known.few(strength)]
     for axis in order:
-        known.add([[fits(label, axis, value) for label in range(len(classes))] for value in range(sizes[axis])])
-        rows += _rows_of(lengthened(rows, known.missing(strength), strength, known.fitting), known)
+        known.add(fitting[axis])
+        rows += _rows_of(lengthened(rows, known.missing(strength), known.fitting), known)
     found = []
     for turn, (label, row) in enumerate(zip(known.in_turn(rows), rows, strict=True)):
-        indices = {place: label}
+        indices = [label, *(0 for _ in fitting)]
         for axis, index in zip(order, row[known.kinds :], strict=True):
-            free = [v for v in range(sizes[axis]) if fits(label, axis, v)]
-            indices[axis] = free[turn % len(free)] if index is None else index
-        found.append(tuple(indices[axis] for axis in range(len(sizes))))
-    return list(dict.fromkeys(found))
+            free = [v for v, labels in enumerate(fitting[axis]) if labels >> label & 1]
+            indices[1 + axis] = free[turn % len(free)] if index is None else index
+        found.append(tuple(indices))
+    return tuple(dict.fromkeys(found))
 
 
 def _numbered(classes: Sequence[tuple[str, ...]]) -> list[Label]:
@@ -66,9 +80,9 @@ class _Labels:
             for kind, value in enumerate(label):
                 self._columns[kind][value] |= 1 << k
 
-    def add(self, fitting: Sequence[Sequence[bool]]) -> None:
+    def add(self, fitting: Sequence[int]) -> None:
         """Add an axis: for every value of it, which labels it fits."""
-        self._columns.append([sum(1 << k for k, fits in enumerate(each) if fits) for each in fitting])
+        self._columns.append(list(fitting))
 
     @property
     def earlier(self) -> int:
@@ -102,15 +116,14 @@ class _Labels:
 
     def missing(self, strength: int) -> Missing:
         """Return what has yet to meet the values of the axis added last."""
-        found: Missing = {}
         *earlier, last = self._columns
-        for columns in combinations(range(len(earlier)), strength - 1):
-            met: list[tuple[tuple[int, ...], int]] = [((), (1 << len(self._labels)) - 1)]
-            for c in columns:
-                met = [((*held, v), mask & bits) for held, mask in met for v, bits in enumerate(earlier[c])]
-            for held, mask in met:
-                if values := {v for v, bits in enumerate(last) if mask & bits}:
-                    found[columns, held] = values
+        found = Missing(list(map(len, earlier)), len(last), strength)
+        place = 0
+        for axes in found.axes:
+            for held in product(*(earlier[c] for c in axes)):
+                mask = reduce(int.__and__, held)
+                found.table[place] = [bool(mask & labels) for labels in last]
+                place += 1
         return found
 
 

@@ -69,6 +69,7 @@ class Buffer(NamedTuple):
         return self.base[self.guard : self.guard + self.layout.span]
 
 
+@lru_cache(maxsize=1 << 12)
 def parse(view: str) -> tuple[str, int]:
     """Split ``name:number``, whatever its ``+k``; OracleError for an unknown view or a number where none belongs."""
     view, _ = _begun(view)
@@ -109,7 +110,7 @@ def _begun(view: str) -> tuple[str, int]:
 _MOVED = tuple(name for name in VIEWS if name not in ("contiguous", "offset"))  # those that take +k
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 13)
 def arrange(shape: tuple[int, ...], view: str) -> Layout:
     """Return the layout of a shape; OracleError where the view does not fit the rank or its number is impossible."""
     name, number = parse(view)
@@ -220,7 +221,7 @@ def allocate(shape: tuple[int, ...], dtype: Any, view: str = "contiguous") -> Bu
     return Buffer(base, inside, layout, guard)
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 13)
 def describe(shape: tuple[int, ...], dtype: str, view: str, format: str, storage: tuple[int, ...] | None) -> TensorSpec:
     """Return what aclCreateTensor is told of a tensor; a view that is not contiguous has a 1-D storage shape."""
     if view == "contiguous":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from itertools import chain, cycle, islice, product
 from typing import Any
@@ -38,7 +37,7 @@ def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> It
     """Yield every combination of the axes."""
     expander.require_few(math.prod(map(len, axes)), family)
     for combination in product(*axes):
-        layer = expander.merged(family, combination)
+        layer = expander.merged(combination)
         shown = [a for a in expander.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
         yield from expander.cases(layer, shown)
 
@@ -46,7 +45,7 @@ def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> It
 def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
     """Yield few combinations in which all values of any two (or three) axes meet; variants hold no axes here."""
     require_in_family(expander, axes, "dtype", "shape", "attrs")
-    whole = family.over(expander.defaults)
+    whole = expander.layered()
     expander.require(whole, "dtype", "shape", "inputs")
     shown = [a for a in expander.attrs if a in family.keys.get("attrs", {})]
     values = [listed(whole.keys["attrs"][a]) for a in shown]
@@ -70,7 +69,7 @@ def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Itera
         by_row = in_classes(expander, whole, cover, free, shown, axes)
         yield from covered_by_class(expander, by_row, family, cache(planned))
         return
-    for row in covering([len(axis) for axis in free], STRENGTHS[cover]):
+    for row in covering(tuple(map(len, free)), STRENGTHS[cover]):
         yield from planned(row)
 
 
@@ -94,11 +93,11 @@ def planning(expander: Expander, family: Layer, free: list[list[Any]], shown: li
         variants = rest[len(shown) :]
         which = tuple(map(id, variants))
         if which not in settled:
-            settled[which] = expander.settled(expander.merged(family, variants))
+            settled[which] = expander.settled(expander.merged(variants))
         layer = settled[which]
         attrs = {**layer.keys.get("attrs", {}), **chosen}
-        layer = replace(layer, keys={**layer.keys, "dtype": dtype, "shape": [list(shape)], "attrs": attrs, **keys})
-        return list(expander.cases(layer, shown))
+        layer = Layer({**layer.keys, **keys}, layer.places, layer.name) if keys else layer
+        return list(expander.cases_at(layer, dtype, shape, attrs, shown))
 
     return planned
 
@@ -146,7 +145,7 @@ def covered_where_accepted(
 
 def in_turn(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
     """Yield every combination of variants, and every value of every axis, in few cases: the values take turns."""
-    whole = family.over(expander.defaults)
+    whole = expander.layered()
     expander.require(whole, "dtype", "shape", "inputs")
     expander.require_few(math.prod(map(len, axes)), family)
     dtypes, shapes = expander.dtypes(whole), list(main_shapes(whole.keys["shape"]))
@@ -168,7 +167,7 @@ def at_next(expander: Expander, family: Layer, layers: list[Layer], own: Values,
     for _ in range(rotation.tries):
         places = rotation.next(set(own))
         fixed = as_layer({**rotation.values(places), **own})
-        found = list(expander.cases(fixed.over(expander.merged(family, layers)), shown))
+        found = list(expander.cases(fixed.over(expander.merged(layers)), shown))
         if found:
             rotation.taken(places)
             yield from rotation.new(found)

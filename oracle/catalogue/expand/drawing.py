@@ -67,9 +67,12 @@ SPECIALS = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 
 def takes(case: Case, soc: str, cann: str) -> bool:
     """Whether an operator accepts a call on a SoC and computes a defined answer, and a golden is made of it."""
-    op, given = OPERATORS[case.op], arguments(case)
+    return _takes(OPERATORS[case.op], arguments(case), soc, cann)
+
+
+def _takes(op: Operator, given: Mapping[str, Any], soc: str, cann: str) -> bool:
     try:
-        if not validate(case.op, soc=soc, cann=cann, **given).ok:
+        if not validate(op.name, soc=soc, cann=cann, **given).ok:
             return False
         served(op, given)
         defined(op, given)
@@ -95,13 +98,14 @@ class Drawer:
             rank = self._random.choices(RANKS, [(self._taken[r] + 1) / (self._tried[r] + 2) for r in RANKS])[0]
             self._tried[rank] += 1
             case = self._drawn(self._shape(rank))
-            if case is not None and takes(case, self.soc, self.cann):
+            if case is not None:
                 self._taken[rank] += 1
                 self._count += 1
                 return case
         return None
 
     def _drawn(self, shape: Shape) -> Case | None:
+        """A random call, None where the operator does not take it."""
         op, chance, dtype = self.op, self._random.random, self._one(self.dtypes)
         attrs = {p.name: self._attribute(p, shape) for p in op.attributes}
         shapes = self._shapes(shape, attrs)
@@ -132,6 +136,9 @@ class Drawer:
             return None
         if any(size_of(plan.shape) > MOST for plan in (*inputs.values(), *outputs.values()) if plan is not None):
             return None
+        given |= {name: plan and spec_of_plan(plan) for name, plan in outputs.items()}
+        if not _takes(op, given, self.soc, self.cann):
+            return None
         name = f"{op.slug}/search[{self.seed}-{self._count}]"
         return Case(
             id=name, op=op.name, family="search", why="found by search", tier="full", dtype=main.dtype, inputs=inputs,
@@ -148,11 +155,8 @@ class Drawer:
         most = MOST if self._random.random() < (LARGE if self.usual is None else OFTEN) else USUAL
         dims = [1] * rank
         for k in self._random.sample(range(len(dims)), len(dims)):
-            fits = [
-                n
-                for n in (*LENGTHS, *(LONG if self._random.random() < 0.2 else ()))
-                if n * size_of(tuple(dims)) <= most
-            ]
+            longest = most // math.prod(dims)
+            fits = [n for n in (*LENGTHS, *(LONG if self._random.random() < 0.2 else ())) if n <= longest]
             equal = [n for n in dims if n > 1 and n in fits]
             dims[k] = equal[0] if equal and self._random.random() < 0.15 else self._one(fits)
         return tuple(dims)

@@ -42,10 +42,12 @@ class Expander:
         self.impossible: OracleError | None = None  # of a class some shapes have no meaning for an operator
         self.from_class, self.source = family.from_class, family.source
         self.own = self.reader.layer(family.keys, self.place)
+        self._layered = self.own.over(defaults)
+        self._checked: dict[tuple[Where, int], Draft] = {}  # by identity: layers share the drafts that they leave alone
 
     def layered(self) -> Layer:
         """Return the family over the defaults."""
-        return self.own.over(self.defaults)
+        return self._layered
 
     def axes(self, written: Any, place: Where) -> list[list[Layer]]:
         """Return the axes of variants: none, one mapping, or a list of mappings."""
@@ -65,9 +67,9 @@ class Expander:
             if key not in layer.keys:
                 raise self.error(f"family {self.name} has no {key}", layer, ())
 
-    def merged(self, family: Layer, variants: Iterable[Layer]) -> Layer:
-        """Lay variants over a family over the defaults, in their order."""
-        layer = family.over(self.defaults)
+    def merged(self, variants: Iterable[Layer]) -> Layer:
+        """Lay variants over the family over the defaults, in their order."""
+        layer = self._layered
         for variant in variants:
             layer = variant.over(layer)
         return layer
@@ -79,26 +81,31 @@ class Expander:
         keys = layer.keys
         self.require(layer, "dtype", "shape", "inputs")
         layer = layer if "asked" in keys else self.settled(layer)
-        written = [listed(keys["attrs"][a]) for a in self.attrs]
-        axes = (len(self.dtypes(layer)), shapes_in(keys["shape"]), *map(len, written))
-        self.require_few(math.prod(axes), layer)
-        for dtype, shape in product(self.dtypes(layer), main_shapes(keys["shape"])):
-            for values in product(*written):
-                try:
-                    for attrs in attributes.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
-                        yield from self.asked(layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown))
-                except OracleError as error:
-                    told = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
-                    if not self.from_class:
-                        raise told from None
-                    self.impossible = self.impossible or told
+        dtypes, written = self.dtypes(layer), [listed(keys["attrs"][a]) for a in self.attrs]
+        self.require_few(math.prod((len(dtypes), shapes_in(keys["shape"]), *map(len, written))), layer)
+        for dtype, shape in product(dtypes, main_shapes(keys["shape"])):
+            yield from self.cases_at(layer, dtype, shape, keys["attrs"], shown)
+
+    def cases_at(
+        self, layer: Layer, dtype: str, shape: Shape, written: Mapping[str, Any], shown: list[str]
+    ) -> Iterator[Case]:
+        """Yield the cases of a settled layer at one dtype and shape, and all values of the attributes."""
+        for values in product(*(listed(written[a]) for a in self.attrs)):
+            try:
+                for attrs in attributes.values(self.operator, dict(zip(self.attrs, values, strict=True)), shape):
+                    yield from self.asked(layer, self.planner.case(self.name, layer, dtype, shape, attrs, shown))
+            except OracleError as error:
+                told = self.error(f"family {self.name}, shape {list(shape)}: {error}", layer, ())
+                if not self.from_class:
+                    raise told from None
+                self.impossible = self.impossible or told
 
     def accepted(self, layer: Layer, dtype: str, shape: Shape) -> bool:
-        """Whether some SoC accepts the family's plain call of a dtype and a shape, at the first of each attribute."""
+        """Whether some SoC accepts a settled layer's plain call of a dtype and a shape, at its first attributes."""
         first = {a: listed(layer.keys["attrs"][a])[0] for a in self.attrs}
         try:
             attrs = next(attributes.values(self.operator, first, shape))
-            case = self.planner.case(self.name, self.settled(layer), dtype, shape, attrs, [])
+            case = self.planner.case(self.name, layer, dtype, shape, attrs, [])
         except OracleError as error:  # the operator's own data have no meaning in this shape
             told = f"family {self.name}, shape {list(shape)}: {error}"
             self.impossible = self.impossible or self.error(told, layer, ())
@@ -107,6 +114,7 @@ class Expander:
 
     def among_accepted(self, whole: Layer, dtypes: list[str], shapes: list[Shape]) -> tuple[list[str], list[Shape]]:
         """Return the dtypes and the shapes of a family whose plain call some SoC accepts."""
+        whole = self.settled(whole)
         dtypes = [dtype for dtype in dtypes if any(self.accepted(whole, dtype, shape) for shape in shapes)]
         return dtypes, [shape for shape in shapes if dtypes and self.accepted(whole, dtypes[0], shape)]
 
@@ -161,7 +169,7 @@ class Expander:
         outputs = layer.keys.get("output", {})
         tensors.update({("output", k) if len(outputs) > 1 else ("output",): draft for k, draft in outputs.items()})
         for inner, draft in tensors.items():
-            if draft.null:
+            if draft.null or (inner, id(draft)) in self._checked:
                 continue
             if inner[0] == "inputs":
                 self.checked(layer, inner, generators.check, {k: stand_in(v) for k, v in draft.data.items()})
@@ -170,6 +178,7 @@ class Expander:
             for key, check in (("dtype", _planned_dtype), ("view", parse), ("format", check_format)):
                 if key in draft.plan:
                     self.checked(layer, (*inner, key), check, draft.plan[key])
+            self._checked[inner, id(draft)] = draft
 
 
 def _planned_dtype(name: str) -> None:

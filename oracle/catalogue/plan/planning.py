@@ -75,9 +75,10 @@ class Planner:
         self, name: str, draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any]
     ) -> TensorPlan | None:
         """Return an input's plan."""
-        if draft is not None and name in self._shaped and "shape" not in draft.plan:
-            draft = replace(draft, plan={**draft.plan, "shape": list(self.input_shape(name, draft, main, attrs))})
-        return _plan(draft, self.operator.by_name[name].dtype or dtype, main, attrs)
+        if draft is None or draft.null:
+            return None
+        shape = self.input_shape(name, draft, main, attrs)
+        return _plan(draft, shape, self.operator.by_name[name].dtype or dtype, main, attrs)
 
     def input_shape(self, name: str, draft: Draft, main: Shape, attrs: Mapping[str, Any]) -> Shape:
         """Return an input's shape; without one of its own it has the one that its role has beside the main operand."""
@@ -95,13 +96,17 @@ class Planner:
         attrs: Mapping[str, Any],
     ) -> TensorPlan | None:
         """Return an output's plan; without a shape of its own it has the one that the operator makes of the inputs."""
-        if "shape" not in draft.plan:
-            shape = self.output_shape(name, main, inputs, attrs)
-            draft = replace(draft, plan={**draft.plan, "shape": list(shape)})
-        if draft.plan.get("dtype") == PROMOTED:
-            draft = replace(draft, plan={**draft.plan, "dtype": self.operator.output_dtype(inputs)})
-        plan = _plan(draft, self.operator.of(name).dtype or dtype, main, attrs, has_data=False)
-        if plan is not None and plan.view != "contiguous" and shares_elements(plan.shape, plan.view):
+        if draft.null:
+            return None
+        written = "shape" in draft.plan
+        shape = (
+            operand_shape(draft.plan["shape"], main, attrs) if written else self.output_shape(name, main, inputs, attrs)
+        )
+        promoted = self.operator.output_dtype(inputs) if draft.plan.get("dtype") == PROMOTED else ""
+        plan = _plan(
+            draft, shape, self.operator.of(name).dtype or dtype, main, attrs, promoted=promoted, has_data=False
+        )
+        if plan.view != "contiguous" and shares_elements(plan.shape, plan.view):
             raise OracleError(f"an output of shape {plan.shape} cannot be {plan.view}: its elements would share memory")
         return plan
 
@@ -156,12 +161,16 @@ def _tensors(case: Case) -> tuple[TensorPlan | None, ...]:
 
 
 def _plan(
-    draft: Draft | None, dtype: str, main: Shape, attrs: Mapping[str, Any], *, has_data: bool = True
-) -> TensorPlan | None:
-    if draft is None or draft.null:
-        return None
+    draft: Draft,
+    shape: Shape,
+    dtype: str,
+    main: Shape,
+    attrs: Mapping[str, Any],
+    *,
+    promoted: str = "",
+    has_data: bool = True,
+) -> TensorPlan:
     plan = draft.plan
-    shape = operand_shape(plan.get("shape"), main, attrs)
     if len(shape) > limits.RANK or size_of(shape) > limits.ELEMENTS:
         raise OracleError(f"a tensor of rank {len(shape)} and shape {str(shape)[:80]}: {_LIMITS}")
     view = later(plan.get("view", "contiguous"), plan.get("offset", 0))
@@ -173,7 +182,7 @@ def _plan(
         data = {k: resolve(v, main, attrs) for k, v in data.items()}
     return TensorPlan(
         shape=shape,
-        dtype=_other(dtype) if plan.get("dtype") == OTHER else plan.get("dtype", dtype),
+        dtype=promoted or (_other(dtype) if plan.get("dtype") == OTHER else plan.get("dtype", dtype)),
         data=data,
         view=view,
         format=plan.get("format", "ND"),

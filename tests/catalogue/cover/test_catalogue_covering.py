@@ -29,7 +29,7 @@ def test_few_rows() -> None:
 
 
 def test_an_empty_axis_leaves_nothing() -> None:
-    assert covering((3, 0), 2) == []
+    assert covering((3, 0), 2) == ()
 
 
 def test_the_same_rows_every_time() -> None:

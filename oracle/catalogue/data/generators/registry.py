@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ....model.call import Array
@@ -31,6 +32,11 @@ class Generator:
     make: Callable[..., Array]
     parameters: tuple[Parameter, ...]
     doc: str
+
+    @cached_property
+    def known(self) -> dict[str, Parameter]:
+        """What a catalogue may write for it, by name."""
+        return {p.name: p for p in (*self.parameters, *MODIFIERS)}
 
 
 GENERATORS: dict[str, Generator] = {}
@@ -63,7 +69,7 @@ def check(data: Mapping[str, Any]) -> None:
     name = data.get("gen")
     if name not in GENERATORS:
         raise unknown("generator", name, GENERATORS)
-    known = {p.name: p for p in (*GENERATORS[name].parameters, *MODIFIERS)}
+    known = GENERATORS[name].known
     for key, value in data.items():
         if key == "gen":
             continue
