@@ -99,14 +99,6 @@ def find_toolkit() -> Toolkit:
     )
 
 
-def on_real_toolkit() -> bool:
-    """Whether this process would run on an installed CANN, not on an emulated one."""
-    try:
-        return not find_toolkit().emulated
-    except OracleError:
-        return False
-
-
 def operator_libraries(toolkit: Toolkit) -> list[Path]:
     """Return the libraries in which operators are looked for, in the order that decides."""
     return [*custom_libraries(), *filter(None, map(toolkit.library, OPERATOR_LIBRARIES))]

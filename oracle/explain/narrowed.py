@@ -139,8 +139,8 @@ def rounded_at_a_step(found: Findings, kind: str) -> Iterator[Array]:
         if np.shape(made) != found.actual.shape:
             continue
         given = {**operands, ROUNDED: made.astype(narrow)}
-        for compute in (np.float32, narrow):
-            result = np.asarray(simulate(rest, {n: _in(given[n], compute) for n in names_of(rest)}, compute))
+        for computed_in in (np.float32, narrow):
+            result = np.asarray(simulate(rest, {n: _in(given[n], computed_in) for n in names_of(rest)}, computed_in))
             yield store_result(result.astype(np.float32), call, output)
 
 

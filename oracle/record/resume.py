@@ -66,7 +66,7 @@ def differences(old: RunHeader, new: RunHeader, *, except_for: Collection[str] =
 
 
 def _differing(old: RunHeader, new: RunHeader, except_for: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    for name in (field.name for field in fields(RunHeader) if field.name not in OWN.union(except_for)):
+    for name in (each.name for each in fields(RunHeader) if each.name not in OWN.union(except_for)):
         a, b = getattr(old, name), getattr(new, name)
         if a != b:
             yield name, a, b

@@ -18,13 +18,11 @@ import pickle
 import platform
 import secrets
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import llvmlite
-import llvmlite.binding
 import numba
 import numpy as np
 from numba.core.bytecode import FunctionIdentity
@@ -69,25 +67,6 @@ def keep(loop: Any, description: str) -> Any:
     if _COUNTS_APART:
         loop._cache = _Kept(description)  # where numba itself puts a cache (Dispatcher.enable_caching)
     return loop
-
-
-def is_ready(loop: Any, operands: tuple[Any, ...]) -> bool:
-    """Whether a function from :func:`keep`, always called with operands of the same types, is compiled for them, here
-    or in the cache."""
-    if loop.overloads:
-        return True
-    kept = getattr(loop, "_cache", None)
-    return isinstance(kept, _Kept) and kept.path(tuple(map(numba.typeof, operands)), loop.targetctx) is not None
-
-
-@contextmanager
-def vectors_of(lanes: int) -> Iterator[None]:
-    """While this lasts, loops are compiled for vectors of so many elements, which changes no result."""
-    llvmlite.binding.set_option("", f"--force-vector-width={lanes}")
-    try:
-        yield
-    finally:
-        llvmlite.binding.set_option("", "--force-vector-width=0")
 
 
 def folder() -> Path:

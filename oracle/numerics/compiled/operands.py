@@ -121,28 +121,6 @@ def _part(operand, start, stop):
     return lambda operand, start, stop: operand
 
 
-def is_within(operand, window):
-    """Whether the codes of an operand are those of 0 or of magnitudes in a window of codes; a number's is."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(is_within)
-def _is_within(operand, window):
-    if not isinstance(operand, types.Array):
-        return lambda operand, window: True
-    word, sign = _WORDS[operand.dtype.bitwidth]
-
-    def within(operand, window):
-        codes, first = operand.view(word), word(window[0])
-        beyond = word(0)
-        for i in range(codes.size):
-            size = word(codes[i] & sign)
-            beyond = max(beyond, word(0) if size == word(0) else word(size - first))
-        return beyond <= word(window[1] - window[0])
-
-    return within
-
-
 def is_beyond(operand, i, window):
     """Whether the code of element i is neither that of 0 nor of a magnitude in a window of codes; no number's is."""
     raise NotImplementedError("compiled code only")

@@ -37,11 +37,6 @@ def highest_of_rows(rows: Array) -> Array:
     return _of_rows(np.maximum, rows, -np.inf)
 
 
-def lowest_of_rows(rows: Array) -> Array:
-    """Return the smallest element of each row, the last axis, which is kept; inf of an empty one."""
-    return _of_rows(np.minimum, rows, np.inf)
-
-
 def _of_rows(ufunc: np.ufunc, rows: Array, initial: float) -> Array:
     """Reduce rows. NumPy begins anew at every row, which costs as much as 50 elements: short ones are turned first."""
     length = rows.shape[-1]

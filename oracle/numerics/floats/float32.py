@@ -9,7 +9,6 @@ from ...model.dtypes import FORMATS, FloatFormat
 from .extremes import some
 
 UNIT = 2.0**-24  # float32's unit roundoff: what one operation of a right kernel may lose
-QUANTUM = 2.0**-149  # float32's smallest number: what one underflow may lose
 LARGEST = FORMATS["float32"].max
 
 

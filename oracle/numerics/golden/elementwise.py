@@ -307,10 +307,10 @@ def _are_finite(values: Array) -> bool:
 def _overflowed(value: Array, operands: Operands) -> Array:
     """Flat indices of values that float64 cannot hold, or only as NaN, although every operand is finite."""
     where = np.flatnonzero(~np.isfinite(value))
-    for operand in operands.values():
-        if isinstance(operand, np.ndarray):
-            where = where[np.isfinite(operand.reshape(-1)[where])]
-        elif not math.isfinite(operand):
+    for array in operands.values():
+        if isinstance(array, np.ndarray):
+            where = where[np.isfinite(array.reshape(-1)[where])]
+        elif not math.isfinite(array):
             return where[:0]
     return where
 

@@ -37,11 +37,11 @@ class CaseTable:
     def __init__(self, runs: Sequence[tuple[str, Summary]]) -> None:
         self.runs = runs
         self.cases: dict[str, CaseRecord] = {}
-        for _, summary in runs:
+        for _name, summary in runs:
             for case in summary.record.cases:
                 self.cases.setdefault(case.id, case)
         self.row_of = {case_id: row for row, case_id in enumerate(self.cases)}
-        found = {name for _, summary in runs for case in summary.record.cases for name in case.verdicts}
+        found = {name for _name, summary in runs for case in summary.record.cases for name in case.verdicts}
         self.layers = known({*LAYERS, *found})
 
     def columns(self) -> dict[str, Any]:

@@ -30,12 +30,8 @@ def kept(tmp_path, monkeypatch):
 def doubled(description: str = "double", number: float = 3.0) -> int:
     """Compile or read a function, see that it works, and return how often it was read."""
     function = cache.keep(numba.njit(lambda x: x + x), description)
-    ready = cache.is_ready(function, (number,))
     assert function(number) == 2 * number
-    hits = sum(function.stats.cache_hits.values())
-    assert cache.is_ready(function, (number,))
-    assert ready or not hits
-    return hits
+    return sum(function.stats.cache_hits.values())
 
 
 def test_a_loop_is_compiled_once_for_its_description_and_types(kept):
