@@ -107,8 +107,9 @@ def operands_after(
     if not status.ok:
         raise DeviceError(f"{before.op}, which comes before, answered {status.name}: {status.reason}")
     memory.restore()
-    found = {name: array for name, array in memory.inputs.items() if name in case.inputs and array is not None}
     forward = next(each for each in OPERATORS[case.op].forwards if each.name == before.op)
+    given = {name: memory.inputs.get(forward.inputs.get(name, name)) for name in case.inputs}
+    found = {name: array for name, array in given.items() if array is not None}
     for operand, name in forward.results.items():
         view, own = memory.outputs[name].view, memory.call.outputs.get(name)
         if not isinstance(own, np.ndarray) or (own.dtype, own.shape) != (view.dtype, view.shape):

@@ -33,6 +33,7 @@ from ..page import (
     Checks,
     Expression,
     Formula,
+    Forward,
     KernelName,
     Operator,
     Platform,
@@ -156,6 +157,7 @@ OPERATOR = Operator(
     empty=("logProb",),
     computes=Formula(formula, over="all but target", unspecified={"950": beyond_int32, "tbe": smoothed}),
     points={"x": (-87.34, -103.97)},
+    forwards=(Forward("aclnnCrossEntropyLoss", {"logProb": "logProbOut"}),),
     kernel=KernelName(
         "cross_entropy_loss_grad",
         ("gradLoss", "logProb", "target", "weightOptional"),

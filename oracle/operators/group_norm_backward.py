@@ -38,6 +38,7 @@ from ..page import (
     Expression,
     Form,
     Formula,
+    Forward,
     Operator,
     Platform,
     Result,
@@ -285,5 +286,13 @@ OPERATOR = Operator(
             filling=filling,
         ),
     },
+    forwards=(
+        Forward(
+            "aclnnGroupNorm",
+            {"mean": "meanOut", "rstd": "rstdOut"},
+            lambda a: {"outputMask": (True, True, True)},
+            inputs={"input": "self"},
+        ),
+    ),
     aten=Aten(aten, mixed=True),
 )

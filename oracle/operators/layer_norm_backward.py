@@ -37,6 +37,7 @@ from ..page import (
     Expression,
     Form,
     Formula,
+    Forward,
     Operator,
     Platform,
     Result,
@@ -208,5 +209,12 @@ OPERATOR = Operator(
             of_columns, Formula(db, over="all but normalizedShape"), dtype="float32", filled=lambda a: 0.0
         ),
     },
+    forwards=(
+        Forward(
+            "aclnnLayerNorm",
+            {"mean": "meanOutOptional", "rstd": "rstdOutOptional"},
+            lambda a: {"outputMask": (True, True, True)},
+        ),
+    ),
     aten=Aten(aten, mixed=True),
 )

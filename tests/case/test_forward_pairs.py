@@ -67,7 +67,8 @@ def test_every_operand_of_the_gradient_comes_from_somewhere(forward, gradient):
     op, before = OPERATORS[gradient], OPERATORS[forward]
     (way,) = (each for each in op.forwards if each.name == forward)
     assert set(way.results.values()) <= set(before.outputs)
-    assert {p.name for p in op.inputs()} - {op.gradient, *way.results} <= set(before.names("input"))
+    needed = {p.name for p in op.inputs() if not p.optional} - {op.gradient, *way.results}
+    assert {way.inputs.get(name, name) for name in needed} | set(way.inputs.values()) <= set(before.names("input"))
     given = set(before.names("attr")) | set({} if way.attributes is None else way.attributes({"alpha": 1.0}))
     assert set(op.names("attr")) <= given
 

@@ -64,7 +64,8 @@ def after(case: Case, op: Operator) -> Case:
         elif p.name == op.gradient:
             inputs[p.name] = first and TensorPlan(first.shape, first.dtype, GRADIENT)
         else:
-            inputs[p.name] = case.inputs[p.name]
+            name = forward.inputs.get(p.name, p.name)
+            inputs[p.name] = case.inputs.get(name) if p.optional else case.inputs[name]
     attrs = {p.name: case.attrs.get(p.name, p.plain) for p in op.attributes} | _made(forward, case)
     given = arguments_of(attrs, inputs)
     outputs = {each.output: TensorPlan(each.output_shape(given), each.output_dtype(given)) for each in op.each}

@@ -16,7 +16,8 @@ from .parameters import Shape
 class Forward:
     """An operator whose results a gradient reads, as training hands them over (``run --pair``).
 
-    The gradient's operands are these results, the forward's inputs of the same name, and the gradient that comes in.
+    The gradient's operands are these results, the forward's inputs, and the gradient that comes in. An optional operand
+    that is none of these is a null pointer.
     """
 
     #: The forward's aclnn name.
@@ -25,6 +26,8 @@ class Forward:
     results: Mapping[str, str]
     #: The gradient's attributes that the forward has not, or not by this name, made of the forward's attributes.
     attributes: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    #: By the gradient's operand: the forward's input that it is, where that has another name.
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -184,6 +184,7 @@ _FIELDS: Mapping[type, Mapping[str, Rule]] = {
         "name": _TEXT,
         "results": _mapping("the forward's outputs by operand", _TEXT),
         "attributes": _optional(_function("attributes")),
+        "inputs": _mapping("the forward's inputs by operand", _TEXT),
     },
     KernelName: {
         "name": _TEXT,
@@ -253,7 +254,7 @@ def _name_problems(op: Operator) -> Iterator[str]:
     yield from _unknown("further", op.further, op.outputs[1:], "output beside the first")
     yield from (f"its output {name} has no Result in further" for name in op.outputs[1:] if name not in op.further)
     for forward in op.forwards:
-        yield from _unknown("forwards", forward.results, inputs, "input")
+        yield from _unknown("forwards", (*forward.results, *forward.inputs), inputs, "input")
     if op.kernel is not None:
         yield from _unknown("kernel.inputs", op.kernel.inputs, inputs, "input")
         behind = [name for name, _plain in op.kernel.attributes.values()]
