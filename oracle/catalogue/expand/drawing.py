@@ -136,7 +136,7 @@ class Drawer:
             return None
         if any(size_of(plan.shape) > MOST for plan in (*inputs.values(), *outputs.values()) if plan is not None):
             return None
-        given |= {name: plan and spec_of_plan(plan) for name, plan in outputs.items()}
+        given |= arguments_of({}, outputs)
         if not _takes(op, given, self.soc, self.cann):
             return None
         name = f"{op.slug}/search[{self.seed}-{self._count}]"
