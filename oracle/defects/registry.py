@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from ..model.errors import OracleError
 from ..operators import operator, validate, writes
 from ..operators.definition.operator import Operator
+from .base.asking import is_written
 from .base.base import Argument, Defect, Right
 from .base.device import nothing
 from .base.pieces import Kernel
@@ -57,7 +58,9 @@ def defects(op: str) -> tuple[Defect, ...]:
     arguments = {entry.id: entry for entry in entries if isinstance(entry, Argument)}
     zero = f"num/{found.slug}/minus zero lost"
     right = tuple(entry.kernel for entry in entries if isinstance(entry, Right))
-    arguments |= {each: Argument(each, ZERO_SIGN) for each in (zero, *(f"{zero} of {n}" for n in found.further))}
+    further = tuple(each for each in found.each[1:] if is_written(each))
+    zeros = (zero, *(f"{zero} of {each.output}" for each in further))
+    arguments |= {each: Argument(each, ZERO_SIGN) for each in zeros}
     generated = [d for generate in GENERATORS for d in generate(found)]
     generated += [d for each in found.each[1:] for d in _of_further(each, {d.id for d in generated})]
     wrong = [entry for entry in entries if isinstance(entry, Defect)]
@@ -84,12 +87,14 @@ def _argued(op: Operator, defect: Defect, argument: Argument | None, right: tupl
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:
-    """Yield what may be wrong about a further output alone: what concerns a call as a whole is known already."""
+    """Yield what may be wrong about a further output alone: what concerns a call as a whole is known already, and of
+    an output that is never written no kernel computes a value."""
     for defect in (d for generate in GENERATORS for d in generate(op)):
         device = defect.device
         if device.check is validate and device.launch is writes and device.after is nothing:
             told = f"{op.output}: {defect.what}"
-            yield replace(defect, id=f"{defect.id} of {op.output}", what=told, device=device.but(output=op.output))
+            if is_written(op):
+                yield replace(defect, id=f"{defect.id} of {op.output}", what=told, device=device.but(output=op.output))
         elif defect.id not in known:
             yield defect
 

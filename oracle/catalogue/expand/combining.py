@@ -11,6 +11,7 @@ from functools import cache
 from itertools import chain, cycle, islice, product
 from typing import Any
 
+from ...model.covers import few_that_cover
 from ...model.errors import OracleError
 from ..cover import by_class
 from ..cover.covering import covering, covering_accepted
@@ -34,12 +35,31 @@ def combined(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iter
 
 
 def multiplied(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:
-    """Yield every combination of the axes."""
+    """Yield every combination of the axes; in the smoke tier few of them, in which every value occurs."""
     expander.require_few(math.prod(map(len, axes)), family)
+    found: list[tuple[Case, frozenset[Any]]] = []
     for combination in product(*axes):
         layer = expander.merged(combination)
         shown = [a for a in expander.attrs if any(a in part.keys.get("attrs", {}) for part in (family, *combination))]
-        yield from expander.cases(layer, shown)
+        chosen = frozenset((k, part.name) for k, part in enumerate(combination))
+        found += ((case, chosen | values_of(case, expander.operator.main)) for case in expander.cases(layer, shown))
+    yield from with_few_in_smoke(found)
+
+
+def values_of(case: Case, main: str) -> frozenset[Any]:
+    """Return what a case has of its family's axes, with its SoCs and the statuses that it expects."""
+    plan = case.inputs[main]
+    own = (case.dtype, plan and plan.shape, case.soc, *case.attrs.items(), *case.expect.items())
+    return frozenset((k, repr(value)) for k, value in enumerate(own))
+
+
+def with_few_in_smoke(found: list[tuple[Case, frozenset[Any]]]) -> Iterator[Case]:
+    """Yield cases, and put off to the standard tier those of the smoke tier whose every value another one has: a first
+    look tries each value once, the standard tier each with each."""
+    early = [k for k, (case, _values) in enumerate(found) if case.tier == "smoke"]
+    few = {early[k] for k in few_that_cover([found[k][1] for k in early])}
+    for k, (case, _values) in enumerate(found):
+        yield replace(case, tier="standard") if case.tier == "smoke" and k not in few else case
 
 
 def covered(expander: Expander, family: Layer, axes: list[list[Layer]]) -> Iterator[Case]:

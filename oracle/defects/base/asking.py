@@ -259,6 +259,18 @@ def unwritten_words(op: Operator) -> tuple[str, ...]:
     return tuple(word for word, call in calls.items() if op.skips({**call.inputs, **call.attrs}))
 
 
+@cache
+def is_written(op: Operator) -> bool:
+    """Whether the host writes an output in some usual call, whatever its words, flags and reduction are."""
+    if op.skipped is None:
+        return True
+    values = {p.name: p.choices or (False, True) for p in op.attributes if p.role in ("choice", "flag")}
+    if op.reduction is not None:
+        values[op.reduction.name] = op.reduction.choices or tuple(range(len(REDUCTIONS)))
+    calls = (usual(op, attrs=dict(zip(values, chosen, strict=True))) for chosen in product(*values.values()))
+    return any(not op.skips({**call.inputs, **call.attrs}) for call in calls)
+
+
 def reductions(op: Operator) -> tuple[str, ...]:
     """Return the words of an operator's reductions by their numbers; that of the first where it has no attribute."""
     return REDUCTIONS if op.attribute("reduction") is not None else REDUCTIONS[:1]
