@@ -16,26 +16,16 @@ kernel's order answers something else (a - a * s of an infinite a, a sigmoid tha
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-import numpy as np
-
-from ..numerics.golden import elementwise
-from ..numerics.orders import device
-from ..numerics.proof.sink import Sink
 from ..page import (
     HALF,
     MAIN,
     Args,
-    Arguments,
-    Array,
     Aten,
     Check,
     Checks,
     Expression,
     Form,
     Formula,
-    Function,
     KernelName,
     Operator,
     Platform,
@@ -43,6 +33,7 @@ from ..page import (
     check,
     dtype_in,
     ends_if_empty,
+    equal,
     exp,
     in_range,
     max_rank,
@@ -51,37 +42,34 @@ from ..page import (
     same_dtype,
     same_shape,
     tensor,
+    where,
 )
 
 
-def of_values(g: Expression, b: Expression) -> Expression:
-    """The first half: the gradient of a."""
-    return g * (1 / (exp(-b) + 1))
-
-
-def of_gates(g: Expression, a: Expression, b: Expression) -> Expression:
-    """The second half, the gradient of b, with 1 - s as a sigmoid of its own, so that float64 does not cancel."""
-    return 1 / (exp(-b) + 1) * (1 / (exp(b) + 1)) * a * g
-
-
-def gates_950(g: Expression, a: Expression, b: Expression) -> Expression:
+def formula(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
+    """The gradients of a and of b, with 1 - s as a sigmoid of its own, so that float64 does not cancel."""
     s = 1 / (exp(-b) + 1)
-    return (1 - s) * s * a * g
+    return where(equal(part, 0), g * s, s * (1 / (exp(b) + 1)) * a * g)
 
 
-def gates_tbe(g: Expression, a: Expression, b: Expression) -> Expression:
+def kernel_950(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
+    s = 1 / (exp(-b) + 1)
+    return where(equal(part, 0), g * s, (1 - s) * s * a * g)
+
+
+def kernel_tbe(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
     """The chain of operators."""
     s = 1 / (exp(-b) + 1)
-    return (a - a * s) * (g * s)
+    return where(equal(part, 0), g * s, (a - a * s) * (g * s))
 
 
-def gates_document(g: Expression, a: Expression, b: Expression) -> Expression:
+def document(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:
     """The document's order; no public kernel has it, and a right one may."""
     s = 1 / (exp(-b) + 1)
-    return g * s * (1 - s) * a
+    return where(equal(part, 0), g * s, g * s * (1 - s) * a)
 
 
-CHAINED = Form(of_values, native=("bfloat16",)), Form(gates_tbe, native=("bfloat16",))
+CHAINED = Form(kernel_tbe, native=("bfloat16",))
 
 
 def checks(a: Args, platform: Platform) -> Checks:
@@ -109,52 +97,11 @@ def even(shape: tuple[int, ...], dim: int) -> Check:
     return check("even dim", problem if shape[dim] % 2 else None)
 
 
-class Glu:
-    """The evaluation: two elementwise formulas, each on its half of the output."""
-
-    values = Formula(of_values, {"950": of_values, "950@9.1": CHAINED[0], "tbe": CHAINED[0]})
-    gates = Formula(
-        of_gates,
-        {
-            "950": gates_950,
-            "950@9.1": CHAINED[1],
-            "tbe": CHAINED[1],
-            "stable": of_gates,
-            "document": gates_document,
-        },
-    )
-    formulas: ClassVar[tuple[Function, ...]] = (of_values, of_gates)
-
-    def halves(self, a: Arguments) -> list[tuple[Formula, tuple[Any, ...], dict[str, Array]]]:
-        """Return for each half of the output its formula, its place, and its operands by symbol."""
-        whole, dim = a["self"], a["dim"] % a["self"].ndim
-        half = whole.shape[dim] // 2
-        lead = (slice(None),) * dim
-        first, second = (*lead, slice(0, half)), (*lead, slice(half, None))
-        g, b = a["gradOut"], whole[second]
-        return [(self.values, first, {"g": g, "b": b}), (self.gates, second, {"g": g, "a": whole[first], "b": b})]
-
-    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
-        """Fill the sink, one half after the other."""
-        for scheme, place, operands in self.halves(a):
-            elementwise.evaluate(
-                scheme, operands, sink.at(place), rank=a["self"].ndim, soc=platform.form, flushes=platform.flushes
-            )
-
-    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
-        """The public kernels, every intermediate in ``compute``; in bfloat16 where the chain rounds every step."""
-        found = [
-            device.kernel(scheme, operands, form, compute, flushing).astype(compute)
-            for scheme, _place, operands in self.halves(a)
-        ]
-        return np.concatenate(found, axis=a["dim"])
-
-
 OPERATOR = Operator(
     name="aclnnGluBackward",
     parameters=(
         tensor("gradOut", "g", HALF),
-        tensor("self", "ab", MAIN),
+        tensor("self", "x", MAIN, parts=("a", "b")),
         axis("dim"),
         output("out"),
     ),
@@ -162,8 +109,17 @@ OPERATOR = Operator(
     source="activation/glu_grad/op_api/aclnn_glu_backward.cpp",
     checks=checks,
     empty=("self",),
-    computes=Glu(),
-    points={"ab": (-87.34, 0.0, 16.6355)},
+    computes=Formula(
+        formula,
+        {
+            "950": kernel_950,
+            "950@9.1": CHAINED,
+            "tbe": CHAINED,
+            "stable": formula,
+            "document": document,
+        },
+    ),
+    points={"x": (-87.34, 0.0, 16.6355)},
     kernel=KernelName("glu_grad", ("gradOut", "self"), {"dim": ("dim", -1)}),
     aten=Aten(lambda aten, t: aten.glu_backward(t["gradOut"], t["self"], t["dim"])),
 )

@@ -213,9 +213,6 @@ def parts(op: Operator, a: Mapping[str, Any]) -> Iterator[Part]:
             frozenset((p.symbol, given[p.symbol]) for p in elementwise.switches(op)), mean=False
         )
         yield root, ..., {**dict.fromkeys(names_of(root), 1.0), **_wide(given)}
-    elif hasattr(op.computes, "halves"):
-        for scheme, place, given in op.computes.halves(a):
-            yield trace(scheme.formula), place, _wide(given)
     elif rows.fits(op):
         given = _wide({p.symbol: np.atleast_1d(a[p.name]) for p in op.operands})
         terms = evaluate(rows.declared(op).terms, given)

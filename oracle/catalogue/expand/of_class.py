@@ -21,7 +21,7 @@ from ...model.errors import OracleError, unknown
 from ...numerics.orders.kernel_orders import is_elementwise
 from ...numerics.orders.reducing import reduces
 from ...operators.definition.operator import Operator
-from ...operators.definition.parameters import CLASS_INDEX, MUTUAL, Parameter
+from ...operators.definition.parameters import CLASS_INDEX, HALF, MUTUAL, Parameter
 from ..data.case import HUGE
 from ..written.layers import PLAN_KEYS
 from ..written.reading import Document, read
@@ -157,7 +157,7 @@ def roles(op: Operator) -> dict[str, tuple[str, ...]]:
 
 def _is_sliced(op: Operator) -> bool:
     """Whether a call can be taken in slices: no output sums over what another keeps, or is a part of an operand."""
-    if any(p.parts for p in op.inputs()):
+    if op.by_name[op.outputs[0]].role is HALF:
         return False
     main = (2, 2, 2, 2)
     attributes = op.usual(main)

@@ -55,6 +55,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     "glu_backward": {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^b")),
         **_each("num/*/bfloat16 {}", ("in bfloat16", "truncate"), IN_BFLOAT16),
+        **_each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
     },
     "hardshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "hardsigmoid_backward": {

@@ -11,13 +11,13 @@ are evaluated beside the value (a *running* bound: every element has its own). d
     exp(a)                            scaled = e^(the error of a) - 1
     f(a)                              absolute = |f'| times the error of a, relative = the function's accuracy
     1 - s, s near 1                   absolute = a few times 1 - s where that is less: s is rounded to 1 in the end
-    where(c, a, b)                    the larger of both; where rounding may decide c, the distance of a and b too
+    where(c, a, b)                    of the chosen one; where rounding may decide c, both and the distance of a and b
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ..exact.enclosures import constant_value
@@ -329,18 +329,12 @@ class _Rules:
         return self.size(a) <= plus(self.error(a), self.loss(a).underflow)
 
     def _extreme(self, node: Expression, a: Expression, b: Expression) -> Loss:
-        return self._either(self.loss(a), self.loss(b))
-
-    def _either(self, one: Loss, other: Loss) -> Loss:
-        return Loss(
-            max(one.relative, other.relative),
-            larger(one.absolute, other.absolute),
-            larger(one.underflow, other.underflow),
-            larger(one.scaled, other.scaled),
-        )
+        return worst([self.loss(a), self.loss(b)])
 
     def _where(self, node: Expression, condition: Expression, a: Expression, b: Expression) -> Loss:
         one, other = self.loss(a), self.loss(b)
+        if self.arithmetic.quantum:  # a device's; the golden's own evaluation is near enough by the larger number
+            one, other = evened(one, other)
         doubt = self.doubt(condition)
         chosen = Loss(
             max(one.relative, other.relative),
@@ -396,6 +390,33 @@ def over(a: Expression, b: Expression) -> Expression:
 def larger(a: Expression, b: Expression) -> Expression:
     """The larger of two bounds."""
     return b if a is ZERO or a is b else a if b is ZERO else maximum(a, b)
+
+
+def evened(*found: Loss) -> list[Loss]:
+    """Return losses with one relative number, the least: what is more is scaled, where an element may choose."""
+    least = min(lost.relative for lost in found)
+    return [
+        replace(lost, relative=least, scaled=plus(constant(lost.relative - least), lost.scaled))
+        if lost.relative > least
+        else lost
+        for lost in found
+    ]
+
+
+def worst(found: Iterable[Loss]) -> Loss:
+    """Return what none of some losses exceeds."""
+    every = list(found)
+    if any(lost.scaled is not ZERO for lost in every):
+        every = evened(*every)
+    first, *others = every
+    for lost in others:
+        first = Loss(
+            max(first.relative, lost.relative),
+            larger(first.absolute, lost.absolute),
+            larger(first.underflow, lost.underflow),
+            larger(first.scaled, lost.scaled),
+        )
+    return first
 
 
 def _together(a: Expression, b: Expression) -> Expression:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache, reduce, wraps
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...model.call import Array
 from ...model.dtypes import FORMATS
 from ...model.errors import OracleError
 from ...model.platforms import CANN, PLATFORMS
-from ..bounds.losses import Doubt, Loss, doubts, larger, losses, plus
+from ..bounds.losses import Doubt, Loss, doubts, larger, losses, plus, worst
 from ..bounds.signs_and_digits import Facts
 from ..bounds.tables_of_bounds import is_away_from_zero, is_linear, is_negligible
 from ..evaluate import tables
@@ -29,11 +29,11 @@ from ..formula.expressions import (
     ZERO,
     Expression,
     Function,
-    maximum,
     place_of,
     symbol,
     symbols_of,
     trace,
+    where,
 )
 from ..formula.places import AtPlace, at_place, picked
 from ..formula.traversal import has_rational_way, is_rational, names_of, substitute, walk
@@ -331,12 +331,7 @@ class Graphs:
         found = losses(list(self.orders), arithmetic, self.facts, count)
         if self.native is not None:
             found += losses([self.native], NARROW[self.dtype], self.facts, count, self.numbers - count)
-        relative = max(lost.relative for lost in found)
-        absolute = underflow = scaled = ZERO
-        for lost in found:
-            absolute, underflow = larger(absolute, lost.absolute), larger(underflow, lost.underflow)
-            scaled = larger(scaled, lost.scaled)
-        return Loss(relative, absolute, underflow, scaled)
+        return worst(found)
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  graphs live as long as the process, and share it
     def running(self, arithmetic: Arithmetic) -> Expression:
@@ -381,12 +376,11 @@ class Graphs:
     @cached_property
     def reach(self) -> Expression:
         """The largest magnitude on the way of any order."""
-        steps = [n for n in walk(*self.orders) if not (n.is_condition or n.is_constant or n.op == "where")]
-        found = ZERO
-        for step in steps:
-            if any(name != COUNT for name in names_of(step)):
-                found = abs(step) if found is ZERO else maximum(found, abs(step))
-        return found
+        found: dict[Expression, Expression] = {}
+        for step in walk(*self.orders):
+            found[step] = _reach(step, found)
+        reached = dict.fromkeys(found[order] for order in self.orders)
+        return reduce(larger, reached, ZERO)
 
     @cached_property
     def second_look(self) -> float:
@@ -443,6 +437,19 @@ def _is_near_zero(decision: Expression, underflows: list[Expression]) -> bool:
         return False
     beside = [a for a in decision.args if a.is_constant and a is not ZERO]
     return not (beside and all(is_negligible(lost, COUNT) for lost in underflows))
+
+
+def _reach(step: Expression, of: Mapping[Expression, Expression]) -> Expression:
+    """The largest magnitude on the way to a step: of what a condition of operands alone does not choose, nothing."""
+    if step.is_constant or all(name == COUNT for name in names_of(step)):
+        return ZERO
+    if step.op == "where" and all(
+        not arg.args for node in walk(step.args[0]) for arg in node.args if not arg.is_condition
+    ):
+        condition, one, other = step.args
+        return larger(of[condition], of[one] if of[one] is of[other] else where(condition, of[one], of[other]))
+    inner = reduce(larger, dict.fromkeys(of[arg] for arg in step.args), ZERO)
+    return inner if step.is_condition or step.op == "where" else larger(abs(step), inner)
 
 
 def _curved(node: Expression) -> bool:

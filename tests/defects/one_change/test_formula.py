@@ -93,11 +93,7 @@ def test_most_mutants_of_an_elementwise_formula_compute_something_else(op):
         assert len(differ) > 0.3 * len(found)
 
 
-# Glu computes two formulas, one for each half of its input: no class of mutants knows such an operator yet.
-KNOWN = [op for op in OPS if op.slug != "glu_backward"]
-
-
-@pytest.mark.parametrize("op", KNOWN, ids=lambda op: op.slug)
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.slug)
 def test_every_operator_has_a_plain_kernel_and_mutants_of_its_formula(op):
     assert plain(op) is plain(op)
     assert elementwise.fits(op) or rows.fits(op) or samples.fits(op) or staged.fits(op)
