@@ -22,7 +22,7 @@ from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..numerics.bounds.signs_and_digits import Facts
 from ..numerics.formula.expressions import IRRATIONAL, ONE, Expression, is_finite
-from ..numerics.formula.traversal import walk
+from ..numerics.formula.traversal import rebuilt, walk
 from ..numerics.orders.kernel_orders import Formula
 from ..operators import references
 from ..operators.definition.operator import Operator
@@ -56,7 +56,7 @@ SAME_TYPE = "in every call that is accepted the type that the host rounds to is 
 NEVER_BELOW = "no result of its formula is below 0"
 _SWAPPED = re.compile(r"formula/[^/]+/\((.+) - (.+)\) -> \(\2 - \1\)$")
 _ASKED = re.compile(r"operand/\S+ (nan as zero|inf as largest|flushed)$|mask/")
-_OF_INFINITIES = re.compile(r"spec/.* inf to (largest|nan|zero)$")
+_OF_INFINITIES = re.compile(r"spec/.* inf (to (largest|nan|zero)|loses its sign)$")
 _OF_NAN = re.compile(r"spec/.* nan to (zero|inf)$|operand/\S+ nan as zero$")
 _ENDS = (0.0, 1e-45, 2.0**-127, 2.0**-126, 2.0**-24, 2.0**-15, 2.0**-14, 65504.0, 3.3895314e38, np.inf)
 _ORDINARY = (0.25, 0.5, 0.625, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, 88.0, 104.0)
@@ -180,7 +180,21 @@ def _only_at_a_tie(name: str) -> bool:
 def _has_a_way_beside(op: Operator) -> bool:
     """Whether a formula asks whether something is finite, and has a way of its own where it is not."""
     sizes = (node for node in walk(elementwise.value_of(op)) if node.op == "<=" and node.args[0].op == "abs")
-    return any(node is is_finite(node.args[0].args[0].args[0]) for node in sizes if node.args[0].args[0].args)
+    return any(_asks_whether_finite(node) for node in sizes)
+
+
+def _asks_whether_finite(node: Expression) -> bool:
+    """Whether a condition is that operands are finite."""
+    if node.op == "and":
+        return all(map(_asks_whether_finite, node.args))
+    if node.op != "<=" or node.args[0].op != "abs" or not node.args[0].args[0].args:
+        return False
+    return node is is_finite(node.args[0].args[0].args[0])
+
+
+def _way_beside(root: Expression) -> Expression:
+    """The way of a formula for what is not finite, taken everywhere: of finite numbers it says the same."""
+    return rebuilt(root, lambda node, args: args[2] if node.op == "where" and _asks_whether_finite(args[0]) else None)
 
 
 def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = False) -> bool:
@@ -200,7 +214,8 @@ def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tup
     """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
     found = []
     forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
-    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *published)
+    beside = (elementwise.computing(op, elementwise.mapped(op, _way_beside)),) if _has_a_way_beside(op) else ()
+    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *beside, *published)
     right = [Device("right", kernel) for kernel in kernels]
     for kind, attrs in product(kinds(op), _attributes(op)):
         call = call_of(op, (1,), dtype=kind, attrs=attrs)

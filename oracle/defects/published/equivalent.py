@@ -24,6 +24,11 @@ IN_BFLOAT16 = (
     " rounding of another kind"
 )
 SIXTH = "the result is the gradient times 1/6 rounded to float32, or 0: one next to a tie may be stored to either side"
+NEXT_TO_0 = (
+    "the result next to 0 is that of the number next to -3: a sixth of its distance, at least 2^-22 in float32, 2^-9 in"
+    " float16 and 2^-6 in bfloat16; all are normal numbers"
+)
+NEVER_NAN = "no result is NaN: NaN fails every comparison, and so does an infinity with itself"
 OF_NAN = "before ascend950 what a self or target that is NaN gives is unspecified: public kernels disagree"
 DENSITY = "((exp(((self * self) * -0.5)) * (1 / sqrt((2 * pi)))) * self)"
 PHI = "((erf((self * (1 / sqrt(2)))) * 0.5) + 0.5)"
@@ -56,7 +61,17 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/{}half away", KINDS, TO_EITHER_SIDE.format("e^b")),
         **_each("num/*/bfloat16 {}", ("in bfloat16", "truncate"), IN_BFLOAT16),
     },
+    "hardshrink": dict.fromkeys(
+        (
+            "formula/*/(limit < 0) -> (limit == 0)",
+            "formula/*/0 -> -1 in (limit < 0)",
+            "formula/*/where((limit < 0), 0, limit) -> limit",
+            "formula/*/0 -> -1 in where((limit < 0), 0, limit)",
+        ),
+        "a negative limit and 0 both decide of zeros alone, and a zero is the result on either side",
+    ),
     "hardshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
+    "hardsigmoid": _each("num/*/flush {}", ("float16", "bfloat16", "float32"), NEXT_TO_0),
     "hardsigmoid_backward": {
         **_each("num/*/{}half away", KINDS, SIXTH),
         "operand/*/self half flushed": "the formula compares self with -3 and 3 alone",
@@ -94,6 +109,14 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
             for what in ("to largest", "to nan", "to zero", "loses its sign")
         },
         "operand/*/self flushed": "a subnormal number changes no difference of float32 numbers by what e^x shows",
+    },
+    "softshrink": {
+        **{
+            f"spec/*/{dtype} nan to {what}": NEVER_NAN
+            for dtype in ("float16", "bfloat16", "float32")
+            for what in ("zero", "inf")
+        },
+        "operand/*/self nan as zero": "self = NaN gives 0, as 0 does",
     },
     "softshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "swi_glu": {
