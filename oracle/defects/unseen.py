@@ -22,7 +22,7 @@ from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..numerics.bounds.signs_and_digits import Facts
 from ..numerics.formula.expressions import IRRATIONAL, ONE, Expression, is_finite
-from ..numerics.formula.traversal import rebuilt, walk
+from ..numerics.formula.traversal import walk
 from ..numerics.orders.kernel_orders import Formula
 from ..operators import references
 from ..operators.definition.operator import Operator
@@ -180,21 +180,7 @@ def _only_at_a_tie(name: str) -> bool:
 def _has_a_way_beside(op: Operator) -> bool:
     """Whether a formula asks whether something is finite, and has a way of its own where it is not."""
     sizes = (node for node in walk(elementwise.value_of(op)) if node.op == "<=" and node.args[0].op == "abs")
-    return any(_asks_whether_finite(node) for node in sizes)
-
-
-def _asks_whether_finite(node: Expression) -> bool:
-    """Whether a condition is that operands are finite."""
-    if node.op == "and":
-        return all(map(_asks_whether_finite, node.args))
-    if node.op != "<=" or node.args[0].op != "abs" or not node.args[0].args[0].args:
-        return False
-    return node is is_finite(node.args[0].args[0].args[0])
-
-
-def _way_beside(root: Expression) -> Expression:
-    """The way of a formula for what is not finite, taken everywhere: of finite numbers it says the same."""
-    return rebuilt(root, lambda node, args: args[2] if node.op == "where" and _asks_whether_finite(args[0]) else None)
+    return any(node is is_finite(node.args[0].args[0].args[0]) for node in sizes if node.args[0].args[0].args)
 
 
 def _differs(device: Device, call: Call, right: tuple[Array, ...], free: Any = False) -> bool:
@@ -214,8 +200,7 @@ def _asked(op: Operator, published: tuple[Kernel, ...]) -> tuple[tuple[Call, tup
     """The calls, each with the answers of right kernels: the plain one, the formula's other orders, published ones."""
     found = []
     forms = dict.fromkeys((elementwise.own_order(op), *elementwise.orders(op).values()))
-    beside = (elementwise.computing(op, elementwise.mapped(op, _way_beside)),) if _has_a_way_beside(op) else ()
-    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *beside, *published)
+    kernels = (*(elementwise.computing(op, elementwise.traced(op, form)) for form in forms), *published)
     right = [Device("right", kernel) for kernel in kernels]
     for kind, attrs in product(kinds(op), _attributes(op)):
         call = call_of(op, (1,), dtype=kind, attrs=attrs)
