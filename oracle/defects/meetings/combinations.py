@@ -16,6 +16,7 @@ from ...model.call import Array
 from ...model.platforms import Platform
 from ...numerics.orders.kernel_orders import COUNT
 from ...operators.definition.operator import Operator
+from ...operators.definition.parameters import REDUCTIONS
 from ..base import elementwise, rows, samples
 from ..base.asking import ranks
 from ..base.base import Defect
@@ -93,11 +94,20 @@ def _counts(op: Operator) -> dict[str, Count]:
 
 def _divisors(op: Operator) -> Iterator[Defect]:
     for what, count in _counts(op).items():
+        if op.mean is not None and all(count(a) == op.mean(a) for a in _several_axes(op)):
+            continue  # the mean's own
         kernel = elementwise.changing(op, _divided(op, count))
         yield Defect(
             f"divisor/{op.slug}/{what}", op.name, "RED", f"mean divides by {what}", Device(what, kernel),
             "mean of several dims, and of operands that broadcast",
         )  # fmt: skip
+
+
+def _several_axes(op: Operator) -> tuple[Arguments, ...]:
+    """Operands under every reduction of which no two numbers of elements are one: all but the main one broadcast."""
+    assert op.reduction is not None
+    given = {p.name: np.zeros((3, 5, 7) if p.name == op.main else (1, 1, 7), F) for p in op.operands}
+    return tuple({**given, op.reduction.name: n} for n in range(len(REDUCTIONS)))
 
 
 def _divided(op: Operator, count: Count) -> Callable[[elementwise.Operands, Arguments], None]:

@@ -24,8 +24,14 @@ IN_BFLOAT16 = (
     " rounding of another kind"
 )
 SIXTH = "the result is the gradient times 1/6 rounded to float32, or 0: one next to a tie may be stored to either side"
+NEXT_TO_0 = (
+    "the result next to 0 is that of the number next to -3: a sixth of its distance, at least 2^-22 in float32, 2^-9 in"
+    " float16 and 2^-6 in bfloat16; all are normal numbers"
+)
+NEVER_NAN = "no result is NaN: NaN fails every comparison, and so does an infinity with itself"
 OF_NAN = "before ascend950 what a self or target that is NaN gives is unspecified: public kernels disagree"
 DENSITY = "((exp(((self * self) * -0.5)) * (1 / sqrt((2 * pi)))) * self)"
+BEYOND = "where((x < 0), (-(1 - (2 / (exp((2 * abs(x))) + 1)))), (1 - (2 / (exp((2 * abs(x))) + 1))))"
 PHI = "((erf((self * (1 / sqrt(2)))) * 0.5) + 0.5)"
 Why = str | tuple[str, tuple[str, ...]]  # why, or why and on which SoCs
 
@@ -48,6 +54,17 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         },
         **_each("check/*/without least rank of {}", ("x1", "x2"), RANK),
     },
+    "binary_cross_entropy_with_logits": dict.fromkeys(
+        (
+            f"formula/*/{change}"
+            for a, others in (("x", "tpwn"), ("t", "xpwn"))
+            for change in (
+                *(f"({a} - {a}) -> {to}" for to in (f"({a} + {a})", f"({a} * {a})", a, f"((-{a}) - {a})")),
+                *(f"{a} -> {b} in ({a} - {a}){again}" for b in others for again in ("", " (again)")),
+            )
+        ),
+        "no infinity passes the changed condition, nor NaN; finite numbers that fail it go the way that PyTorch goes",
+    ),
     "fast_gelu_backward": {
         "mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO,
     },
@@ -57,12 +74,26 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         **_each("num/*/bfloat16 {}", ("in bfloat16", "truncate"), IN_BFLOAT16),
         **_each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
     },
+    "hardshrink": dict.fromkeys(
+        (
+            "formula/*/(limit < 0) -> (limit == 0)",
+            "formula/*/0 -> -1 in (limit < 0)",
+            "formula/*/where((limit < 0), 0, limit) -> limit",
+            "formula/*/0 -> -1 in where((limit < 0), 0, limit)",
+        ),
+        "a negative limit and 0 both decide of zeros alone, and a zero is the result on either side",
+    ),
     "hardshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
+    "hardsigmoid": _each("num/*/flush {}", ("float16", "bfloat16", "float32"), NEXT_TO_0),
     "hardsigmoid_backward": {
         **_each("num/*/{}half away", KINDS, SIXTH),
         "operand/*/self half flushed": "the formula compares self with -3 and 3 alone",
         "operand/*/self without sign": "the formula is the same for both signs of self",
     },
+    "mish": dict.fromkeys(
+        [f"formula/*/950: 0 -> {to} in (x < 0)" for to in (-1, 1)],
+        "between -1 and 1 both ways say the same, and neither overflows",
+    ),
     "l1_loss_backward": {
         "formula/*/(x < t) -> (x != t)": (OF_NAN, BEFORE_950),
         **_each("operand/*/{} nan as zero", ("self", "target"), (OF_NAN, BEFORE_950)),
@@ -96,11 +127,28 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
         },
         "operand/*/self flushed": "a subnormal number changes no difference of float32 numbers by what e^x shows",
     },
+    "softshrink": {
+        **{
+            f"spec/*/{dtype} nan to {what}": NEVER_NAN
+            for dtype in ("float16", "bfloat16", "float32")
+            for what in ("zero", "inf")
+        },
+        "operand/*/self nan as zero": "self = NaN gives 0, as 0 does",
+    },
     "softshrink_backward": {"operand/*/self without sign": "the formula compares the magnitude of self alone"},
     "swi_glu": {
         "refuses/*/a reduced axis of 1": "an axis of one element has no halves, and no text says what the host does",
     },
     "swi_glu_grad": _each("formula/*/{}(part == 0) -> (part <= 0)", ("", "950: "), "the parts are numbered from 0"),
+    "tanh": dict.fromkeys(
+        (
+            *(f"formula/*/950: abs(x) -> {to}" for to in ("x", "(-x)")),
+            *(f"formula/*/950: (abs(x) < 0.6) -> (abs(x) {sign} 0.6)" for sign in ("<=", "!=")),
+            *(f"formula/*/950: 0.6 -> {to} in (abs(x) < 0.6)" for to in ("6", "1.2", "0.600146484375", "1.6")),
+            f"formula/*/950: where((abs(x) < 0.6), tanh(x), {BEYOND}) -> tanh(x)",
+        ),
+        "more numbers go through tanh itself, which is the formula; of the other way, beyond 0.6, none is added",
+    ),
     "tanh_backward": {
         "operand/*/output without sign": "the formula has the square of output alone",
         "operand/*/output half flushed": "below 2^-14 the square is below 2^-28, far below half an ulp of 1",
