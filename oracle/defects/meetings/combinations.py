@@ -106,7 +106,7 @@ def _divisors(op: Operator) -> Iterator[Defect]:
 def _several_axes(op: Operator) -> tuple[Arguments, ...]:
     """Operands under every reduction of which no two numbers of elements are one: all but the main one broadcast."""
     assert op.reduction is not None
-    given = {p.name: np.zeros((3, 5, 7) if p.name == op.main else (1, 1, 7), F) for p in op.operands}
+    given = {p.name: np.zeros((4, 5, 7) if p.name == op.main else (1, 1, 7), F) for p in op.inputs()}
     return tuple({**given, op.reduction.name: n} for n in range(len(REDUCTIONS)))
 
 
