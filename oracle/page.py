@@ -69,6 +69,7 @@ from .numerics.formula.expressions import (
     trace,
     where,
 )
+from .numerics.orders.given import Given
 from .numerics.orders.kernel_orders import COUNT, Form, Formula
 from .operators.definition.checks import (
     MAX_RANK,
@@ -204,6 +205,7 @@ __all__ = [
     "Formula",
     "Forward",
     "Function",
+    "Given",
     "KernelName",
     "MindSpore",
     "Operator",

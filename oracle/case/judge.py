@@ -12,7 +12,7 @@ from ..explain import broken_rules
 from ..model.call import Array
 from ..model.status import SUCCESS
 from ..operators import Reference
-from ..record.types import REFUSED
+from ..record.types import GIVEN, REFUSED
 from ..settings.settings import Settings
 from ..verdict import Comparison, Judgement
 from .execute import Execution
@@ -77,6 +77,9 @@ def judge(prepared: Prepared, execution: Execution) -> Judged:
     layers["structure"] = _in_sum(problems, layers.get("structure"))
     if prepared.expected != SUCCESS.name:
         layers["structure"] = replace(layers["structure"], metrics={REFUSED: 1})
+    if any(reference.given for reference in prepared.values.values()):
+        marked = {"structure"} & set(prepared.settings.layers) or layers  # one layer tells it to the record
+        layers |= {name: replace(layers[name], metrics={**layers[name].metrics, GIVEN: 1}) for name in marked}
     return Judged({name: layers[name] for name in prepared.settings.layers if name in layers}, values)
 
 
@@ -115,8 +118,11 @@ def judge_values(
     compared = verdict.compare(reference, actual, saturates=settings.saturates)
     layers = {
         "structure": verdict.values_structure(compared, actual.shape),
-        "strict": verdict.strict(compared, actual.shape),
     }
+    if reference.given:  # no bound is known: the verdict's figures would be those of a rounding
+        compared.budget_used, compared.kernel_share, compared.strict_bad = 0.0, None, None
+    else:
+        layers["strict"] = verdict.strict(compared, actual.shape)
     if "standard" in settings.layers:
         name, options = settings.standard, dict(settings.standard_options)
         layers["standard"] = verdict.standard(name, reference, actual, compared, third=third, options=options)

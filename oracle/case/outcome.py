@@ -19,6 +19,7 @@ from ..guest.faults import DeviceError, Gone, readable, reason_of, trace_of
 from ..guest.process import cause_of_death
 from ..model.call import Array
 from ..model.status import PROJECT, told
+from ..numerics.orders.given import NOT_JUDGED
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS
 from ..record.types import CaseRecord, CaseStatus, Detail, LayerVerdict
@@ -77,6 +78,8 @@ def outcome_of(prepared: Prepared, judged: Judged) -> Outcome:
     deciding = first_failed(judged.layers, prepared.settings)
     if deciding is None:
         reason, measures = outside_the_gate(judged.layers), measures_of(prepared, judged)
+        if any(reference.given for reference in prepared.values.values()):
+            reason = "; ".join(filter(None, (f"strict: {NOT_JUDGED}", reason)))
         return Outcome("pass", reason, judged.layers, judged.budget_used, measures=measures)
     name, layer = deciding
     detail = _detail(prepared, judged, name, layer)

@@ -20,6 +20,7 @@ from ..model.errors import OracleError, meant
 from ..model.platforms import DEFAULT_SOC, PLATFORMS
 from ..numerics.compiled.engine import asked_for
 from ..numerics.floats.blocks import block_size, thread_count
+from ..numerics.orders.given import NOT_JUDGED
 from ..numerics.orders.kernel_orders import Formula
 from ..operators import OPERATORS
 from ..operators.answers.describe import accepted_dtypes, checks_of, served_dtypes
@@ -98,7 +99,10 @@ def _operator(op: Operator) -> Iterator[str]:
                 yield f"{each.output}: {name}"
                 yield from (f"  {line}" for line in inspect.cleandoc(inspect.getsource(formula)).splitlines())
         else:
-            yield f"{each.output}: computed by {type(each.computes).__name__}"
+            yield f"{each.output}: a given function; the strict layer says: {NOT_JUDGED}"
+            yield from (
+                f"  {line}" for line in inspect.cleandoc(inspect.getsource(each.computes.function)).splitlines()
+            )
 
 
 def _versions() -> Iterator[str]:

@@ -161,7 +161,7 @@ def _tell(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outco
 
 def _outcome(prepared: Prepared, reference: Reference, actual: Array) -> Outcome:
     _, layers = judge_values(reference, actual, prepared.settings)
-    return outcome_of_layers({name: layers[name] for name in prepared.settings.layers})
+    return outcome_of_layers({name: layers[name] for name in prepared.settings.layers if name in layers})
 
 
 # ---- all at once -----------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def _pass(prepared: Prepared, reference: Reference, answers: list[Array]) -> boo
     if settings is None or worst is None:
         return False
     _, layers = judge_values(reference, worst, settings)
-    return all(layers[name].passed for name in settings.layers)
+    return all(layers[name].passed for name in settings.layers if name in layers)
 
 
 def elementwise(settings: Settings) -> Settings | None:

@@ -21,6 +21,7 @@ from ..system.memory import collector_paused
 from .codec import from_json
 from .fields import Fields, Number, parse_object
 from .types import (
+    GIVEN,
     GOOD,
     STATUSES,
     CaseRecord,
@@ -214,6 +215,13 @@ class Lines:
                 found.setdefault(change, []).append(case.id)
         return found
 
+    @property
+    def given(self) -> list[str]:
+        """A sentence on the operators whose outputs the strict layer does not judge all, if there are any."""
+        every = self.cases.values()
+        found = dict.fromkeys(c.op for c in every if any(GIVEN in v.metrics for v in c.verdicts.values()))
+        return [f"The strict layer does not judge {', '.join(found)}: a given function."] if found else []
+
     def record(self) -> Record:
         duration = None if self.end is None else self.end.duration_s
         record = Record(self.path, self.header, tuple(self.cases.values()), self.end is not None, duration,
@@ -272,6 +280,7 @@ def _notes(record: Record, said: Lines) -> Iterator[str]:
         yield f"{sum(reruns.values()):,} cases were recorded again; the last line counts (before: {before})."
     if end is not None:
         yield from _count_notes(record, end)
+    yield from said.given
     yield from told_of_changes(record.header.changed, said.changes)
 
 

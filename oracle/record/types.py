@@ -42,6 +42,7 @@ CaseStatus = Literal["pass", "fail", "error", "crash", "timeout", "skip", "xfail
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 GOOD = frozenset[str]({"pass", "skip", "xfail"})  # a run conforms when every planned case ended in one of these
 LAYERS = ("structure", "standard", "strict")  # in the order they are judged
+GIVEN = "given"  # a metric of a call whose outputs the strict layer does not judge all: a given function
 REFUSED = "refused"  # a metric of the structure of a call that must be refused: there is no number to judge
 NO_GOLDEN = "no golden: "  # how the reason of a case begins that is skipped because nothing can judge it
 # The keys of a histogram of how many numbers of its type lie between an element and its golden; the last: one is NaN.

@@ -133,6 +133,11 @@ class RecordWriter:
         """What a device changed in its process, with the cases."""
         return self._said.changes
 
+    @property
+    def given(self) -> list[str]:
+        """A sentence on the operators whose outputs the strict layer does not judge all, if there are any."""
+        return self._said.given
+
     def unrun(self) -> list[str]:
         """Return a sentence for every operator of which all cases were skipped: nothing is known of it."""
         reasons: dict[str, list[str | None]] = {}

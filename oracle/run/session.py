@@ -358,7 +358,7 @@ class Run:
             lines.append(
                 "WARNING: --no-isolate: the device ran in the process of the run; nothing is promised of this run"
             )
-        return lines + self.recorder.unrun()
+        return lines + self.recorder.given + self.recorder.unrun()
 
     @property
     def rows(self) -> list[str]:

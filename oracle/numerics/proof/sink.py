@@ -34,6 +34,7 @@ class Sink:
         self.judged = judged
         self.zeros: Array | None = None  # elements that must be exactly zero, where the operator says so
         self.undecided: Array | None = None  # elements on which right kernels may choose differently
+        self.given = False  # by a function whose loss nobody derives
         self.on_the_way = ""  # a narrower type that the kernel rounds to before its result
         if judged:
             self.value, self.bound, self.lost = (apart(out.shape) for _ in range(3))

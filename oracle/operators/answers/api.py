@@ -310,7 +310,8 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
                 sink.on_the_way = way if way and FORMATS[way].mant < FORMATS[kind].mant else ""
             return sink
         if not isinstance(op.computes, Formula):
-            op.computes.evaluate(ready, target, part)
+            op.computes.evaluate(ready, part)
+            sink.given = True
             return sink
         operands, shape = op.formula_operands(ready), op.terms_shape(ready)
         if not term_by_term:
@@ -376,6 +377,7 @@ def reference(call: Call, output: str = "") -> Reference:
         coarser=sink.coarser,
         undecided=undecided,
         on_the_way=sink.on_the_way,
+        given=sink.given,
     )
 
 
@@ -467,7 +469,8 @@ def device_kernel(
         found = reductions.kernel(op.computes, operands, axes, form, compute, flushing, per_row=op.gives_rows(args))
         # A sum of all rows is the same for each.
         return found.reshape(-1)[:1] if math.prod(op.output_shape(args)) == 1 else found
-    return op.computes.kernel(args, form, compute, flushing)
+    shape = op.output_shape(args) or (1,)
+    return op.computes.value(args, shape).astype(compute)
 
 
 def _platform_of(form: str) -> Platform:

@@ -19,7 +19,8 @@ class Reference:
     ``undecided``: elements on which a comparison of rounded quantities decides, so that right kernels choose
     differently: what the bound allows is right there in every layer. ``written``: False where the operator succeeds
     without touching its output (empty input). ``on_the_way``: a type of fewer digits that the SoC's kernel rounds to
-    before its result, so that the accuracy standards judge that in the row of this type.
+    before its result, so that the accuracy standards judge that in the row of this type. ``given``: by a
+    page's function, whose error nobody derives, so that the strict layer does not judge it.
     """
 
     golden: Array
@@ -33,3 +34,4 @@ class Reference:
     undecided: Array | None = None
     coarser: str = ""  # the output's dtype, or the host's intermediate one where that has fewer digits
     on_the_way: str = ""
+    given: bool = False

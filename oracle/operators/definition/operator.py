@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from ...model.call import Array
 from ...model.dtypes import dtype_of
 from ...model.platforms import Platform
 from ...numerics.formula.expressions import PLACE
+from ...numerics.orders.given import Given
 from ...numerics.orders.kernel_orders import PART, Formula, is_elementwise
 from ...numerics.orders.reducing import reduces
-from ...numerics.proof.sink import Sink
 from .checks import Args, Checks, broadcast_shape
 from .elsewhere import Aten, Forward, KernelName, MindSpore
 from .parameters import (
@@ -47,27 +47,13 @@ def slug_of(name: str) -> str:
     return words.lower()
 
 
-class Evaluation(Protocol):
-    """How an operator that is not elementwise is computed: rows, class indices.
-
-    ``operands``: the names of the inputs whose values enter the result.
-    """
-
-    def evaluate(self, a: Arguments, platform: Platform, sink: Sink) -> None:
-        """Fill the sink with the golden, and with the strict bound where the sink is judged."""
-
-    def kernel(self, a: Arguments, form: str, compute: Any, flushing: frozenset[str] = frozenset()) -> Array:
-        """Return what a SoC's public kernel computes, every intermediate in a type; in float32 the operations of
-        ``flushing`` answer 0 for subnormal results."""
-
-
 @dataclass(frozen=True)
 class Result:
     """A further output. Its fields mean what the same fields of :class:`Operator` mean for the first output. Without
     ``like``, ``dtype``, ``kernel_type``, ``filled`` and ``filling``, those of the first hold."""
 
     shape: Callable[[Arguments], Shape]
-    computes: Formula | Evaluation
+    computes: Formula | Given
     terms: Callable[[Arguments], Shape] | None = None
     kept: Callable[[Arguments], Shape] | None = None
     like: str = ""
@@ -102,8 +88,8 @@ class Operator:
     checks: Callable[[Args, Platform], Checks]
     #: The inputs whose emptiness ends a call that passed the checks, nothing written (but ``filled``).
     empty: tuple[str, ...]
-    #: The first output's formula with its kernels' orders; or an :class:`Evaluation`.
-    computes: Formula | Evaluation
+    #: The first output's formula with its kernels' orders; or a function (:class:`Given`).
+    computes: Formula | Given
 
     # Further rules of the host.
 

@@ -19,6 +19,7 @@ from ...model.errors import OracleError, meant
 from ...model.platforms import CANN, PLATFORMS
 from ...numerics.formula.expressions import PLACE, Function, place_of, symbols_of, trace
 from ...numerics.formula.traversal import names_of
+from ...numerics.orders.given import Given
 from ...numerics.orders.kernel_orders import COUNT, PART, Form, Formula, is_public
 from .elsewhere import Aten, Forward, KernelName, MindSpore
 from .operator import Operator, Result, entering_any
@@ -126,8 +127,10 @@ def _computes(field: str, value: Any) -> Iterator[str]:
         yield from _record(f"{field}.", value)
     elif inspect.isfunction(value):
         yield f"{field} is {_shown(value)}; write Formula({value.__name__})"
-    elif not (callable(getattr(value, "evaluate", None)) and callable(getattr(value, "kernel", None))):
-        yield f"{field} is {_shown(value)}; it must be a Formula, or have evaluate and kernel"
+    elif isinstance(value, Given):
+        yield from _function("a")(f"{field}.function", value.function)
+    else:
+        yield f"{field} is {_shown(value)}; it must be a Formula, or Given(function)"
 
 
 def _kernel_attribute(field: str, value: Any) -> Iterator[str]:

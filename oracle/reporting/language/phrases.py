@@ -17,6 +17,7 @@ PHRASES: tuple[str, ...] = (
     N_("# lines cannot be read and are left out, the first of them line #."),
     N_("The run ended, but # of # planned cases have no line."),
     N_("Of the # shards of the run only # is here."),
+    N_("strict: not judged: given function"), N_("not judged: given function"),
     N_("# cases were recorded but only # were planned."), N_("no reason recorded"), N_("(no reason recorded)"),
     # the sizes of a call (explain/conditions.py)
     N_("the type"), N_("the reduced axis"), N_("the last axis"), N_("the first axis"), N_("the number of elements"),
@@ -96,6 +97,7 @@ PHRASES: tuple[str, ...] = (
 )  # fmt: skip
 
 SENTENCES: tuple[str, ...] = (
+    N_("The strict layer does not judge {names}: a given function."),
     N_("{names} is read as if {told}"), N_("{names} are read as if {told}"), N_("{name} is written as if {told}"),
     N_("{names} is read without its sign"), N_("{names} is read with 0 for NaN"),
     N_("{names} is read with the largest number for infinities"),

@@ -57,7 +57,7 @@ def test_the_pages_of_this_package_are_taken(name):
         ({"checks": lambda a: iter(())}, "(<lambda>), takes (a); it is called as checks(a, platform)"),
         ({"kernel_type": lambda a: "float32"}, "takes (a); it is called as kernel_type(a, platform)"),
         ({"computes": formula}, "(formula); write Formula(formula)"),
-        ({"computes": 3}, "computes is 3; it must be a Formula, or have evaluate and kernel"),
+        ({"computes": 3}, "computes is 3; it must be a Formula, or Given(function)"),
         ({"computes": Formula(3)}, "computes.formula is 3; it must be a function of symbols"),
         (
             {"computes": Formula(formula, unspecified=lambda x: x < 0)},
