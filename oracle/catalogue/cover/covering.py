@@ -56,7 +56,8 @@ class Missing:
 
     def places(self, rows: Sequence[Row]) -> Array:
         """Return where each row has its values of each few axes."""
-        held = np.array([[-1 if a is None else a for a in row] for row in rows], np.int64).reshape(len(rows), -1)
+        held = np.array([[-1 if a is None else a for a in row] for row in rows], np.int64)
+        held = held.reshape(len(rows), len(self._lengths))  # no rows have axes too
         found = np.empty((len(rows), len(self.axes)), np.int64)
         for k, axes in enumerate(self.axes):
             place, open_ = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
