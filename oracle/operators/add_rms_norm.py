@@ -25,39 +25,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    LAST,
-    MAIN,
-    ROWS,
-    SAME,
-    Args,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    launched,
-    length,
-    max_rank,
-    mean_over,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    same_shape,
-    sqrt,
-    stored,
-    sum_over,
-    tensor,
-)
+    LAST, MAIN, ROWS, SAME, Args, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, Result,
+    Shape, check, dtype_in, ends_if_empty, float_types, launched, length, max_rank, mean_over, not_null, number,
+    output, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+)  # fmt: skip
 
 
 def added(x: Expression, z: Expression) -> Expression:

@@ -20,43 +20,10 @@ from __future__ import annotations
 import math
 
 from ..page import (
-    MAIN,
-    MEAN,
-    NONE,
-    REDUCTIONS,
-    SAME,
-    Args,
-    Arguments,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    Shape,
-    check,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    float_types,
-    has_axes,
-    in_range,
-    is_nan,
-    log,
-    log1p,
-    maximum,
-    not_null_inside,
-    output,
-    reduction,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, MEAN, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
+    MindSpore, Operator, Platform, Shape, check, dtype_in, ends_if_empty, equal, float_types, has_axes, in_range,
+    is_nan, log, log1p, maximum, not_null_inside, output, reduction, same_dtype, same_shape, tensor, where,
+)  # fmt: skip
 
 LEAST = 9.999999960041972e-13  # float32(1e-12)
 

@@ -20,37 +20,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..page import (
-    BROADCAST,
-    FORMATS,
-    MAIN,
-    REDUCTIONS,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcasts_to,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    in_range,
-    is_empty,
-    max_rank,
-    maximum,
-    not_null,
-    output,
-    promoted_type,
-    reduction,
-    same_dtype,
-    same_format,
-    same_shape,
-    source_only,
-    tensor,
-)
+    BROADCAST, FORMATS, MAIN, REDUCTIONS, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator,
+    Platform, broadcasts_to, dtype_in, ends_if_empty, float_types, in_range, is_empty, max_rank, maximum, not_null,
+    output, promoted_type, reduction, same_dtype, same_format, same_shape, source_only, tensor,
+)  # fmt: skip
 
 CLAMP = float(np.float32(1e-12))
 LARGEST = FORMATS["float32"].max

@@ -15,38 +15,10 @@ in the second phase; what is left of the call is not specified.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    can_cast,
-    check,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    exp,
-    expm1,
-    float32,
-    float_types,
-    log,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    number,
-    output,
-    same_shape,
-    scalar_casts,
-    tensor,
-    where,
-)
+    MAIN, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, can_cast, check,
+    dtype_in, ends_if_empty, equal, exp, expm1, float32, float_types, log, max_rank, maximum, minimum, not_null,
+    number, output, same_shape, scalar_casts, tensor, where,
+)  # fmt: skip
 
 
 def joined(x: Expression, below: Expression) -> Expression:

@@ -21,52 +21,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    CLASS_INDEX,
-    MAIN,
-    PER_CLASS,
-    PER_SAMPLE,
-    UNREAD,
-    Args,
-    Arguments,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Formula,
-    Forward,
-    KernelName,
-    Operator,
-    Platform,
-    choice,
-    ends_if_all_empty,
-    equal,
-    exp,
-    ignore_index,
-    length,
-    not_null,
-    number,
-    output,
-    place,
-    sum_of_rows,
-    sum_over,
-    tensor,
-    tiled,
-    unconfigured,
-    where,
-)
+    CLASS_INDEX, MAIN, PER_CLASS, PER_SAMPLE, UNREAD, Args, Arguments, Aten, Check, Checks, Expression, Formula,
+    Forward, KernelName, Operator, Platform, choice, ends_if_all_empty, equal, exp, ignore_index, length, not_null,
+    number, output, place, sum_of_rows, sum_over, tensor, tiled, unconfigured, where,
+)  # fmt: skip
 from .cross_entropy_loss import (
-    MEAN,
-    NONE,
-    WORDS,
-    beyond_int32,
-    known_reduction,
-    smoothing,
-    tiling,
-    type_of_weight,
-    types_of_a_row,
-    unshaped,
+    MEAN, NONE, WORDS, beyond_int32, known_reduction, smoothing, tiling, type_of_weight, types_of_a_row, unshaped,
     weight_of,
-)
+)  # fmt: skip
 
 E = Expression
 

@@ -16,34 +16,10 @@ exponential and subtract 1, and lose all digits of a small self.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    can_cast,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    expm1,
-    is_finite,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    number,
-    output,
-    ratio,
-    same_shape,
-    scalar_casts,
-    tensor,
-    where,
-)
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, can_cast, dtype_in,
+    ends_if_empty, exp, expm1, is_finite, max_rank, maximum, minimum, not_null, number, output, ratio, same_shape,
+    scalar_casts, tensor, where,
+)  # fmt: skip
 
 SCALARS = ("alpha", "scale", "inputScale")
 TYPES = ("float32", "float16", "float64", "bfloat16")

@@ -15,36 +15,10 @@ gradient times a factor of zero is NaN.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    Forward,
-    KernelName,
-    Operator,
-    Platform,
-    can_cast,
-    check,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    flag,
-    float32,
-    float_types,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    same_shape,
-    scalar_casts,
-    tensor,
-    where,
-)
+    MAIN, SAME, Args, Arguments, Aten, Checks, Expression, Formula, Forward, KernelName, Operator, Platform,
+    can_cast, check, dtype_in, ends_if_empty, exp, flag, float32, float_types, max_rank, not_null, number, output,
+    same_dtype, same_shape, scalar_casts, tensor, where,
+)  # fmt: skip
 
 SCALARS = ("alpha", "scale", "inputScale")
 

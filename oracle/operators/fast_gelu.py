@@ -15,29 +15,9 @@ in float16, with -0 from -6.52 on; unspecified where that departs by more than a
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_format,
-    same_shape,
-    tensor,
-    torch_npu,
-)
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    exp, float_types, max_rank, not_null, output, same_dtype, same_format, same_shape, tensor, torch_npu,
+)  # fmt: skip
 from .fast_gelu_backward import SLOPE
 
 

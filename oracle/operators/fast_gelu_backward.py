@@ -15,32 +15,10 @@ gradient there is unspecified. On ascend910b and ascend910_93 float16 is compute
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    max_rank,
-    not_null,
-    output,
-    ratio,
-    same_dtype,
-    same_format,
-    same_shape,
-    tensor,
+    MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform, dtype_in,
+    ends_if_empty, exp, float_types, max_rank, not_null, output, ratio, same_dtype, same_format, same_shape, tensor,
     torch_npu,
-)
+)  # fmt: skip
 
 SLOPE = ratio(1702, 1000)
 

@@ -14,31 +14,10 @@ float32 loses all digits below -5. On an NPU it ignores ``approximate`` before a
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    PI,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    max_rank,
-    minimum,
-    not_null,
-    output,
-    public_format,
-    ratio,
-    same_dtype,
-    same_shape,
-    sqrt,
-    tensor,
-)
+    MAIN, PI, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
+    dtype_in, ends_if_empty, exp, max_rank, minimum, not_null, output, public_format, ratio, same_dtype, same_shape,
+    sqrt, tensor,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
 BETA = 2 * sqrt(2 / PI)  # 2u = BETA (x + CUBIC x^3)

@@ -21,35 +21,10 @@ below.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    PI,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    check,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    is_nan,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    promotes,
-    ratio,
-    sqrt,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, PI, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, check, dtype_in, ends_if_empty, exp, is_nan, max_rank, not_null, output, promoted_type,
+    promotes, ratio, sqrt, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
 TYPES = ("float32", "float16", "bfloat16")

@@ -23,40 +23,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    PI,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    check,
-    choice,
-    differentiated,
-    ends_if_empty,
-    erf,
-    erfc,
-    exp,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    output,
-    promoted,
-    promoted_type,
-    promotes,
-    sqrt,
-    tensor,
-    torch_npu,
-    where,
-)
+    MAIN, MUTUAL, PI, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, check, choice, differentiated, ends_if_empty, erf, erfc, exp, max_rank, maximum, minimum,
+    not_null, output, promoted, promoted_type, promotes, sqrt, tensor, torch_npu, where,
+)  # fmt: skip
 from . import gelu_backward
 from .gelu_backward import INPUTS, TYPES
 

@@ -14,32 +14,10 @@ Special values follow the formula in IEEE float64: +inf stays, -inf gives NaN (i
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    choice,
-    dtype_in,
-    ends_if_empty,
-    erf,
-    erfc,
-    float_types,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    sqrt,
-    tensor,
-    torch_npu,
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, choice, dtype_in, ends_if_empty,
+    erf, erfc, float_types, in_range, max_rank, not_null, output, same_dtype, same_shape, sqrt, tensor, torch_npu,
     where,
-)
+)  # fmt: skip
 from . import gelu
 
 WORDS = ("none", "tanh")

@@ -18,30 +18,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    HALF,
-    MAIN,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    Shape,
-    axis,
-    check,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    tensor,
-)
+    HALF, MAIN, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, Shape, axis,
+    check, dtype_in, ends_if_empty, exp, in_range, max_rank, not_null, output, tensor,
+)  # fmt: skip
 
 NARROW = ("float16", "bfloat16")
 

@@ -17,33 +17,10 @@ kernel's order answers something else (a - a * s of an infinite a, a sigmoid tha
 from __future__ import annotations
 
 from ..page import (
-    HALF,
-    MAIN,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    axis,
-    check,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    exp,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
+    HALF, MAIN, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform, axis, check,
+    dtype_in, ends_if_empty, equal, exp, in_range, max_rank, not_null, output, same_dtype, same_shape, tensor,
     where,
-)
+)  # fmt: skip
 
 
 def formula(g: Expression, a: Expression, b: Expression, part: Expression) -> Expression:

@@ -23,40 +23,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    MAIN,
-    PER_CHANNEL,
-    PER_GROUP,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    check,
-    dtype_in,
-    ends_if_empty,
-    extent,
-    float_types,
-    groups,
-    length,
-    max_rank,
-    mean_over,
-    not_null,
-    number,
-    output,
-    public_format,
-    same_dtype,
-    same_format,
-    same_shape,
-    sqrt,
-    stored,
-    sum_over,
-    tensor,
-)
+    MAIN, PER_CHANNEL, PER_GROUP, Args, Aten, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape,
+    check, dtype_in, ends_if_empty, extent, float_types, groups, length, max_rank, mean_over, not_null, number,
+    output, public_format, same_dtype, same_format, same_shape, sqrt, stored, sum_over, tensor,
+)  # fmt: skip
 
 STATISTICS = ("meanOut", "rstdOut")
 LAST_CHANNELS = ("NHWC", "HWCN", "NDHWC")

@@ -27,43 +27,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    MAIN,
-    PER_CHANNEL,
-    PER_GROUP,
-    SAME,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Forward,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    check,
-    dtype_in,
-    ends_if_empty,
-    extent,
-    float_types,
-    groups,
-    length,
-    mask,
-    max_rank,
-    mean_over,
-    not_null,
-    output,
-    promoted_type,
-    ratio,
-    same_dtype,
-    same_shape,
-    sqrt,
-    stored,
-    sum_over,
-    tensor,
-)
+    MAIN, PER_CHANNEL, PER_GROUP, SAME, Args, Aten, Check, Checks, Expression, Form, Formula, Forward, Operator,
+    Platform, Result, Shape, check, dtype_in, ends_if_empty, extent, float_types, groups, length, mask, max_rank,
+    mean_over, not_null, output, promoted_type, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+)  # fmt: skip
 
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
 OUTPUTS = ("gradInput", "gradGammaOut", "gradBetaOut")

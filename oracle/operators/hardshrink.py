@@ -12,27 +12,9 @@ self = NaN stays, and a lambd that is NaN keeps all.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    float_types, max_rank, not_null, number, output, same_shape, tensor, where,
+)  # fmt: skip
 
 
 def formula(x: Expression, limit: Expression) -> Expression:

@@ -14,33 +14,10 @@ before: an infinite gradient there is unspecified. float16 is compared with lamb
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    can_cast_promoted,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    max_rank,
-    not_null,
-    number,
-    output,
-    promoted_type,
-    promotes,
-    same_dtype,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, can_cast_promoted, dtype_in, ends_if_empty, float_types, max_rank, not_null, number, output,
+    promoted_type, promotes, same_dtype, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
 

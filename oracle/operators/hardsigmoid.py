@@ -12,30 +12,10 @@ self = NaN is unspecified: no public text says what the devices' minimum and max
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    is_nan,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    output,
-    ratio,
-    same_dtype,
-    same_format,
-    same_shape,
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    float_types, is_nan, max_rank, maximum, minimum, not_null, output, ratio, same_dtype, same_format, same_shape,
     tensor,
-)
+)  # fmt: skip
 
 
 def formula(x: Expression) -> Expression:

@@ -15,31 +15,10 @@ float16.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    can_cast_promoted,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    ratio,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    can_cast_promoted, dtype_in, ends_if_empty, float_types, max_rank, not_null, output, promoted_type, ratio,
+    same_shape, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
 SIXTH = ratio(1, 6)

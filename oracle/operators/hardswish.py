@@ -13,28 +13,9 @@ the way may overflow: ascend950 gives infinity above 5.67e37. self = NaN is unsp
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    is_nan,
-    maximum,
-    minimum,
-    not_null,
-    output,
-    ratio,
-    same_shape,
-    tensor,
-)
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    float_types, is_nan, maximum, minimum, not_null, output, ratio, same_shape, tensor,
+)  # fmt: skip
 
 SIXTH = ratio(1, 6)
 

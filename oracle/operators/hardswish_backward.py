@@ -15,33 +15,10 @@ where x / 3 + 1/2 is 0 or, with a float32 of 1/3 in a fused multiply-add, 1.5e-8
 from __future__ import annotations
 
 from ..page import (
-    FORMATS,
-    MAIN,
-    SAME,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    float_types,
-    is_nan,
-    max_rank,
-    not_null,
-    output,
-    ratio,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    FORMATS, MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    dtype_in, ends_if_empty, equal, float_types, is_nan, max_rank, not_null, output, ratio, same_dtype, same_shape,
+    tensor, where,
+)  # fmt: skip
 
 
 def formula(g: Expression, x: Expression) -> Expression:

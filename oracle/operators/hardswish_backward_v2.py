@@ -13,29 +13,9 @@ gradOutput. At self = -1.5 an infinite gradient is unspecified (aclnnHardswishBa
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    has_axes,
-    max_rank,
-    not_null,
-    output,
-    ratio,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, SAME, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    float_types, has_axes, max_rank, not_null, output, ratio, same_dtype, same_shape, tensor, where,
+)  # fmt: skip
 from .hardswish_backward import middle
 
 

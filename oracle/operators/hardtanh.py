@@ -16,32 +16,10 @@ import math
 from typing import Any
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Formula,
-    Operator,
-    Platform,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    is_nan,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    same_shape,
-    scalar_in,
-    scalar_type,
-    tensor,
-)
+    MAIN, Args, Aten, Check, Checks, Expression, Formula, Operator, Platform, check, dtype_in, ends_if_empty,
+    float_types, is_nan, max_rank, maximum, minimum, not_null, number, output, same_dtype, same_shape, scalar_in,
+    scalar_type, tensor,
+)  # fmt: skip
 
 LIMITS = ("clipValueMin", "clipValueMax")
 OTHERS = ("int32", "int64", "int16", "int8", "uint8", "float64")

@@ -15,38 +15,10 @@ unspecified there for NaN and inside where that is not nearly 1.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    check,
-    differentiated,
-    dtype_in,
-    dtype_of,
-    ends_if_empty,
-    float_types,
-    is_empty,
-    is_nan,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, SAME, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator, Platform,
+    check, differentiated, dtype_in, dtype_of, ends_if_empty, float_types, is_empty, is_nan, max_rank, maximum,
+    minimum, not_null, number, output, same_dtype, same_shape, tensor, where,
+)  # fmt: skip
 
 
 def formula(g: Expression, x: Expression, low: Expression, high: Expression) -> Expression:

@@ -21,42 +21,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    BROADCAST,
-    MAIN,
-    MEAN,
-    REDUCTIONS,
-    Args,
-    Arguments,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    TensorSpec,
-    broadcast_shape,
-    can_cast,
-    check,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    flag,
-    float_types,
-    has_axes,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    reduction,
-    same_dtype,
-    same_shape,
-    tensor,
-    torch_npu,
-    where,
-)
+    BROADCAST, MAIN, MEAN, REDUCTIONS, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName,
+    Operator, Platform, TensorSpec, broadcast_shape, can_cast, check, dtype_in, ends_if_empty, exp, flag,
+    float_types, has_axes, in_range, max_rank, not_null, output, reduction, same_dtype, same_shape, tensor,
+    torch_npu, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "target")
 WORDS = (*REDUCTIONS, "batchmean")

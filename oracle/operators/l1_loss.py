@@ -16,41 +16,11 @@ A mean's factor is multiplied to the sum. Special values follow the formula in I
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MEAN,
-    MUTUAL,
-    NONE,
-    REDUCTIONS,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    can_cast_promoted,
-    check,
-    common_shape,
-    dtype_in,
-    ends_if_empty,
-    filled,
-    float_types,
-    in_range,
-    loss_shape,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    promotes,
-    reduced_shape,
-    reduction,
-    size_of,
-    tensor,
-)
+    MAIN, MEAN, MUTUAL, NONE, REDUCTIONS, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName,
+    MindSpore, Operator, Platform, can_cast_promoted, check, common_shape, dtype_in, ends_if_empty, filled,
+    float_types, in_range, loss_shape, max_rank, not_null, output, promoted_type, promotes, reduced_shape,
+    reduction, size_of, tensor,
+)  # fmt: skip
 
 INPUTS = ("self", "target")
 COMMON = common_shape(*INPUTS)

@@ -17,39 +17,10 @@ NaN (0 on ascend950, official golden and PyTorch; public TBE copies answer -grad
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MEAN,
-    MUTUAL,
-    REDUCTIONS,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    can_cast_promoted,
-    common_size,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    float_types,
-    has_axes,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    promotes,
-    reduction,
-    tensor,
-    torch_npu,
-    where,
-)
+    MAIN, MEAN, MUTUAL, REDUCTIONS, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
+    Platform, broadcast_together, can_cast_promoted, common_size, dtype_in, ends_if_empty, equal, float_types,
+    has_axes, in_range, max_rank, not_null, output, promoted_type, promotes, reduction, tensor, torch_npu, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "target")
 

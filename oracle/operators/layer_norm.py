@@ -22,42 +22,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    LAST,
-    MAIN,
-    ROWS,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    check,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    launched,
-    length,
-    lengths,
-    log,
-    max_rank,
-    mean_over,
-    not_null,
-    number,
-    output,
-    ratio,
-    same_dtype,
-    same_shape,
-    sqrt,
-    stored,
-    sum_over,
-    tensor,
-)
+    LAST, MAIN, ROWS, Args, Aten, Check, Checks, Expression, Form, Formula, Operator, Platform, Result, Shape,
+    check, dtype_in, ends_if_empty, exp, float_types, launched, length, lengths, log, max_rank, mean_over, not_null,
+    number, output, ratio, same_dtype, same_shape, sqrt, stored, sum_over, tensor,
+)  # fmt: skip
 
 PARAMETERS, STATISTICS = ("weightOptional", "biasOptional"), ("meanOutOptional", "rstdOutOptional")
 

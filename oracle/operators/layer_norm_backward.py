@@ -27,38 +27,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    LAST,
-    MAIN,
-    ROWS,
-    SAME,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Forward,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    length,
-    lengths,
-    mask,
-    max_rank,
-    mean_over,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    source_only,
-    sum_over,
-    tensor,
-)
+    LAST, MAIN, ROWS, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, Operator, Platform, Result,
+    Shape, check, dtype_in, ends_if_empty, float_types, length, lengths, mask, max_rank, mean_over, not_null,
+    output, same_dtype, same_shape, source_only, sum_over, tensor,
+)  # fmt: skip
 
 FLOATS = ("float32", "float16", "bfloat16")
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")

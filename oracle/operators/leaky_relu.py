@@ -14,32 +14,10 @@ before ascend950: -inf beside a slope of 0; there ascend910 adds both branches, 
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    can_cast,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    float_types,
-    is_finite,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    number,
-    output,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, can_cast, dtype_in,
+    ends_if_empty, equal, float_types, is_finite, max_rank, maximum, minimum, not_null, number, output, same_shape,
+    tensor, where,
+)  # fmt: skip
 
 
 def formula(x: Expression, s: Expression) -> Expression:

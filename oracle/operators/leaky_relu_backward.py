@@ -16,37 +16,10 @@ ascend950 compute float16 in float16.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Forward,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    can_cast_promoted,
-    check,
-    differentiated,
-    dtype_in,
-    ends_if_empty,
-    flag,
-    is_nan,
-    max_rank,
-    not_null,
-    number,
-    output,
-    promoted_type,
-    scalar_in,
-    source_only,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, Forward, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, can_cast_promoted, check, differentiated, dtype_in, ends_if_empty, flag, is_nan, max_rank,
+    not_null, number, output, promoted_type, scalar_in, source_only, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
 SLOPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool", "int16")

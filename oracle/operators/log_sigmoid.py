@@ -12,30 +12,9 @@ Special values follow the formula in IEEE float64: +inf gives a zero, -inf stays
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    has_axes,
-    log1p,
-    max_rank,
-    minimum,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty, exp,
+    float_types, has_axes, log1p, max_rank, minimum, not_null, output, same_dtype, same_shape, tensor, where,
+)  # fmt: skip
 
 
 def formula(x: Expression) -> Expression:

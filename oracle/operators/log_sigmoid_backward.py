@@ -14,33 +14,10 @@ gradient is NaN where e^self overflows float64 (self > 709), as inf * 0 is on a 
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    UNREAD,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    differentiated,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    has_axes,
-    log,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, SAME, UNREAD, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
+    differentiated, dtype_in, ends_if_empty, exp, float_types, has_axes, log, max_rank, not_null, output,
+    same_dtype, same_shape, tensor, where,
+)  # fmt: skip
 
 
 def formula(g: Expression, x: Expression) -> Expression:

@@ -13,18 +13,8 @@ Special values are those of aclnnLogSigmoid.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    UNREAD,
-    Args,
-    Aten,
-    Checks,
-    Operator,
-    Platform,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-)
+    MAIN, UNREAD, Args, Aten, Checks, Operator, Platform, output, same_dtype, same_shape, tensor,
+)  # fmt: skip
 from . import log_sigmoid
 
 

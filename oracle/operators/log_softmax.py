@@ -13,32 +13,10 @@ to finite numbers gives -inf there.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    axis,
-    bfloat16_where_supported,
-    dtype_in,
-    dtype_of,
-    ends_if_empty,
-    exp,
-    in_range,
-    log,
-    max_over,
-    max_rank,
-    not_null,
-    output,
-    same_shape,
-    sum_over,
-    tensor,
-)
+    MAIN, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, axis,
+    bfloat16_where_supported, dtype_in, dtype_of, ends_if_empty, exp, in_range, log, max_over, max_rank, not_null,
+    output, same_shape, sum_over, tensor,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "float64", "bfloat16")
 

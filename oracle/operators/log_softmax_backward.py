@@ -15,35 +15,10 @@ unspecified, as are those whose partial sums may overflow.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    Forward,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    axis,
-    bfloat16_where_supported,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    has_axes,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    source_only,
-    source_unless,
-    sum_over,
-    tensor,
-)
+    MAIN, SAME, Args, Aten, Checks, Expression, Formula, Forward, KernelName, MindSpore, Operator, Platform, axis,
+    bfloat16_where_supported, dtype_in, ends_if_empty, exp, has_axes, in_range, max_rank, not_null, output,
+    same_dtype, same_shape, source_only, source_unless, sum_over, tensor,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
 

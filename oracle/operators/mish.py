@@ -10,29 +10,9 @@ e^self is subnormal in float32 (self < -87.34) ascend950 returns -0.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    log1p,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tanh,
-    tensor,
-    where,
-)
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty, exp,
+    float_types, log1p, max_rank, not_null, output, same_dtype, same_shape, tanh, tensor, where,
+)  # fmt: skip
 from .mish_backward import tanh_of_softplus
 
 

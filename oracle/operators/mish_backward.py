@@ -15,38 +15,10 @@ e^self, about -2e-37 and smaller: both count as right. An infinite gradient ther
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    TensorSpec,
-    broadcast_together,
-    broadcasts_to,
-    can_cast,
-    check,
-    differentiated,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    is_empty,
-    log1p,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    source_only,
-    tanh,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform, TensorSpec,
+    broadcast_together, broadcasts_to, can_cast, check, differentiated, dtype_in, ends_if_empty, exp, float_types,
+    is_empty, log1p, max_rank, not_null, output, promoted_type, source_only, tanh, tensor, where,
+)  # fmt: skip
 
 TENSORS = ("gradOutput", "self", "gradInput")
 

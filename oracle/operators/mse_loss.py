@@ -15,39 +15,10 @@ formula in IEEE float64: equal infinities give NaN.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    NONE,
-    REDUCTIONS,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    common_shape,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    filled,
-    float_types,
-    in_range,
-    is_finite,
-    loss_shape,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    reduced_shape,
-    reduction,
-    size_of,
-    tensor,
-)
+    MAIN, MUTUAL, NONE, REDUCTIONS, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore,
+    Operator, Platform, common_shape, dtype_in, ends_if_empty, equal, filled, float_types, in_range, is_finite,
+    loss_shape, max_rank, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
+)  # fmt: skip
 
 INPUTS = ("self", "target")
 COMMON = common_shape(*INPUTS)

@@ -14,33 +14,10 @@ difference overflows float32 and whose result does not.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    REDUCTIONS,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    common_room,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    has_axes,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    reduction,
-    same_dtype,
-    source_only,
-    tensor,
-)
+    MAIN, MUTUAL, REDUCTIONS, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, common_room, dtype_in, ends_if_empty, float_types, has_axes, in_range, max_rank, not_null,
+    output, reduction, same_dtype, source_only, tensor,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "target")
 

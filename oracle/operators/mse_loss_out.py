@@ -14,35 +14,10 @@ Special values follow the formula in IEEE float64: equal infinities give NaN.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    NONE,
-    Args,
-    Arguments,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    Shape,
-    broadcasting,
-    check,
-    common_shape,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    reduction,
-    tensor,
-)
+    MAIN, MUTUAL, NONE, Args, Arguments, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator,
+    Platform, Shape, broadcasting, check, common_shape, dtype_in, ends_if_empty, float_types, in_range, max_rank,
+    not_null, output, promoted_type, reduction, tensor,
+)  # fmt: skip
 
 INPUTS = ("self", "target")
 COMMON = common_shape(*INPUTS)

@@ -15,28 +15,9 @@ there.
 from __future__ import annotations
 
 from ..page import (
-    MEAN,
-    NONE,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Formula,
-    Operator,
-    Platform,
-    can_cast,
-    check,
-    dtype_in,
-    ends_if_empty,
-    filled,
-    float_types,
-    has_rank,
-    in_range,
-    not_null,
-    one_element,
-    same_dtype,
-    widened,
-)
+    MEAN, NONE, Args, Arguments, Aten, Checks, Formula, Operator, Platform, can_cast, check, dtype_in,
+    ends_if_empty, filled, float_types, has_rank, in_range, not_null, one_element, same_dtype, widened,
+)  # fmt: skip
 from .nll_loss import KERNEL, PARAMETERS, WEIGHT, demands, formula, loss_of, one_total
 
 

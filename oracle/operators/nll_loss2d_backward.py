@@ -18,26 +18,9 @@ gradient, totalWeight 0 an infinity or NaN; ignored pixels and other classes are
 from __future__ import annotations
 
 from ..page import (
-    Args,
-    Aten,
-    Checks,
-    Formula,
-    Forward,
-    Operator,
-    Platform,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    gradient_per_sample,
-    has_rank,
-    in_range,
-    not_null,
-    one_element,
-    same_dtype,
-    same_shape,
-    widened,
-)
+    Args, Aten, Checks, Formula, Forward, Operator, Platform, check, dtype_in, ends_if_empty, float_types,
+    gradient_per_sample, has_rank, in_range, not_null, one_element, same_dtype, same_shape, widened,
+)  # fmt: skip
 from .nll_loss_backward import KERNEL, ORDERS, PARAMETERS, formula, scalars
 
 

@@ -14,35 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..page import (
-    MAIN,
-    PER_CHANNEL,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    TensorSpec,
-    can_cast_promoted,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    output,
-    promoted_type,
-    promotes,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Expression, Form, Formula, KernelName, Operator, Platform,
+    TensorSpec, can_cast_promoted, check, dtype_in, ends_if_empty, float_types, max_rank, maximum, minimum,
+    not_null, output, promoted_type, promotes, same_shape, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("self", "weight")
 

@@ -21,36 +21,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    BROADCAST,
-    MAIN,
-    PER_CHANNEL,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    TensorSpec,
-    broadcasts_to,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    is_nan,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    source_unless,
-    tensor,
-    where,
-)
+    BROADCAST, MAIN, PER_CHANNEL, Args, Aten, Check, Checks, Expression, Form, Formula, Operator, Platform, Result,
+    Shape, TensorSpec, broadcasts_to, check, dtype_in, ends_if_empty, float_types, is_nan, max_rank, not_null,
+    output, same_dtype, same_shape, source_unless, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "weight")
 TENSORS = (*INPUTS, "gradInput", "gradWeight")

@@ -11,28 +11,9 @@ self = NaN is unspecified: no public text says what the devices' maximum answers
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    float_types,
-    is_nan,
-    max_rank,
-    maximum,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty,
+    float_types, is_nan, max_rank, maximum, not_null, output, same_dtype, same_shape, tensor, where,
+)  # fmt: skip
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
 

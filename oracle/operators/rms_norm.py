@@ -18,33 +18,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..page import (
-    LAST,
-    MAIN,
-    ROWS,
-    Args,
-    Check,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Function,
-    KernelName,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    check,
-    ends_if_all_empty,
-    length,
-    mean_over,
-    not_null,
-    number,
-    output,
-    sqrt,
-    sum_over,
-    tensor,
+    LAST, MAIN, ROWS, Args, Check, Checks, Expression, Form, Formula, Function, KernelName, Operator, Platform,
+    Result, Shape, check, ends_if_all_empty, length, mean_over, not_null, number, output, sqrt, sum_over, tensor,
     tiled,
-)
+)  # fmt: skip
 
 OUTPUTS = ("yOut", "rstdOut")
 ROWS_OF_TYPES = (  # x and yOut; gamma

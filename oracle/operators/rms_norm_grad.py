@@ -18,31 +18,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    LAST,
-    MAIN,
-    ROWS,
-    SAME,
-    Args,
-    Check,
-    Checks,
-    Expression,
-    Formula,
-    Forward,
-    KernelName,
-    Operator,
-    Platform,
-    Result,
-    Shape,
-    check,
-    ends_if_all_empty,
-    length,
-    mean_over,
-    not_null,
-    output,
-    sum_over,
-    tensor,
-    tiled,
-)
+    LAST, MAIN, ROWS, SAME, Args, Check, Checks, Expression, Formula, Forward, KernelName, Operator, Platform,
+    Result, Shape, check, ends_if_all_empty, length, mean_over, not_null, output, sum_over, tensor, tiled,
+)  # fmt: skip
 
 OUTPUTS = ("dxOut", "dgammaOut")
 INPUTS = ("dy", "x", "rstd", "gamma")

@@ -15,31 +15,10 @@ subtract 1, and lose all digits of a small negative self.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    expm1,
-    float_types,
-    has_axes,
-    max_rank,
-    maximum,
-    minimum,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, dtype_in, ends_if_empty, exp,
+    expm1, float_types, has_axes, max_rank, maximum, minimum, not_null, output, same_dtype, same_shape, tensor,
     where,
-)
+)  # fmt: skip
 from .selu_backward import ALPHA, SCALE
 
 

@@ -18,34 +18,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Forward,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    check,
-    dtype_in,
-    ends_if_empty,
-    has_axes,
-    is_empty,
-    is_finite,
-    is_nan,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, SAME, Args, Aten, Checks, Expression, Form, Formula, Forward, KernelName, MindSpore, Operator, Platform,
+    check, dtype_in, ends_if_empty, has_axes, is_empty, is_finite, is_nan, max_rank, not_null, output, same_dtype,
+    same_shape, tensor, where,
+)  # fmt: skip
 
 SCALE = Fraction("1.0507009873554804934193349852946")
 ALPHA = Fraction("1.6732632423543772848170429916717")

@@ -14,28 +14,9 @@ at 3e-39, the value at -88.7; it computes float16 in float16, and stays at 1.5e-
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    max_rank,
-    maximum,
-    not_null,
-    output,
-    ratio,
-    same_shape,
-    tensor,
-)
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
+    dtype_in, ends_if_empty, exp, max_rank, maximum, not_null, output, ratio, same_shape, tensor,
+)  # fmt: skip
 
 FLOATS = ("float32", "float16", "float64", "complex64", "complex128", "bfloat16")
 INTEGERS = ("int8", "int16", "int32", "int64", "bool", "uint8")

@@ -14,31 +14,10 @@ times infinity is NaN, output 0 and 1 keep the sign of the product.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    Forward,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    broadcast_together,
-    can_cast_promoted,
-    dtype_in,
-    ends_if_empty,
-    has_axes,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    promotes,
-    tensor,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, Forward, KernelName, MindSpore, Operator, Platform,
+    bfloat16_where_supported, broadcast_together, can_cast_promoted, dtype_in, ends_if_empty, has_axes, max_rank,
+    not_null, output, promoted_type, promotes, tensor,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "float64", "complex64", "complex128", "bfloat16")
 INPUTS = ("gradOutput", "output")

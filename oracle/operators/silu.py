@@ -13,27 +13,9 @@ ascend310p compute in another order, which is right there, and answers NaN to bo
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    has_axes,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-)
+    MAIN, Args, Aten, Checks, Expression, Form, Formula, Operator, Platform, bfloat16_where_supported, dtype_in,
+    ends_if_empty, exp, has_axes, max_rank, not_null, output, same_dtype, same_shape, tensor,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
 

@@ -14,32 +14,10 @@ infinite gradient there is unspecified.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    broadcast_together,
-    check,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    has_axes,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    same_dtype,
-    same_shape,
-    tensor,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
+    bfloat16_where_supported, broadcast_together, check, dtype_in, ends_if_empty, exp, has_axes, max_rank, not_null,
+    output, promoted_type, same_dtype, same_shape, tensor,
+)  # fmt: skip
 
 TYPES = ("float16", "float32", "bfloat16")
 INPUTS = ("gradOutput", "self")

@@ -18,38 +18,10 @@ zero has the sign 0, 1 or -1 before ascend950 (TBE, experimental A2, PyTorch): e
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    broadcast_together,
-    check,
-    common_room,
-    dtype_in,
-    ends_if_empty,
-    equal,
-    float32,
-    float_types,
-    in_range,
-    is_nan,
-    max_rank,
-    not_null,
-    number,
-    output,
-    promoted_type,
-    promotes,
-    reduction,
-    sign,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, broadcast_together,
+    check, common_room, dtype_in, ends_if_empty, equal, float32, float_types, in_range, is_nan, max_rank, not_null,
+    number, output, promoted_type, promotes, reduction, sign, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOut", "self", "target")
 LEAST = float32(1e-6)  # 0x358637BD: of a smaller beta ascend950 makes NaN

@@ -14,40 +14,10 @@ No kernel has log1p, so that losses below 2^-24 are lost. Special values follow 
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    REDUCTIONS,
-    SUM,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    common_shape,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    filled,
-    float_types,
-    in_range,
-    log,
-    log1p,
-    loss_shape,
-    max_rank,
-    maximum,
-    not_null,
-    output,
-    promoted_type,
-    reduced_shape,
-    reduction,
-    size_of,
-    tensor,
-)
+    MAIN, MUTUAL, REDUCTIONS, SUM, Args, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
+    Platform, common_shape, dtype_in, ends_if_empty, exp, filled, float_types, in_range, log, log1p, loss_shape,
+    max_rank, maximum, not_null, output, promoted_type, reduced_shape, reduction, size_of, tensor,
+)  # fmt: skip
 
 INPUTS = ("self", "target")
 COMMON = common_shape(*INPUTS)

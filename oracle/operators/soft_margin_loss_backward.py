@@ -19,35 +19,10 @@ gradient by it first since August 2026 (ops-nn 8e6b992ef, after CANN 9.2): that 
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    REDUCTIONS,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    common_size,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float_types,
-    is_finite,
-    max_rank,
-    not_null,
-    output,
-    promoted_type,
-    reduction,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, REDUCTIONS, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore,
+    Operator, Platform, broadcast_together, common_size, dtype_in, ends_if_empty, exp, float_types, is_finite,
+    max_rank, not_null, output, promoted_type, reduction, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self", "target")
 LARGEST = 88.75  # e to it is above float32's largest number; e^88.72 is the last below

@@ -16,29 +16,9 @@ to finite numbers gives 0. Unspecified: rows in float16 before ascend950 where t
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    axis,
-    bfloat16_where_supported,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    in_range,
-    max_over,
-    max_rank,
-    not_null,
-    output,
-    same_shape,
-    sum_over,
-    tensor,
-)
+    MAIN, Args, Aten, Checks, Expression, Formula, KernelName, Operator, Platform, axis, bfloat16_where_supported,
+    dtype_in, ends_if_empty, exp, in_range, max_over, max_rank, not_null, output, same_shape, sum_over, tensor,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "float64", "bfloat16")
 

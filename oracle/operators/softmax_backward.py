@@ -16,33 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    Forward,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    axis,
-    bfloat16_where_supported,
-    check,
-    dtype_in,
-    ends_if_empty,
-    in_range,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    sum_over,
-    tensor,
-)
+    MAIN, SAME, Args, Arguments, Aten, Checks, Expression, Formula, Forward, KernelName, MindSpore, Operator,
+    Platform, axis, bfloat16_where_supported, check, dtype_in, ends_if_empty, in_range, max_rank, not_null, output,
+    same_dtype, same_shape, sum_over, tensor,
+)  # fmt: skip
 
 
 def checks(a: Args, platform: Platform) -> Checks:

@@ -17,35 +17,10 @@ from __future__ import annotations
 import math
 
 from ..page import (
-    MAIN,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    can_cast,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    float32,
-    float_types,
-    log1p,
-    max_rank,
-    maximum,
-    not_null,
-    number,
-    output,
-    ratio,
-    same_shape,
-    scalar_casts,
-    tensor,
-    where,
-)
+    MAIN, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, can_cast,
+    dtype_in, ends_if_empty, exp, float32, float_types, log1p, max_rank, maximum, not_null, number, output, ratio,
+    same_shape, scalar_casts, tensor, where,
+)  # fmt: skip
 
 SCALARS = ("beta", "threshold")
 

@@ -15,33 +15,10 @@ infinite self gives NaN.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    differentiated,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    same_shape,
-    source_unless,
-    tensor,
-    where,
-)
+    MAIN, SAME, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, differentiated, dtype_in, ends_if_empty, exp, max_rank, not_null, number, output,
+    same_dtype, same_shape, source_unless, tensor, where,
+)  # fmt: skip
 
 TENSORS = ("gradOutput", "self", "gradInput")
 

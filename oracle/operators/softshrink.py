@@ -12,30 +12,9 @@ self = NaN gives 0, where PyTorch keeps it. A lambd that is NaN gives 0 on ascen
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Aten,
-    Check,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float32,
-    is_nan,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, Args, Aten, Check, Checks, Expression, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
+    check, dtype_in, ends_if_empty, float32, is_nan, max_rank, not_null, number, output, same_shape, tensor, where,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
 

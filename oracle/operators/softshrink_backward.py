@@ -14,35 +14,10 @@ and gradOutput elsewhere, where it is unspecified.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    check,
-    dtype_in,
-    dtype_of,
-    ends_if_empty,
-    float32,
-    float_types,
-    is_nan,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, MindSpore, Operator,
+    Platform, broadcast_together, check, dtype_in, dtype_of, ends_if_empty, float32, float_types, is_nan, max_rank,
+    not_null, number, output, same_dtype, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "self")
 

@@ -19,29 +19,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    HALF,
-    MAIN,
-    MAX_RANK,
-    Args,
-    Check,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    Shape,
-    axis,
-    check,
-    ends_if_all_empty,
-    exp,
-    float_types,
-    not_null,
-    output,
-    tensor,
-    tiled,
-    unconfigured,
-)
+    HALF, MAIN, MAX_RANK, Args, Check, Checks, Expression, Formula, KernelName, Operator, Platform, Shape, axis,
+    check, ends_if_all_empty, exp, float_types, not_null, output, tensor, tiled, unconfigured,
+)  # fmt: skip
 
 WORD = 1 << 32
 

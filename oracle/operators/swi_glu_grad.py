@@ -19,26 +19,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    HALF,
-    MAIN,
-    Args,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    axis,
-    ends_if_all_empty,
-    equal,
-    exp,
-    not_null,
-    output,
-    tensor,
-    tiled,
-    unconfigured,
-    where,
-)
+    HALF, MAIN, Args, Checks, Expression, Formula, KernelName, Operator, Platform, axis, ends_if_all_empty, equal,
+    exp, not_null, output, tensor, tiled, unconfigured, where,
+)  # fmt: skip
 from .swi_glu import as_int32, dtypes_of_a_row, halves, undefined_halves
 
 

@@ -13,30 +13,10 @@ float32 (beta * self < -88.72) kernels return a zero, the exact value is about 2
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    max_rank,
-    not_null,
-    number,
-    output,
-    ratio,
-    same_dtype,
-    same_shape,
-    scalar_casts,
-    tensor,
-    where,
-)
+    MAIN, Args, Checks, Expression, Form, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
+    dtype_in, ends_if_empty, exp, max_rank, not_null, number, output, ratio, same_dtype, same_shape, scalar_casts,
+    tensor, where,
+)  # fmt: skip
 
 TYPES = ("float32", "float16", "bfloat16")
 

@@ -15,28 +15,9 @@ unspecified.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    SAME,
-    Args,
-    Checks,
-    Expression,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    bfloat16_where_supported,
-    dtype_in,
-    ends_if_empty,
-    exp,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    same_shape,
-    scalar_casts,
-    tensor,
-)
+    MAIN, SAME, Args, Checks, Expression, Formula, KernelName, Operator, Platform, bfloat16_where_supported,
+    dtype_in, ends_if_empty, exp, max_rank, not_null, number, output, same_dtype, same_shape, scalar_casts, tensor,
+)  # fmt: skip
 
 TYPES = ("float16", "float32", "bfloat16")
 

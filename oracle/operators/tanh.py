@@ -16,36 +16,10 @@ ascend910, which gives NaN (inf - inf). Its quotient of differences loses more d
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    KernelName,
-    Operator,
-    Platform,
-    castable,
-    check,
-    dtype_in,
-    dtype_of,
-    ends_if_empty,
-    exp,
-    float_types,
-    max_rank,
-    minimum,
-    not_null,
-    output,
-    public_format,
-    ratio,
-    same_format,
-    same_shape,
-    tanh,
-    tensor,
-    where,
-)
+    MAIN, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName, Operator, Platform, castable, check,
+    dtype_in, dtype_of, ends_if_empty, exp, float_types, max_rank, minimum, not_null, output, public_format, ratio,
+    same_format, same_shape, tanh, tensor, where,
+)  # fmt: skip
 
 INTEGERS = ("bool", "uint8", "int8", "int16", "int32", "int64")
 

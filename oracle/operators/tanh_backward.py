@@ -15,31 +15,10 @@ float32 and whose result does not.
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    Forward,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_together,
-    dtype_in,
-    ends_if_empty,
-    has_axes,
-    is_finite,
-    max_rank,
-    not_null,
-    output,
-    same_dtype,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Formula, Forward, KernelName, MindSpore, Operator, Platform,
+    broadcast_together, dtype_in, ends_if_empty, has_axes, is_finite, max_rank, not_null, output, same_dtype,
+    same_shape, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("gradOutput", "output")
 

@@ -12,28 +12,9 @@ self = NaN stays, and a threshold that is NaN keeps all. PyTorch does not round 
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    Args,
-    Arguments,
-    Aten,
-    Checks,
-    Expression,
-    Formula,
-    Operator,
-    Platform,
-    can_cast,
-    dtype_in,
-    dtype_of,
-    ends_if_empty,
-    float_types,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_shape,
-    tensor,
-    where,
-)
+    MAIN, Args, Arguments, Aten, Checks, Expression, Formula, Operator, Platform, can_cast, dtype_in, dtype_of,
+    ends_if_empty, float_types, max_rank, not_null, number, output, same_shape, tensor, where,
+)  # fmt: skip
 
 INTEGERS = ("int32", "int8", "uint8", "int16", "int64")
 

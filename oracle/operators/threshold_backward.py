@@ -17,35 +17,10 @@ always on ascend910. Kernels before ascend950 compare float16 with the threshold
 from __future__ import annotations
 
 from ..page import (
-    MAIN,
-    MUTUAL,
-    Args,
-    Aten,
-    Checks,
-    Expression,
-    Form,
-    Formula,
-    Forward,
-    KernelName,
-    MindSpore,
-    Operator,
-    Platform,
-    broadcast_shape,
-    broadcast_together,
-    check,
-    dtype_in,
-    ends_if_empty,
-    float32,
-    is_nan,
-    max_rank,
-    not_null,
-    number,
-    output,
-    same_dtype,
-    source_unless,
-    tensor,
-    where,
-)
+    MAIN, MUTUAL, Args, Aten, Checks, Expression, Form, Formula, Forward, KernelName, MindSpore, Operator, Platform,
+    broadcast_shape, broadcast_together, check, dtype_in, ends_if_empty, float32, is_nan, max_rank, not_null,
+    number, output, same_dtype, source_unless, tensor, where,
+)  # fmt: skip
 
 INPUTS = ("self", "gradOutput")
 ZERO = 2.0**-23  # thresholds up to here count as zero
